@@ -1,0 +1,30 @@
+// What every header of cuda/ may assume of its compiler: g++, clang, nvcc or NVRTC, C++20.
+//
+//   HD       a function for host and device, always inlined: a kernel keeps its state in registers only if nothing is called
+//   UNROLL   before a loop whose trip count a FixedShape knows; nothing where it is known at run time only
+//
+// Only freestanding headers are included here, because NVRTC has no others. cuda/ includes nothing of the standard library
+// but through this file.
+#pragma once
+
+#ifdef __CUDACC_RTC__
+using int8_t = signed char;
+using uint8_t = unsigned char;
+using int32_t = int;
+using uint32_t = unsigned int;
+using int64_t = long long;
+using uint64_t = unsigned long long;
+#else
+#include <cmath>
+#include <cstdint>
+#endif
+
+#ifdef __CUDACC__
+#define HD __host__ __device__ __forceinline__
+#define HD_CALL __host__ __device__ __noinline__
+#define UNROLL _Pragma("unroll")
+#else
+#define HD inline __attribute__((always_inline))
+#define HD_CALL __attribute__((noinline))
+#define UNROLL
+#endif

@@ -1,0 +1,200 @@
+// The value type `Real`: what one variable of the physics is.
+//
+//   float, double   one world
+//   Pack<float, W>  W worlds side by side in SIMD registers (CPU only), W = 8 or 16
+//
+// All physics is written against this header. Comparing two Reals gives a Mask<Real>; code never branches on one but blends,
+// `select(x > y, a, b)`, and loops `while (any(mask))`. What is equal in all worlds (topology, options, flags) has the type
+// Scalar<Real> or int and may be branched on. The untaken side of a select is evaluated: guard its divisions and roots.
+//
+// Determinism: every operation acts lane by lane and rounds once, so a world's bits depend neither on W nor on its place in
+// the pack. For this the CPU libraries are built with -ffp-contract=off -fno-tree-slp-vectorize, and sin and cos are our own.
+#pragma once
+#include "core/platform.h"
+
+namespace stiction {
+
+// ---- one world ----------------------------------------------------------------------------------------------------------
+
+HD float select(bool m, float a, float b) { return m ? a : b; }
+HD double select(bool m, double a, double b) { return m ? a : b; }
+HD int select(bool m, int a, int b) { return m ? a : b; }
+HD bool any(bool m) { return m; }
+HD bool all(bool m) { return m; }
+HD float max(float a, float b) { return a > b ? a : b; }
+HD double max(double a, double b) { return a > b ? a : b; }
+HD int max(int a, int b) { return a > b ? a : b; }
+HD float min(float a, float b) { return a < b ? a : b; }
+HD double min(double a, double b) { return a < b ? a : b; }
+HD int min(int a, int b) { return a < b ? a : b; }
+HD float abs(float x) { return x < 0 ? -x : x; }
+HD double abs(double x) { return x < 0 ? -x : x; }
+HD float sqrt(float x) { return ::sqrtf(x); }
+HD double sqrt(double x) { return ::sqrt(x); }
+HD float round(float x) { return (x + 12582912.0f) - 12582912.0f; }  // to nearest even, |x| < 2^22
+HD double round(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
+HD int to_int(float x) { return static_cast<int>(x); }
+HD int64_t to_int(double x) { return static_cast<int64_t>(x); }
+/// Neither NaN nor infinite nor so large that a square overflows a float.
+HD bool is_finite(float x) { return abs(x) < 1e18f; }
+HD bool is_finite(double x) { return abs(x) < 1e150; }
+
+HD float lane(float x, int) { return x; }
+HD double lane(double x, int) { return x; }
+HD bool lane(bool x, int) { return x; }
+HD int lane(int x, int) { return x; }
+HD void set_lane(float& x, int, float value) { x = value; }
+HD void set_lane(double& x, int, double value) { x = value; }
+HD void set_lane(int& x, int, int value) { x = value; }
+
+template <class Real>
+struct RealTraits {
+  static constexpr int kWidth = 1;  // worlds in one Real
+  using Scalar = Real;              // one world's value
+  using Mask = bool;                // of a comparison
+  using Index = int;                // a number of something that may differ from world to world
+};
+
+// ---- W worlds -----------------------------------------------------------------------------------------------------------
+
+#ifndef __CUDACC__
+template <class T, int W>
+struct Register;  // a class of its own: g++ 12 forgets a dependent vector_size inside Pack
+template <int W>
+struct Register<float, W> {
+  typedef float Vector __attribute__((vector_size(4 * W)));
+  typedef int32_t Integer __attribute__((vector_size(4 * W)));
+};
+template <int W>
+struct Register<double, W> {
+  typedef double Vector __attribute__((vector_size(8 * W)));
+  typedef int64_t Integer __attribute__((vector_size(8 * W)));
+};
+
+template <class T, int W>
+struct Pack {
+  using Vector = typename Register<T, W>::Vector;
+  using Integer = typename Register<T, W>::Integer;
+
+  Vector v;
+
+  Pack() = default;
+  HD Pack(Vector x) : v(x) {}
+  HD Pack(T x) : v(x - Vector{}) {}  // broadcast; keeps -0 and NaN
+
+  HD friend Pack operator+(Pack a, Pack b) { return a.v + b.v; }
+  HD friend Pack operator-(Pack a, Pack b) { return a.v - b.v; }
+  HD friend Pack operator*(Pack a, Pack b) { return a.v * b.v; }
+  HD friend Pack operator/(Pack a, Pack b) { return a.v / b.v; }
+  HD friend Pack operator-(Pack a) { return -a.v; }
+  HD friend Integer operator>(Pack a, Pack b) { return a.v > b.v; }
+  HD friend Integer operator<(Pack a, Pack b) { return a.v < b.v; }
+  HD friend Integer operator>=(Pack a, Pack b) { return a.v >= b.v; }
+  HD friend Integer operator<=(Pack a, Pack b) { return a.v <= b.v; }
+  HD friend Integer operator==(Pack a, Pack b) { return a.v == b.v; }
+  HD friend Pack select(Integer m, Pack a, Pack b) { return m ? a.v : b.v; }
+  HD friend Pack max(Pack a, Pack b) { return a.v > b.v ? a.v : b.v; }
+  HD friend Pack min(Pack a, Pack b) { return a.v < b.v ? a.v : b.v; }
+  HD friend Pack abs(Pack a) { return a.v < Vector{} ? -a.v : a.v; }
+  HD friend Pack sqrt(Pack a) {
+    for (int i = 0; i < W; ++i) a.v[i] = sizeof(T) == 4 ? __builtin_sqrtf(a.v[i]) : __builtin_sqrt(a.v[i]);
+    return a;
+  }
+  HD friend Pack round(Pack a) { return (a.v + kRound) - kRound; }
+  HD friend Integer to_int(Pack a) { return __builtin_convertvector(a.v, Integer); }
+  HD friend Integer is_finite(Pack a) { return abs(a).v < (sizeof(T) == 4 ? T(1e18) : T(1e150)) - Vector{}; }
+  HD friend T lane(const Pack& a, int i) { return a.v[i]; }
+  HD friend void set_lane(Pack& a, int i, T value) { a.v[i] = value; }
+  static constexpr T kRound = sizeof(T) == 4 ? T(12582912.0) : T(6755399441055744.0);
+};
+
+template <class T, int W>
+struct RealTraits<Pack<T, W>> {
+  static constexpr int kWidth = W;
+  using Scalar = T;
+  using Mask = typename Pack<T, W>::Integer;
+  using Index = typename Pack<T, W>::Integer;
+};
+
+// Masks and indices of packs are vectors, no classes: argument-dependent lookup does not find these, keep the namespace.
+template <class V>
+concept LaneVector = !__is_class(V) && requires(V v) { v[0] & v[0]; } && sizeof(V) > 8;
+template <LaneVector V>
+HD bool any(const V& m) {
+  int64_t hits = 0;
+  for (unsigned i = 0; i < sizeof(V) / sizeof(m[0]); ++i) hits |= m[i];
+  return hits != 0;
+}
+template <LaneVector V>
+HD bool all(const V& m) {
+  int64_t hits = -1;
+  for (unsigned i = 0; i < sizeof(V) / sizeof(m[0]); ++i) hits &= m[i];
+  return hits != 0;
+}
+template <LaneVector V>
+HD int lane(const V& m, int i) { return static_cast<int>(m[i]); }
+template <LaneVector V>
+HD void set_lane(V& m, int i, int value) { m[i] = value; }
+template <LaneVector V>
+HD V select(const V& m, const V& a, const V& b) { return m ? a : b; }
+#endif
+
+// ---- for every Real -----------------------------------------------------------------------------------------------------
+
+template <class Real> using Scalar = typename RealTraits<Real>::Scalar;
+template <class Real> using Mask = typename RealTraits<Real>::Mask;
+template <class Real> using Index = typename RealTraits<Real>::Index;
+template <class Real> inline constexpr int kWidth = RealTraits<Real>::kWidth;
+
+template <class Real>
+HD Mask<Real> mask_of(bool m) {
+  if constexpr (kWidth<Real> == 1) return m;
+  else return Mask<Real>{} - (m ? 1 : 0);
+}
+template <class Real>
+HD Index<Real> index_of(int i) {
+  if constexpr (kWidth<Real> == 1) return i;
+  else return Index<Real>{} + i;
+}
+/// !m. On packs ~m, which is not what ~ means for a bool.
+template <class M>
+HD M negate(M m) {
+  if constexpr (sizeof(M) == 1) return !m;
+  else return ~m;
+}
+/// Calls body(i) for every lane whose mask is set, in order: the way irregular work is done in packs.
+template <class Real, class Body>
+HD void for_each_lane(const Mask<Real>& m, Body body) {
+  for (int i = 0; i < kWidth<Real>; ++i)
+    if (lane(m, i)) body(i);
+}
+
+template <class Real> HD Real clamp(Real x, Real low, Real high) { return max(low, min(x, high)); }
+
+/// 1 / sqrt(x), x > 0.
+template <class Real> HD Real rsqrt(Real x) { return Real(1) / sqrt(x); }
+#ifdef __CUDA_ARCH__
+HD float rsqrt(float x) { return ::rsqrtf(x); }
+#endif
+
+/// s = sin x, c = cos x. Floats and packs share one polynomial (error 1e-7 for |x| < 1e4), so that a world's bits do not
+/// depend on the width of its pack. Cephes' minimax coefficients on a quarter turn, Cody-Waite reduction in two steps.
+template <class Real>
+HD void sincos(Real x, Real& s, Real& c) {
+  Real k = round(x * 0.636619772f);  // x = k pi/2 + r
+  Real r = (x - k * 1.5707962513f) - k * 7.5497899549e-8f;
+  Real r2 = r * r;
+  Real sr = r + r * r2 * (r2 * (r2 * -1.9515296e-4f + 8.3321609e-3f) + -1.6666655e-1f);
+  Real cr = r2 * r2 * (r2 * (r2 * 2.443316e-5f + -1.3887316e-3f) + 4.1666457e-2f) - r2 * 0.5f + 1.0f;
+  auto quadrant = to_int(k);
+  auto odd = (quadrant & 1) != 0;
+  Real a = select(odd, cr, sr), b = select(odd, sr, cr);
+  s = select((quadrant & 2) != 0, -a, a);
+  c = select(((quadrant + 1) & 2) != 0, -b, b);
+}
+HD void sincos(double x, double& s, double& c) {
+  s = ::sin(x);
+  c = ::cos(x);
+}
+
+}  // namespace stiction
