@@ -16,15 +16,15 @@ namespace stiction {
 template <class T>
 struct DenseProblem {
   int nv, contacts, rows;
-  T* A;            // (nv, nv)           symmetric positive definite                kg, kg m^2
-  T* b;            // (nv)               A times the free velocity                  N s, N m s
-  T* J;            // (3 contacts, nv)
-  T *e, *R;        // (3 contacts)       bias m/s; compliance 1/kg, 0 = rigid
-  T* mu;           // (contacts)
-  T* impulse;      // (3 contacts)       warm start on entry, solution on exit      N s
-  T* J_row;        // (rows, nv)
+  T* A;                              // (nv, nv)           symmetric positive definite                kg, kg m^2
+  T* b;                              // (nv)               A times the free velocity                  N s, N m s
+  T* J;                              // (3 contacts, nv)
+  T *e, *R;                          // (3 contacts)       bias m/s; compliance 1/kg, 0 = rigid
+  T* mu;                             // (contacts)
+  T* impulse;                        // (3 contacts)       warm start on entry, solution on exit      N s
+  T* J_row;                          // (rows, nv)
   T *e_row, *R_row, *lower, *upper;  // (rows)
-  T* row_impulse;  // (rows)             likewise
+  T* row_impulse;                    // (rows)             likewise
 };
 inline constexpr float kUnbounded = 1e30f;
 
@@ -32,13 +32,13 @@ inline constexpr float kUnbounded = 1e30f;
 /// q = J v*, without e. `active`: contacts and rows that take part; the others have l = 0 and any W.
 template <class Real>
 struct DelassusProblem {
-  int contacts, rows;              // n = 3 contacts + rows
-  const Real* W;                   // (n, n)  symmetric                             1/kg
-  const Real *q, *e, *R;           // (n)     m/s, m/s, 1/kg
-  const Real* mu;                  // (contacts)
-  const Mask<Real>* active;        // (contacts + rows)
-  const Real *lower, *upper;       // (rows)
-  Real* impulse;                   // (n)     warm start on entry, solution on exit N s
+  int contacts, rows;         // n = 3 contacts + rows
+  const Real* W;              // (n, n)  symmetric                             1/kg
+  const Real *q, *e, *R;      // (n)     m/s, m/s, 1/kg
+  const Real* mu;             // (contacts)
+  const Mask<Real>* active;   // (contacts + rows)
+  const Real *lower, *upper;  // (rows)
+  Real* impulse;              // (n)     warm start on entry, solution on exit N s
 };
 
 }  // namespace stiction

@@ -132,11 +132,17 @@ HD bool all(const V& m) {
   return hits != 0;
 }
 template <LaneVector V>
-HD int lane(const V& m, int i) { return static_cast<int>(m[i]); }
+HD int lane(const V& m, int i) {
+  return static_cast<int>(m[i]);
+}
 template <LaneVector V>
-HD void set_lane(V& m, int i, int value) { m[i] = value; }
+HD void set_lane(V& m, int i, int value) {
+  m[i] = value;
+}
 template <LaneVector V>
-HD V select(const V& m, const V& a, const V& b) { return m ? a : b; }
+HD V select(const V& m, const V& a, const V& b) {
+  return m ? a : b;
+}
 #endif
 
 // ---- for every Real -----------------------------------------------------------------------------------------------------

@@ -34,8 +34,12 @@ HD SymMat3<Real> projection_derivative(Vec3<Real> l, Real mu) {
   auto stick = r <= l.z * mu, open = r * mu <= -l.z;
   Real along = k * (mu * mu), across = along + k * mu * l.z * inverse, mixed = k * mu;
   Real on = select(open, zero, one), slip = select(stick, zero, on), keep = select(stick, on, zero);
-  return {slip * (along * x * x + across * y * y) + keep, slip * ((along - across) * x * y), slip * (mixed * x),
-          slip * (along * y * y + across * x * x) + keep, slip * (mixed * y), slip * k + keep};
+  return {slip * (along * x * x + across * y * y) + keep,
+          slip * ((along - across) * x * y),
+          slip * (mixed * x),
+          slip * (along * y * y + across * x * x) + keep,
+          slip * (mixed * y),
+          slip * k + keep};
 }
 
 }  // namespace stiction

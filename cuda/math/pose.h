@@ -6,7 +6,10 @@ namespace stiction {
 
 template <class T> struct Quat { T w, x, y, z; };
 /// x_parent = R x + p.
-template <class T> struct Pose { Mat3<T> R; Vec3<T> p; };
+template <class T> struct Pose {
+  Mat3<T> R;
+  Vec3<T> p;
+};
 
 template <class T> HD Mat3<T> rotation(const Quat<T>& q) {
   T xx = q.x * q.x, yy = q.y * q.y, zz = q.z * q.z, xy = q.x * q.y, xz = q.x * q.z, yz = q.y * q.z;
@@ -68,6 +71,8 @@ template <class T> HD Quat<T> quat_of(const Mat3<T>& R) {
 
 template <class T, class S> HD Vec3<T> operator*(const Pose<T>& x, Vec3<S> a) { return x.p + x.R * a; }
 /// The pose of something at `b` (a model's) in the frame `a`.
-template <class T, class S> HD Pose<T> operator*(const Pose<T>& a, const Pose<S>& b) { return {a.R * b.R, a.p + a.R * b.p}; }
+template <class T, class S> HD Pose<T> operator*(const Pose<T>& a, const Pose<S>& b) {
+  return {a.R * b.R, a.p + a.R * b.p};
+}
 
 }  // namespace stiction
