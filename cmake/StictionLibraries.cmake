@@ -1,0 +1,77 @@
+# The libraries: stiction_cpu_<isa> (shared, one per instruction set), stiction_cuda, stiction_host, stiction_envs.
+
+# ---- CPU backend: the same sources once per instruction set -------------------------------------------------------------
+# Each is loaded by the host, which calls one extern "C" function in it, chosen by cpuid. The export map keeps everything
+# else local, inline functions of the standard library too: otherwise the dynamic linker would merge them across the three,
+# and an AVX2 machine could run an AVX-512 instance.
+# They run no code when loaded: no dynamic initialisers, no global constructors.
+file(GLOB cpu_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/host/backend/cpu/cpu_*.cpp")
+set(STICTION_ISAS)
+set(STICTION_CPU_LIBRARIES)
+
+function(stiction_add_cpu_library isa)
+  set(target "stiction_cpu_${isa}")
+  string(TOUPPER "${isa}" upper)
+  add_library(${target} SHARED ${cpu_sources})
+  target_link_libraries(${target} PRIVATE stiction_flags Threads::Threads)
+  target_compile_definitions(${target} PRIVATE "STICTION_ISA_${upper}=1" "STICTION_ISA_NAME=${isa}")
+  target_compile_options(${target} PRIVATE -O3 -fno-tree-slp-vectorize -fno-semantic-interposition ${ARGN})
+  if(STICTION_SANITIZE)
+    target_compile_options(${target} PRIVATE -O1)
+  elseif(UNIX AND NOT APPLE)
+    set(map "${PROJECT_SOURCE_DIR}/cmake/cpu_exports.map")
+    target_link_options(${target} PRIVATE "-Wl,--version-script=${map}")
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS "${map}")
+  endif()
+  set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${STICTION_PACKAGE_DIR}")
+  install(TARGETS ${target} LIBRARY DESTINATION stiction COMPONENT python)
+  set(STICTION_ISAS ${STICTION_ISAS} ${isa} PARENT_SCOPE)
+  set(STICTION_CPU_LIBRARIES ${STICTION_CPU_LIBRARIES} ${target} PARENT_SCOPE)
+endfunction()
+
+if(cpu_sources)
+  stiction_add_cpu_library(scalar ${stiction_baseline_arch})
+  if(STICTION_X86)
+    stiction_add_cpu_library(avx2 -march=x86-64-v3)
+    if(NOT STICTION_SANITIZE)
+      stiction_add_cpu_library(avx512 -march=x86-64-v4 -mprefer-vector-width=512)
+    endif()
+  endif()
+endif()
+
+# ---- CUDA backend -------------------------------------------------------------------------------------------------------
+# No fast-math. ptxas prints registers, stack and spills of every kernel into the build log.
+set(STICTION_CUDA_LIBRARY)
+if(STICTION_WITH_CUDA)
+  file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cuda/*.cu"
+       "${PROJECT_SOURCE_DIR}/host/backend/cuda/*.cu" "${PROJECT_SOURCE_DIR}/host/backend/cuda/*.cpp")
+  if(cuda_sources)
+    add_library(stiction_cuda STATIC ${cuda_sources})
+    target_link_libraries(stiction_cuda PUBLIC stiction_flags)
+    target_include_directories(stiction_cuda SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+    target_compile_options(stiction_cuda PRIVATE
+      "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xptxas=-v;-Xcompiler=-ffp-contract=off,-Wno-psabi>")
+    set(STICTION_CUDA_LIBRARY stiction_cuda)
+  endif()
+endif()
+
+# ---- host and envs ------------------------------------------------------------------------------------------------------
+file(GLOB host_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/host/model/*.cpp" "${PROJECT_SOURCE_DIR}/host/world/*.cpp"
+     "${PROJECT_SOURCE_DIR}/host/step/*.cpp" "${PROJECT_SOURCE_DIR}/host/backend/*.cpp")
+set(STICTION_LINK stiction_flags)  # what tests and the Python module link: everything that exists
+if(host_sources)
+  add_library(stiction_host STATIC ${host_sources})
+  target_link_libraries(stiction_host PUBLIC stiction_flags Threads::Threads PRIVATE ${STICTION_CPU_LIBRARIES} ${CMAKE_DL_LIBS})
+  if(STICTION_CUDA_LIBRARY)
+    target_link_libraries(stiction_host PRIVATE ${STICTION_CUDA_LIBRARY})
+    target_compile_definitions(stiction_host PUBLIC STICTION_WITH_CUDA=1)
+  endif()
+  list(APPEND STICTION_LINK stiction_host)
+endif()
+
+file(GLOB_RECURSE env_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/envs/*.cpp")
+if(env_sources)
+  add_library(stiction_envs STATIC ${env_sources})
+  target_link_libraries(stiction_envs PUBLIC ${STICTION_LINK})
+  list(APPEND STICTION_LINK stiction_envs)
+endif()

@@ -1,0 +1,58 @@
+# The Python package: the module _core, the CPU libraries beside it, build facts (_build.py), and the assets of envs/.
+# Installed by component `python` into stiction/; the Python files themselves are packed by scikit-build-core.
+find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+if(NOT pybind11_DIR)
+  execute_process(COMMAND "${Python_EXECUTABLE}" -m pybind11 --cmakedir OUTPUT_VARIABLE pybind11_DIR
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+set(PYBIND11_FINDPYTHON ON)
+find_package(pybind11 CONFIG REQUIRED)
+
+file(GLOB bind_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bind/*.cpp")
+if(bind_sources)
+  pybind11_add_module(_core MODULE ${bind_sources})
+  target_link_libraries(_core PRIVATE ${STICTION_LINK})
+  target_compile_definitions(_core PRIVATE "STICTION_VERSION=\"${PROJECT_VERSION}\"")
+  set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${STICTION_PACKAGE_DIR}")
+  install(TARGETS _core LIBRARY DESTINATION stiction COMPONENT python)
+endif()
+
+# ---- facts about this build ---------------------------------------------------------------------------------------------
+if(STICTION_CUDA_LIBRARY)
+  set(cuda_fact "\"${CMAKE_CUDA_COMPILER_VERSION}\"")
+  list(JOIN CMAKE_CUDA_ARCHITECTURES "\", \"" joined)
+  set(cuda_architectures_fact "(\"${joined}\",)")
+else()
+  set(cuda_fact None)
+  set(cuda_architectures_fact "()")
+endif()
+set(isas_fact "()")
+if(STICTION_ISAS)
+  list(JOIN STICTION_ISAS "\", \"" joined)
+  set(isas_fact "(\"${joined}\",)")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/_build.py.in" "${STICTION_PACKAGE_DIR}/_build.py" @ONLY)
+install(FILES "${STICTION_PACKAGE_DIR}/_build.py" DESTINATION stiction COMPONENT python)
+
+# ---- assets: envs/<task>/<name>.xml becomes stiction/assets/<name>.xml ---------------------------------------------------
+file(GLOB assets CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/envs/*/*.xml")
+file(MAKE_DIRECTORY "${STICTION_PACKAGE_DIR}/assets")
+set(asset_names)
+foreach(asset IN LISTS assets)
+  get_filename_component(name "${asset}" NAME)
+  if(name IN_LIST asset_names)
+    message(FATAL_ERROR "Two assets are named ${name}: they share the folder stiction/assets")
+  endif()
+  list(APPEND asset_names "${name}")
+  file(CREATE_LINK "${asset}" "${STICTION_PACKAGE_DIR}/assets/${name}" SYMBOLIC)
+endforeach()
+install(FILES ${assets} DESTINATION stiction/assets COMPONENT python)
+
+# ---- the build tree's package: links to the Python sources ---------------------------------------------------------------
+file(GLOB package_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/python/stiction/*")
+foreach(entry IN LISTS package_entries)
+  get_filename_component(name "${entry}" NAME)
+  if(NOT name STREQUAL "__pycache__")
+    file(CREATE_LINK "${entry}" "${STICTION_PACKAGE_DIR}/${name}" SYMBOLIC)
+  endif()
+endforeach()
