@@ -1,0 +1,29 @@
+"""Batched multibody simulation with accurate Coulomb contact.
+
+Names are imported when first used, so that `import stiction` needs neither torch nor gymnasium and costs little.
+"""
+
+from importlib import import_module
+
+from ._build import VERSION as __version__
+
+#: Public name -> the module of this package that defines it.
+_NAMES = {
+    "Model": "model",
+    "Simulation": "simulation",
+}
+
+__all__ = ["__version__", *_NAMES]
+
+
+def __getattr__(name):
+    module = _NAMES.get(name)
+    if module is None:
+        raise AttributeError(f"module 'stiction' has no attribute '{name}'")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(set(globals()) | set(_NAMES))

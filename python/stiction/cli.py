@@ -1,0 +1,41 @@
+"""The command `stiction`: one sub-command per module.
+
+A module of COMMANDS has `add_arguments(parser)` and `run(arguments) -> exit status or None`. Only the module of the command
+that was asked for is imported.
+"""
+
+import argparse
+import sys
+from importlib import import_module
+
+from stiction import __version__
+
+#: Command -> (module, one line of help).
+COMMANDS = {
+    "info": ("stiction.info", "what this build can do and what this machine offers it"),
+}
+
+
+def main(argv=None):
+    argv = sys.argv[1:] if argv is None else list(argv)
+    asked = next((word for word in argv if not word.startswith("-")), None)
+    parser = argparse.ArgumentParser(prog="stiction", description="Batched multibody simulation with accurate contact.")
+    parser.add_argument("--version", action="version", version=f"stiction {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    run = None
+    for name, (module, summary) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if name == asked:
+            implementation = import_module(module)
+            implementation.add_arguments(command)
+            run = implementation.run
+    arguments = parser.parse_args(argv)
+    try:
+        return run(arguments) or 0
+    except (ValueError, TypeError, OSError) as error:  # what the user can mend
+        print(f"stiction {arguments.command}: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
