@@ -1,0 +1,153 @@
+// The accuracy certificate of a dense problem, evaluated in double from the very numbers the solver got, whatever its type.
+// It shares nothing with the solvers but the cone's projection and the Cholesky factor.
+//
+//   r_dyn   |D (A v - b - J'l)| / max(|D b|, |D J'l|, least_momentum),   D = diag(A)^-1/2           1
+//   r_con   max_i  |g_i l_i - P(g_i l_i - s_i - (0, 0, mu |s_t|))|,      s = J v + e + R l          m/s
+//   r_ccp   the same without the correction mu |s_t|: the convex solvers' score                     m/s
+//   r_row   the same for interval rows, P = clamp to g [lower, upper]                               m/s, rad/s
+//   r_cone  max_i  g_i max(0, |l_t| - mu l_n, -l_n) / V                                             1
+//   V       max |J_i v*| over contacts with l_i != 0 or e_n <= 0 (touching), at least least_velocity m/s
+//
+// g = tr(W_ii) / 3 of the exact block W_ii = J_i A^-1 J_i', W_kk for a row; P = the nearest impulse in the cone (a cone does not
+// mind the factor g, and velocities have a sane size whatever the masses). Rows are judged one by one against
+// V_k = max(|J_k v*|, least_velocity): row_ratio = max r_k / V_k. A contact or row that nothing can move (g = 0) must have l = 0;
+// it is counted in `immovable` and left out of the maxima.
+//
+// Preconditions: A symmetric positive definite, else factored = false and every residual is infinite; so too for NaN anywhere.
+// Cost: nv^2 (nv / 6 + contacts + rows / 3) multiply-adds.
+#pragma once
+#include "contact/dense.h"
+#include "linalg/small_cholesky.h"
+#include "math/cone.h"
+
+namespace stiction {
+
+struct DenseResidual {
+  double r_dyn, r_con, r_ccp, r_row, row_ratio, r_cone, scale;
+  int immovable;
+  bool factored;
+};
+
+struct DenseResidualOptions {
+  double least_velocity = 1e-4;  // max(g h, 1e-4), or |q| of a bare Delassus problem   m/s
+  double least_momentum = 0;     // sqrt(mean moving mass) g h                           sqrt(kg) m/s
+};
+
+/// Doubles that residual_dense needs.
+HD int residual_dense_workspace(int nv) { return nv * nv + 5 * nv; }
+
+namespace residual_detail {
+
+inline constexpr double kInfinity = 1e300;
+
+/// NaN counts as the worst.
+HD double worst(double a, double b) { return b <= a ? a : b < kInfinity ? b : kInfinity; }
+
+template <class T>
+HD double row_times(int n, const T* row, const double* x) {
+  double sum = 0;
+  for (int k = 0; k < n; ++k) sum += double(row[k]) * x[k];
+  return sum;
+}
+
+/// J_k A^-1 J_k'.
+template <class T>
+HD double row_mobility(int n, const double* U, const T* row, double* x) {
+  for (int k = 0; k < n; ++k) x[k] = row[k];
+  solve_lower(n, U, x);
+  double sum = 0;
+  for (int k = 0; k < n; ++k) sum += x[k] * x[k];
+  return sum;
+}
+
+template <class T>
+HD void dynamics(const DenseProblem<T>& p, const double* v, double least, double* defect, double* push, DenseResidual& out) {
+  int n = p.nv;
+  for (int k = 0; k < n; ++k) push[k] = 0;
+  for (int i = 0; i < 3 * p.contacts; ++i)
+    for (int k = 0; k < n; ++k) push[k] += double(p.J[i * n + k]) * p.impulse[i];
+  for (int i = 0; i < p.rows; ++i)
+    for (int k = 0; k < n; ++k) push[k] += double(p.J_row[i * n + k]) * p.row_impulse[i];
+  double square = 0, load = 0, pushed = 0;
+  for (int k = 0; k < n; ++k) {
+    double inverse = 1 / double(p.A[k * n + k]), b = p.b[k];
+    defect[k] = row_times(n, p.A + k * n, v) - b - push[k];
+    square += defect[k] * defect[k] * inverse, load += b * b * inverse, pushed += push[k] * push[k] * inverse;
+  }
+  double base = max(max(sqrt(load), sqrt(pushed)), least);
+  out.r_dyn = worst(0, square == 0 ? 0 : sqrt(square) / base);
+}
+
+template <class T>
+HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* v, const double* free, double* x, double& overreach,
+                DenseResidual& out) {
+  int n = p.nv;
+  double g = 0, s[3], l[3], fast = 0;
+  for (int a = 0; a < 3; ++a) {
+    const T* row = p.J + (3 * i + a) * n;
+    g += row_mobility(n, U, row, x) / 3;
+    l[a] = p.impulse[3 * i + a];
+    s[a] = row_times(n, row, v) + double(p.e[3 * i + a]) + double(p.R[3 * i + a]) * l[a];
+    fast = worst(fast, abs(row_times(n, row, free)));
+  }
+  bool pushed = l[0] != 0 || l[1] != 0 || l[2] != 0;
+  if (g == 0) {
+    ++out.immovable;
+    if (pushed) out.r_con = out.r_ccp = kInfinity;
+    return;
+  }
+  if (pushed || p.e[3 * i + 2] <= T(0)) out.scale = worst(out.scale, fast);
+  double mu = p.mu[i], slip = sqrt(s[0] * s[0] + s[1] * s[1]);
+  Vec3<double> held = {g * l[0], g * l[1], g * l[2]}, convex = {held.x - s[0], held.y - s[1], held.z - s[2]}, exact = convex;
+  exact.z -= mu * slip;
+  out.r_con = worst(out.r_con, norm(held - project_proximal(exact, mu)));
+  out.r_ccp = worst(out.r_ccp, norm(held - project_proximal(convex, mu)));
+  overreach = worst(overreach, max(sqrt(held.x * held.x + held.y * held.y) - mu * held.z, -held.z));
+}
+
+template <class T>
+HD void row(const DenseProblem<T>& p, int i, const double* U, const double* v, const double* free, double least, double* x,
+            DenseResidual& out) {
+  int n = p.nv;
+  const T* J = p.J_row + i * n;
+  double g = row_mobility(n, U, J, x), l = p.row_impulse[i];
+  if (g == 0) {
+    ++out.immovable;
+    if (l != 0) out.r_row = out.row_ratio = kInfinity;
+    return;
+  }
+  double s = row_times(n, J, v) + double(p.e_row[i]) + double(p.R_row[i]) * l;
+  double r = abs(l - clamp(l - s / g, double(p.lower[i]), double(p.upper[i]))) * g;
+  if (!(s * s >= 0)) r = kInfinity;  // clamp forgets a NaN
+  out.r_row = worst(out.r_row, r);
+  out.row_ratio = worst(out.row_ratio, r / max(abs(row_times(n, J, free)), least));
+}
+
+}  // namespace residual_detail
+
+/// Certificate of (v, problem.impulse, problem.row_impulse).
+template <class T>
+HD DenseResidual residual_dense(const DenseProblem<T>& p, const T* velocity, const DenseResidualOptions& options,
+                                double* workspace) {
+  using namespace residual_detail;
+  int n = p.nv;
+  double *U = workspace, *v = U + n * n, *free = v + n, *x = free + n, *push = x + n;
+  DenseResidual out = {kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, options.least_velocity, 0, true};
+  for (int i = 0; i < n * n; ++i) U[i] = p.A[i];
+  for (int k = 0; k < n; ++k) {
+    v[k] = velocity[k], free[k] = p.b[k];
+    out.factored &= p.A[k * n + k] > T(0);
+  }
+  out.factored &= cholesky_factor(n, U, 0.0);
+  if (!out.factored) return out;
+  cholesky_solve(n, U, free);
+  dynamics(p, v, options.least_momentum, x, push, out);
+  out.r_con = out.r_ccp = out.r_row = out.row_ratio = 0;
+  double overreach = 0;
+  for (int i = 0; i < p.contacts; ++i) contact(p, i, U, v, free, x, overreach, out);
+  for (int i = 0; i < p.rows; ++i) row(p, i, U, v, free, options.least_velocity, x, out);
+  out.r_cone = overreach / out.scale;
+  return out;
+}
+
+}  // namespace stiction

@@ -1,0 +1,125 @@
+// Tree-sparse H = L' D L (Featherstone 2008, 6.5): eliminating from the tips towards the base creates no fill.
+// In the factor, diagonal entries hold 1 / D and the others L.
+#pragma once
+#include "model/tree.h"
+
+namespace stiction {
+
+template <class L>
+HD void factor(const typename L::Group& g, const typename L::Model& m, TreeMatrix<L>& H) {
+  using Real = typename L::Real;
+  Real share[L::kTrunkDofs][L::kTrunkDofs];  // what eliminating this lane's limbs takes from the trunk
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t)
+    UNROLL for (int u = 0; u <= t; ++u) share[t][u] = Real(0);
+
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    Real* row = H.limb + at.entry;
+    auto* cross = H.cross + at.link;
+    UNROLL for (int k = limb.links() - 1; k >= 0; --k) {
+      Real inverse = Real(1) / row[entry_of(k, k)];
+      UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) {
+        Real a = row[entry_of(k, j)] * inverse;
+        UNROLL for (int n = j; n >= 0; n = limb.parent(n))
+          row[entry_of(j, n)] = row[entry_of(j, n)] - a * row[entry_of(k, n)];
+        UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) cross[j][t] = cross[j][t] - a * cross[k][t];
+        row[entry_of(k, j)] = a;
+      }
+      UNROLL for (int t = limb.trunk_dofs() - 1; t >= 0; --t) {
+        Real a = cross[k][t] * inverse;
+        UNROLL for (int u = 0; u <= t; ++u) share[t][u] = share[t][u] + a * cross[k][u];
+        cross[k][t] = a;
+      }
+      row[entry_of(k, k)] = inverse;
+    }
+  });
+
+  auto& row = H.trunk;
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t)
+    UNROLL for (int u = 0; u <= t; ++u) row[t][u] = row[t][u] - g.sum(share[t][u]);
+  UNROLL for (int t = m.trunk_dofs() - 1; t >= 0; --t) {
+    Real inverse = Real(1) / row[t][t];
+    UNROLL for (int u = t - 1; u >= 0; --u) {
+      Real a = row[t][u] * inverse;
+      UNROLL for (int n = 0; n <= u; ++n) row[u][n] = row[u][n] - a * row[t][n];
+      row[t][u] = a;
+    }
+    row[t][t] = inverse;
+  }
+}
+
+/// The first half, x <- L^-T (x + shares), inward. `share` is what this lane's limbs still have to add to the trunk's part.
+template <class L>
+HD void solve_inward(const typename L::Group& g, const typename L::Model& m, const TreeMatrix<L>& H, TreeVector<L>& x,
+                     typename L::Real (&share)[L::kTrunkDofs]) {
+  using Real = typename L::Real;
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    const Real* row = H.limb + at.entry;
+    UNROLL for (int k = limb.links() - 1; k >= 0; --k) {
+      Real xk = x.limb[at.link + k];
+      UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j))
+        x.limb[at.link + j] = x.limb[at.link + j] - row[entry_of(k, j)] * xk;
+      UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) share[t] = share[t] - H.cross[at.link + k][t] * xk;
+    }
+  });
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) x.trunk[t] = x.trunk[t] + g.sum(share[t]);
+  UNROLL for (int t = m.trunk_dofs() - 1; t >= 0; --t)
+    UNROLL for (int u = 0; u < t; ++u) x.trunk[u] = x.trunk[u] - H.trunk[t][u] * x.trunk[t];
+}
+
+/// The second half, x <- L^-1 D^-1 x, outward.
+template <class L>
+HD void solve_outward(const typename L::Group& g, const typename L::Model& m, const TreeMatrix<L>& H, TreeVector<L>& x) {
+  using Real = typename L::Real;
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) {
+    Real s = x.trunk[t] * H.trunk[t][t];
+    UNROLL for (int u = 0; u < t; ++u) s = s - H.trunk[t][u] * x.trunk[u];
+    x.trunk[t] = s;
+  }
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    const Real* row = H.limb + at.entry;
+    UNROLL for (int k = 0; k < limb.links(); ++k) {
+      Real s = x.limb[at.link + k] * row[entry_of(k, k)];
+      UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) s = s - row[entry_of(k, j)] * x.limb[at.link + j];
+      UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) s = s - H.cross[at.link + k][t] * x.trunk[t];
+      x.limb[at.link + k] = s;
+    }
+  });
+}
+
+/// x <- H^-1 (x + the shares of all lanes).
+template <class L>
+HD void solve(const typename L::Group& g, const typename L::Model& m, const TreeMatrix<L>& H, TreeVector<L>& x,
+              typename L::Real (&share)[L::kTrunkDofs]) {
+  solve_inward<L>(g, m, H, x, share);
+  solve_outward<L>(g, m, H, x);
+}
+
+/// f' J H^-1 J' f for a wrench F on one station of a limb: with y = L^-T J' F it is y' D^-1 y, and y only lives on the way
+/// from that station to the root. No lane needs another.
+template <class L>
+HD typename L::Real compliance(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H,
+                               const PerDof<L, Motion<typename L::Real>>& S, int station,
+                               const Force<typename L::Real>& F) {
+  using Real = typename L::Real;
+  const auto& m = limb.m;
+  Real x[L::kLimbLinks], y[L::kTrunkDofs], w(0);
+  const Real* row = H.limb + at.entry;
+  if (limb.on_trunk()) {
+    if (m.free_base()) put(F, y);
+    UNROLL for (int t = m.base_dofs(); t < limb.trunk_dofs(); ++t)
+      y[t] = limb.moved_by(t) ? dot(S.trunk[t], F) : Real(0);
+  }
+  UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) x[k] = dot(S.limb[at.link + k], F);
+  UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) {
+    w = w + x[k] * x[k] * row[entry_of(k, k)];
+    UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) x[j] = x[j] - row[entry_of(k, j)] * x[k];
+    UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - H.cross[at.link + k][t] * x[k];
+  }
+  UNROLL for (int t = limb.trunk_dofs() - 1; t >= 0; --t) {
+    w = w + y[t] * y[t] * H.trunk[t][t];
+    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
+  }
+  return w;
+}
+
+}  // namespace stiction
