@@ -1,9 +1,9 @@
 """Lint of what the tree promises: the direction of includes, file sizes, file names.
 
-Includes go one way: core < math < model < linalg < kinematics < dynamics < collision < contact < solvers < host < envs <
-python, all but the last three under cuda/. Solvers include neither each other nor collision; cuda/ never includes host/, and
-standard headers only through core/platform.h; host/reference shares nothing with cuda/ but plain data, and only tests and
-bench include it.
+Includes go one way: core < math < model < linalg < kinematics < dynamics < collision < contact < solvers < host <
+envs < python, all but the last three under cuda/. Solvers include neither each other nor collision; cuda/ never
+includes host/, and standard headers only through core/platform.h; host/reference shares nothing with cuda/ but plain
+data, and only tests and bench include it.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Every command that the root README shows must exist: scripts are executable files, sub-commands are in the CLI's table."""
+"""Every command that the root README shows must exist: an executable script, a sub-command in the CLI's table."""
 
 import os
 import re

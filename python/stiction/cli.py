@@ -1,7 +1,7 @@
 """The command `stiction`: one sub-command per module.
 
-A module of COMMANDS has `add_arguments(parser)` and `run(arguments) -> exit status or None`. Only the module of the command
-that was asked for is imported.
+A module of COMMANDS has `add_arguments(parser)` and `run(arguments) -> exit status or None`. Only the module of the
+command that was asked for is imported.
 """
 
 import argparse
