@@ -1,0 +1,17 @@
+// stiction._core: the compiled part of the package. Each bind_* lives in its own file beside this one.
+#include <pybind11/pybind11.h>
+
+namespace py = pybind11;
+
+void bind_model(py::module_& m);
+#if __has_include("host/world/world.h")
+void bind_world(py::module_& m);
+#endif
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "stiction's compiled core: the model and, where built, the batched worlds.";
+  bind_model(m);
+#if __has_include("host/world/world.h")
+  bind_world(m);
+#endif
+}

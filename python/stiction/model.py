@@ -1,0 +1,216 @@
+"""stiction.Model: an immutable multibody model, imported through `mujoco` or loaded from a file of its own."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .mjcf_import import compile_source, require_mujoco
+from .mjmodel_arrays import model_arrays
+from .mjmodel_features import examine
+
+_FORMAT = 1  # of the files written by save
+
+
+class UnsupportedModelError(ValueError):
+    """A model with features that stiction does not simulate; ``features`` names each of them."""
+
+    def __init__(self, label: str, features: list[str]):
+        self.label, self.features = label, features
+        lines = "".join(f"\n  - {feature}" for feature in features)
+        super().__init__(
+            f"cannot import {label}: {len(features)} unsupported feature{'s' * (len(features) != 1)}:{lines}\n"
+            'unsupported="warn" drops them and says so in model.import_report'
+        )
+
+    def __reduce__(self):
+        return type(self), (self.label, self.features)
+
+
+class Model:
+    """What is simulated: read-only NumPy arrays with MuJoCo's field names (``body_mass``, ``jnt_range``, ...).
+
+    Made by `from_mjcf`, `from_urdf`, `from_mjmodel`, `from_arrays` or `load`. Sizes: ``nq, nv, nu, nbody, njnt, ngeom,
+    nsite, ntendon, neq, nkey``. Names: ``body_names, joint_names, ...`` (empty where there is none) and
+    ``body_id(name)`` and its like. ``import_report`` lists what was approximated, ignored, folded or dropped.
+    """
+
+    def __init__(self, core: _core.Model, *, import_report=(), mjmodel=None):
+        if not isinstance(core, _core.Model):
+            raise TypeError(f"core is {type(core).__name__}, expected stiction._core.Model; see Model.from_mjcf")
+        self._core = core
+        self._import_report = tuple(import_report)
+        self._mjmodel = mjmodel
+
+    # ---- making one
+
+    @classmethod
+    def from_mjcf(cls, source, *, assets=None, unsupported: str = "error") -> Model:
+        """A model from an MJCF file or XML string.
+
+        ``assets`` maps file names to their contents, for files that are not on disk. ``unsupported="error"`` raises one
+        `UnsupportedModelError` (a ValueError) naming every feature we cannot simulate; ``"warn"`` drops them, warns and
+        lists them in ``import_report``. MuJoCo's own errors become ValueError with the file and the message.
+        """
+        _check_choice(unsupported)
+        compiled, label, messages, notes = compile_source(source, assets, urdf=False)
+        return cls._converted(compiled, label, unsupported, messages, notes)
+
+    @classmethod
+    def from_urdf(cls, source, *, assets=None, unsupported: str = "error") -> Model:
+        """A model from a URDF file or XML string, with one motor per hinge or slide joint, named like the joint.
+
+        MuJoCo compiles the file: its root link is fixed to the world, fixed joints are fused.
+        """
+        _check_choice(unsupported)
+        compiled, label, messages, notes = compile_source(source, assets, urdf=True)
+        return cls._converted(compiled, label, unsupported, messages, notes)
+
+    @classmethod
+    def from_mjmodel(cls, mjmodel, *, unsupported: str = "error") -> Model:
+        """A model from a compiled ``mujoco.MjModel``, as it is now; it is kept, not copied, for `mjmodel`."""
+        _check_choice(unsupported)
+        mujoco = require_mujoco()
+        if not isinstance(mjmodel, mujoco.MjModel):
+            raise TypeError(f"mjmodel is {type(mjmodel).__name__}, expected mujoco.MjModel")
+        return cls._converted(mjmodel, "the MjModel", unsupported, [], [])
+
+    @classmethod
+    def _converted(cls, compiled, label, unsupported, messages, notes) -> Model:
+        mujoco = require_mujoco()
+        found = examine(compiled, mujoco)
+        arrays = model_arrays(compiled, found, mujoco)
+        report = notes + found.report + [f"mujoco: {' '.join(text.split())}" for text in messages]
+        if found.unsupported and unsupported == "error":
+            raise UnsupportedModelError(label, found.unsupported)
+        for feature in found.unsupported:
+            warnings.warn(f"{label}: dropped {feature}", stacklevel=3)
+            report.append(f"dropped: {feature}")
+        try:
+            core = _core.Model.from_arrays(arrays)
+        except ValueError as error:
+            raise ValueError(f"cannot import {label}: {error}") from error
+        return cls(core, import_report=report, mjmodel=compiled)
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Any], *, import_report=()) -> Model:
+        """A model from its arrays by name, as `to_arrays` gives them; checked, ValueError names what is wrong."""
+        return cls(_core.Model.from_arrays(arrays), import_report=import_report)
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Every field by name: read-only views, counts, lists of names."""
+        return self._core.to_arrays()
+
+    def save(self, path) -> None:
+        """Writes the model and its import report as an npz archive."""
+        arrays = {name: np.asarray(value) for name, value in self.to_arrays().items()}
+        report = np.asarray(self._import_report, dtype=str)
+        with open(path, "wb") as file:
+            np.savez_compressed(file, stiction_model=np.asarray(_FORMAT), import_report=report, **arrays)
+
+    @classmethod
+    def load(cls, path) -> Model:
+        """A model written by `save`; it has no ``mjmodel``."""
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                data = {name: archive[name] for name in archive.files}
+        except OSError:
+            raise
+        except Exception as error:
+            raise ValueError(f"'{path}' is no model written by Model.save: {error}") from error
+        version = data.pop("stiction_model", None)
+        if version is None or int(version) != _FORMAT:
+            raise ValueError(f"'{path}' has model format {version}, expected {_FORMAT}: written by Model.save?")
+        report = [str(line) for line in data.pop("import_report")]
+        arrays = {name: _plain(name, value) for name, value in data.items()}
+        return cls.from_arrays(arrays, import_report=report)
+
+    # ---- reading it
+
+    @property
+    def core(self) -> _core.Model:
+        """The compiled object that the simulation holds."""
+        return self._core
+
+    @property
+    def import_report(self) -> list[str]:
+        """What the import approximated, ignored, folded, added or dropped, one line each; empty without an import."""
+        return list(self._import_report)
+
+    @property
+    def mjmodel(self):
+        """The ``mujoco.MjModel`` this came from, for rendering; None for a loaded model."""
+        return self._mjmodel
+
+    def body_id(self, name: str) -> int:
+        return _number("body", name, self._core.body_names)
+
+    def joint_id(self, name: str) -> int:
+        return _number("joint", name, self._core.joint_names)
+
+    def geom_id(self, name: str) -> int:
+        return _number("geom", name, self._core.geom_names)
+
+    def site_id(self, name: str) -> int:
+        return _number("site", name, self._core.site_names)
+
+    def actuator_id(self, name: str) -> int:
+        return _number("actuator", name, self._core.actuator_names)
+
+    def tendon_id(self, name: str) -> int:
+        return _number("tendon", name, self._core.tendon_names)
+
+    def key_id(self, name: str) -> int:
+        return _number("keyframe", name, self._core.key_names)
+
+    def __getattr__(self, name: str):
+        # Fields of the compiled model; called only for what is not found here.
+        if not name.startswith("_") and hasattr(_core.Model, name):
+            return getattr(self._core, name)
+        raise AttributeError(f"Model has no field '{name}'{_near(name, dir(_core.Model))}")
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *(name for name in dir(_core.Model) if not name.startswith("_"))})
+
+    def __reduce__(self):
+        arrays = {name: np.array(v) if isinstance(v, np.ndarray) else v for name, v in self.to_arrays().items()}
+        return _rebuilt, (arrays, self._import_report)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={getattr(self._core, name)}" for name in ("nq", "nv", "nu", "nbody", "ngeom"))
+        return f"stiction.Model({sizes})"
+
+
+def _rebuilt(arrays, report) -> Model:
+    return Model.from_arrays(arrays, import_report=report)
+
+
+def _plain(name: str, value: np.ndarray):
+    """Archive entries are arrays: names become lists, single numbers numbers."""
+    if name.endswith("_names"):
+        return [str(entry) for entry in value]
+    return value.item() if value.ndim == 0 else value
+
+
+def _check_choice(unsupported: str) -> None:
+    if unsupported not in ("error", "warn"):
+        raise ValueError(f"unsupported is {unsupported!r}, expected 'error' or 'warn'")
+
+
+def _near(name: str, names) -> str:
+    near = difflib.get_close_matches(str(name), [other for other in names if other], n=4, cutoff=0.5)
+    return f"; near: {', '.join(repr(other) for other in near)}" if near else ""
+
+
+def _number(kind: str, name: str, names: list[str]) -> int:
+    if name and name in names:
+        return names.index(name)
+    named = [other for other in names if other]
+    hint = _near(name, named) or (
+        f"; there are: {', '.join(repr(n) for n in named[:8])}" if named else "; none has a name"
+    )
+    raise KeyError(f"no {kind} named {name!r}{hint}")
