@@ -1,0 +1,208 @@
+#include "host/reference/contact_problem.h"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace stiction::reference {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kTangentialCompliance = 1e-3;  // SAP's sigma
+
+/// Collects rows, then hands them over as one matrix.
+struct RowList {
+  struct Row {
+    Vector J;
+    double e, R, lower, upper;
+    RowKind kind;
+  };
+  std::vector<Row> rows;
+
+  void store(int nv, ContactProblem& problem) const {
+    int n = static_cast<int>(rows.size());
+    problem.J_row.resize(n, nv);
+    for (Vector* x : {&problem.e_row, &problem.R_row, &problem.lower, &problem.upper}) x->resize(n);
+    for (int i = 0; i < n; ++i) {
+      problem.J_row.row(i) = rows[i].J.transpose();
+      problem.e_row[i] = rows[i].e;
+      problem.R_row[i] = rows[i].R;
+      problem.lower[i] = rows[i].lower;
+      problem.upper[i] = rows[i].upper;
+      problem.kinds.push_back(rows[i].kind);
+    }
+  }
+};
+
+double bias_speed(double distance, const StepOptions& o) {
+  return distance > 0 ? distance / o.timestep : std::max(o.erp * distance / o.timestep, -o.max_recovery);
+}
+
+Vector unit_row(const Model& model, int dof, double value) {
+  Vector J = Vector::Zero(model.nv);
+  J[dof] = value;
+  return J;
+}
+
+void add_equalities(const Model& model, const Vector& q, const StepOptions& o, RowList& list) {
+  if (disabled(model, kDisableEquality)) return;
+  for (int i = 0; i < model.neq; ++i) {
+    if (!model.eq_active[i]) continue;
+    int j1 = model.eq_joint1[i], j2 = model.eq_joint2[i], at1 = model.jnt_qposadr[j1];
+    const double* c = &model.eq_data[5 * i];
+    double violation = q[at1] - model.qpos0[at1] - c[0];
+    Vector J = unit_row(model, model.jnt_dofadr[j1], 1);
+    if (j2 >= 0) {
+      double x = q[model.jnt_qposadr[j2]] - model.qpos0[model.jnt_qposadr[j2]];
+      violation -= x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])));
+      J[model.jnt_dofadr[j2]] -= c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4]));
+    }
+    double e = std::clamp(o.erp * violation / o.timestep, -o.max_recovery, o.max_recovery);
+    list.rows.push_back({J, e, 0, -kInfinity, kInfinity, RowKind::kEquality});
+  }
+}
+
+void add_friction(const Model& model, const StepOptions& o, RowList& list) {
+  if (disabled(model, kDisableFrictionloss)) return;
+  auto add = [&](const Vector& J, double loss) {
+    if (loss > 0) list.rows.push_back({J, 0, 0, -o.timestep * loss, o.timestep * loss, RowKind::kFriction});
+  };
+  for (int dof = 0; dof < model.nv; ++dof) add(unit_row(model, dof, 1), model.dof_frictionloss[dof]);
+  for (int t = 0; t < model.ntendon; ++t) add(tendon_row(model, t), model.tendon_frictionloss[t]);
+}
+
+void add_limits(const Model& model, const Vector& q, const StepOptions& o, RowList& list) {
+  if (disabled(model, kDisableLimit)) return;
+  auto add = [&](const Vector& J, double distance) {
+    list.rows.push_back({J, bias_speed(distance, o), 0, 0, kInfinity, RowKind::kLimit});
+  };
+  for (int joint = 0; joint < model.njnt; ++joint) {
+    auto type = static_cast<JointType>(model.jnt_type[joint]);
+    if (!model.jnt_limited[joint] || type == JointType::kFree) continue;
+    int at = model.jnt_qposadr[joint], dof = model.jnt_dofadr[joint];
+    double low = model.jnt_range[2 * joint], high = model.jnt_range[2 * joint + 1];
+    if (type == JointType::kBall) {
+      Vector3d r = rotation_difference(quaternion_at(q, at), Quaterniond::Identity());
+      double angle = r.norm();
+      Vector J = Vector::Zero(model.nv);
+      if (angle > 0) J.segment<3>(dof) = -r / angle;
+      if (angle > 0) add(J, std::max(low, high) - angle);
+      continue;
+    }
+    add(unit_row(model, dof, 1), q[at] - low);
+    add(unit_row(model, dof, -1), high - q[at]);
+  }
+  for (int t = 0; t < model.ntendon; ++t) {
+    if (!model.tendon_limited[t]) continue;
+    double length = tendon_length(model, t, q);
+    add(tendon_row(model, t), length - model.tendon_range[2 * t]);
+    add(-tendon_row(model, t), model.tendon_range[2 * t + 1] - length);
+  }
+}
+
+void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor, const Contact& c, int i,
+                 const StepOptions& o, ContactProblem& problem) {
+  auto valid = [&](int g) { return g >= 0 && g < model.ngeom; };
+  if (!valid(c.geom1) || !valid(c.geom2))
+    throw std::invalid_argument("contact " + std::to_string(i) + ": got geoms " + std::to_string(c.geom1) + ", " +
+                                std::to_string(c.geom2) + ", expected numbers below " + std::to_string(model.ngeom));
+  Matrix J = c.frame * (point_jacobian(model, k, model.geom_bodyid[c.geom2], c.pos) -
+                        point_jacobian(model, k, model.geom_bodyid[c.geom1], c.pos));
+  problem.J.middleRows<3>(3 * i) = J;
+  problem.mu[i] = pair_friction(model, c.geom1, c.geom2);
+  problem.phi[i] = c.dist;
+  problem.geoms.push_back({c.geom1, c.geom2});
+  problem.e[3 * i + 2] = bias_speed(c.dist, o);
+  Compliance soft = pair_compliance(model, c.geom1, c.geom2);
+  if (soft.stiffness == 0) return;
+  double h = o.timestep, reach = h + soft.relaxation;
+  Matrix3d W = J * factor.solve(J.transpose());
+  problem.R.segment<2>(3 * i).setConstant(kTangentialCompliance * W.norm() / 3);
+  problem.R[3 * i + 2] = 1 / (h * soft.stiffness * reach);
+  if (c.dist <= 0) problem.e[3 * i + 2] = c.dist / reach;
+}
+
+double mean_moving_mass(const Model& model) {
+  double mass = 0;
+  int count = 0;
+  for (int b = 1; b < model.nbody; ++b)
+    if (model.body_weldid[b] != 0) mass += model.body_mass[b], ++count;
+  return count > 0 ? mass / count : 0;
+}
+
+}  // namespace
+
+double pair_friction(const Model& model, int geom1, int geom2) {
+  for (int p = 0; p < model.npair; ++p) {
+    int a = model.pair_geom1[p], b = model.pair_geom2[p];
+    if ((a == geom1 && b == geom2) || (a == geom2 && b == geom1))
+      return model.pair_condim[p] == 1 ? 0 : model.pair_friction[p];
+  }
+  int p1 = model.geom_priority[geom1], p2 = model.geom_priority[geom2];
+  double f1 = model.geom_friction[3 * geom1], f2 = model.geom_friction[3 * geom2];
+  int c1 = model.geom_condim[geom1], c2 = model.geom_condim[geom2];
+  int condim = p1 > p2 ? c1 : p2 > p1 ? c2 : std::max(c1, c2);
+  double friction = p1 > p2 ? f1 : p2 > p1 ? f2 : std::max(f1, f2);
+  return condim == 1 ? 0 : friction;
+}
+
+Compliance pair_compliance(const Model& model, int geom1, int geom2) {
+  double k1 = model.geom_stiffness[geom1], k2 = model.geom_stiffness[geom2];
+  double t1 = model.geom_dissipation[geom1], t2 = model.geom_dissipation[geom2];
+  if (k1 > 0 && k2 > 0) return {k1 * k2 / (k1 + k2), (k2 * t1 + k1 * t2) / (k1 + k2)};
+  if (k1 > 0) return {k1, t1};
+  if (k2 > 0) return {k2, t2};
+  return {};
+}
+
+ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl,
+                        const std::vector<Contact>& contacts, const StepOptions& o, const Vector& qfrc_applied,
+                        const Matrix& xfrc_applied) {
+  Kinematics k = forward_kinematics(model, q);
+  FreeMotion free = free_motion(model, k, q, v, ctrl, o.integrator, o.timestep, qfrc_applied, xfrc_applied);
+  ContactProblem problem;
+  problem.A = free.A;
+  problem.b = free.b;
+  problem.timestep = o.timestep;
+  problem.gravity = gravity(model).norm();
+  problem.mean_mass = mean_moving_mass(model);
+  int nc = disabled(model, kDisableContact) ? 0 : static_cast<int>(contacts.size());
+  problem.J = Matrix::Zero(3 * nc, model.nv);
+  problem.e = problem.R = Vector::Zero(3 * nc);
+  problem.mu = problem.phi = Vector::Zero(nc);
+  Eigen::LLT<Matrix> factor(free.A);
+  for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], i, o, problem);
+  RowList list;
+  add_equalities(model, q, o, list);
+  add_friction(model, o, list);
+  add_limits(model, q, o, list);
+  for (const SoftRow& s : free.soft_rows) list.rows.push_back({s.J, s.e, s.R, -kInfinity, kInfinity, RowKind::kSoft});
+  list.store(model.nv, problem);
+  return problem;
+}
+
+void check_sizes(const ContactProblem& p) {
+  auto expect = [](const char* name, Eigen::Index got, Eigen::Index wanted) {
+    if (got != wanted)
+      throw std::invalid_argument("contact problem, " + std::string(name) + ": got " + std::to_string(got) +
+                                  ", expected " + std::to_string(wanted));
+  };
+  Eigen::Index nv = p.b.size(), nc = p.mu.size(), nr = p.e_row.size();
+  expect("rows of A", p.A.rows(), nv);
+  expect("columns of A", p.A.cols(), nv);
+  expect("rows of J", p.J.rows(), 3 * nc);
+  expect("columns of J", p.J.cols(), nv);
+  expect("size of e", p.e.size(), 3 * nc);
+  expect("size of R", p.R.size(), 3 * nc);
+  expect("size of phi", p.phi.size(), nc);
+  expect("rows of J_row", p.J_row.rows(), nr);
+  expect("columns of J_row", p.J_row.cols(), nv);
+  expect("size of R_row", p.R_row.size(), nr);
+  expect("size of lower", p.lower.size(), nr);
+  expect("size of upper", p.upper.size(), nr);
+}
+
+}  // namespace stiction::reference

@@ -1,0 +1,73 @@
+// The dense contact problem of one world and one step, assembled from (q, v, ctrl) and a list of contacts.
+//
+//   A v = b + J' l + J_row' l_row
+//   contacts: sigma = J v + e + R l, exact Signorini-Coulomb with mu (theory 1); rows t1, t2, n
+//   rows:     s = J_row v + e_row + R_row l,  l in [lower, upper],  s >= 0 at lower, s <= 0 at upper, s = 0 between
+//
+// Rules (theory 1 and 6). bias(x) = x / h for x > 0 (speculative), else max(erp x / h, -max_recovery).
+//   contact     J = frame (point Jacobian of geom2's body - geom1's), e = (0, 0, bias(dist)), R = 0
+//   compliant   where a geom has a stiffness: k = k1 k2 / (k1 + k2) (one of them 0: the other's), tau = (k2 tau1 + k1 tau2)
+//               / (k1 + k2); R_n = 1 / (h k (h + tau)), R_t = 1e-3 w with w = |J_i A^-1 J_i'|_F / 3 (SAP's sigma w_i),
+//               e_n = dist / (h + tau) when overlapping, dist / h otherwise
+//   friction    MuJoCo's: explicit pair, else the geom of higher priority, else the maximum; condim 1 means mu = 0
+//   equality    q1 - q1_0 = poly(q2 - q2_0): J = e1 - poly' e2, e = erp x / h clipped to +-max_recovery, unbounded
+//   friction    of dofs and tendons: J v = 0 with |l| <= h frictionloss
+//   limit       of hinge, slide, ball, tendon: l >= 0, e = bias(distance to the limit); one row per side
+//   soft        the rows of free_motion.h
+// in this order of rows. disableflags are honoured (contact, limit, frictionloss, equality).
+//
+// Units: A kg, kg m^2; b N s; e m/s; R 1/kg; l N s. Errors: std::invalid_argument naming the contact or field.
+#pragma once
+#include <array>
+
+#include "host/reference/free_motion.h"
+
+namespace stiction::reference {
+
+struct Contact {
+  int geom1, geom2;
+  Vector3d pos;
+  Matrix3d frame;  // rows t1, t2, n; n from geom1 to geom2
+  double dist;     // m, negative when overlapping
+};
+
+struct StepOptions {
+  double timestep = 0.002;
+  Integrator integrator = Integrator::kImplicit;
+  double erp = 0.2;
+  double max_recovery = 1.0;  // m/s
+};
+
+enum class RowKind : int { kEquality = 0, kFriction = 1, kLimit = 2, kSoft = 3 };
+
+struct ContactProblem {
+  Matrix A;                            // (nv, nv)
+  Vector b;                            // (nv)
+  Matrix J;                            // (3 nc, nv)
+  Vector e, R;                         // (3 nc)
+  Vector mu, phi;                      // (nc)
+  std::vector<std::array<int, 2>> geoms;  // (nc)  empty when unknown
+  Matrix J_row;                        // (nr, nv)
+  Vector e_row, R_row, lower, upper;   // (nr)
+  std::vector<RowKind> kinds;          // (nr)  empty when unknown
+  double timestep = 0, gravity = 0, mean_mass = 0;  // scales of the certificate: h, g, mean mass of the moving bodies
+
+  int contacts() const { return static_cast<int>(mu.size()); }
+  int rows() const { return static_cast<int>(e_row.size()); }
+};
+
+/// Sliding friction and stiffness of a pair of geoms.
+double pair_friction(const Model& model, int geom1, int geom2);
+struct Compliance {
+  double stiffness = 0, relaxation = 0;  // N/m, 0 = rigid; s
+};
+Compliance pair_compliance(const Model& model, int geom1, int geom2);
+
+ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl,
+                        const std::vector<Contact>& contacts, const StepOptions& options,
+                        const Vector& qfrc_applied = {}, const Matrix& xfrc_applied = {});
+
+/// Throws std::invalid_argument if the sizes of the arrays disagree.
+void check_sizes(const ContactProblem& problem);
+
+}  // namespace stiction::reference

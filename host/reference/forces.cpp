@@ -1,0 +1,120 @@
+// Passive and actuator forces of dynamics.h.
+#include <algorithm>
+
+#include "host/reference/dynamics.h"
+
+namespace stiction::reference {
+namespace {
+
+/// -k (q - qpos_spring) on the dofs of one joint.
+void add_joint_spring(const Model& model, const Vector& q, int joint, Vector& force) {
+  double stiffness = model.jnt_stiffness[joint];
+  int at = model.jnt_qposadr[joint], dof = model.jnt_dofadr[joint];
+  Vector rest = Eigen::Map<const Vector>(model.qpos_spring.data(), model.nq);
+  auto type = static_cast<JointType>(model.jnt_type[joint]);
+  if (type == JointType::kHinge || type == JointType::kSlide) {
+    force[dof] -= stiffness * (q[at] - rest[at]);
+    return;
+  }
+  if (type == JointType::kFree) {
+    force.segment<3>(dof) -= stiffness * (q.segment<3>(at) - rest.segment<3>(at));
+    at += 3;
+    dof += 3;
+  }
+  force.segment<3>(dof) -= stiffness * rotation_difference(quaternion_at(q, at), quaternion_at(rest, at));
+}
+
+/// Length of one actuator and its row of moments.
+void transmission(const Model& model, const Vector& q, int actuator, double& length, Vector& moment) {
+  const double* gear = &model.actuator_gear[6 * actuator];
+  int target = model.actuator_trnid[actuator];
+  moment = Vector::Zero(model.nv);
+  if (static_cast<Transmission>(model.actuator_trntype[actuator]) == Transmission::kTendon) {
+    length = gear[0] * tendon_length(model, target, q);
+    moment = gear[0] * tendon_row(model, target);
+    return;
+  }
+  int at = model.jnt_qposadr[target], dof = model.jnt_dofadr[target];
+  switch (static_cast<JointType>(model.jnt_type[target])) {
+    case JointType::kFree:
+      length = 0;
+      for (int c = 0; c < 6; ++c) moment[dof + c] = gear[c];
+      break;
+    case JointType::kBall: {
+      Vector3d axis(gear[0], gear[1], gear[2]);
+      length = axis.dot(rotation_difference(quaternion_at(q, at), Quaterniond::Identity()));
+      moment.segment<3>(dof) = axis;
+      break;
+    }
+    default:
+      length = gear[0] * q[at];
+      moment[dof] = gear[0];
+  }
+}
+
+}  // namespace
+
+PassiveForces passive_forces(const Model& model, const Kinematics& k, const Vector& q, const Vector& v) {
+  PassiveForces f;
+  f.spring = f.damper = f.gravity_compensation = Vector::Zero(model.nv);
+  f.tendon_spring = f.tendon_damper = Vector::Zero(model.ntendon);
+  bool springs = !disabled(model, kDisableSpring), dampers = !disabled(model, kDisableDamper);
+  if (springs)
+    for (int joint = 0; joint < model.njnt; ++joint)
+      if (model.jnt_stiffness[joint] != 0) add_joint_spring(model, q, joint, f.spring);
+  if (dampers) f.damper = -Eigen::Map<const Vector>(model.dof_damping.data(), model.nv).cwiseProduct(v);
+  f.total = f.spring + f.damper;
+  for (int t = 0; t < model.ntendon; ++t) {
+    double length = tendon_length(model, t, q);
+    double low = model.tendon_lengthspring[2 * t], high = model.tendon_lengthspring[2 * t + 1];
+    double stretch = length > high ? length - high : length < low ? length - low : 0;
+    if (springs) f.tendon_spring[t] = -model.tendon_stiffness[t] * stretch;
+    if (dampers) f.tendon_damper[t] = -model.tendon_damping[t] * tendon_row(model, t).dot(v);
+    f.total += tendon_row(model, t) * (f.tendon_spring[t] + f.tendon_damper[t]);
+  }
+  if (springs || dampers)
+    for (int b = 1; b < model.nbody; ++b)
+      if (model.body_gravcomp[b] != 0)
+        f.gravity_compensation -=
+            point_jacobian(model, k, b, k.com[b]).transpose() * (model.body_mass[b] * model.body_gravcomp[b] * gravity(model));
+  f.total += f.gravity_compensation;
+  return f;
+}
+
+ActuatorForces actuator_forces(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl) {
+  require_size("ctrl", ctrl, model.nu);
+  ActuatorForces f;
+  f.length = f.velocity = f.force = Vector::Zero(model.nu);
+  f.moment = Matrix::Zero(model.nu, model.nv);
+  f.clamped.assign(model.nu, false);
+  f.total = Vector::Zero(model.nv);
+  if (disabled(model, kDisableActuation)) return f;
+  for (int i = 0; i < model.nu; ++i) {
+    Vector moment;
+    transmission(model, q, i, f.length[i], moment);
+    f.moment.row(i) = moment.transpose();
+    f.velocity[i] = moment.dot(v);
+    double control = ctrl[i];
+    if (model.actuator_ctrllimited[i] && !disabled(model, kDisableClampctrl))
+      control = std::clamp(control, model.actuator_ctrlrange[2 * i], model.actuator_ctrlrange[2 * i + 1]);
+    const double* b = &model.actuator_biasprm[3 * i];
+    double force = model.actuator_gainprm[i] * control + b[0] + b[1] * f.length[i] + b[2] * f.velocity[i];
+    f.force[i] = force;
+    if (model.actuator_forcelimited[i])
+      f.force[i] = std::clamp(force, model.actuator_forcerange[2 * i], model.actuator_forcerange[2 * i + 1]);
+    f.clamped[i] = f.force[i] != force;
+  }
+  f.total = f.moment.transpose() * f.force;
+  for (int joint = 0; joint < model.njnt; ++joint) {
+    auto type = static_cast<JointType>(model.jnt_type[joint]);
+    if (!model.jnt_actfrclimited[joint] || (type != JointType::kHinge && type != JointType::kSlide)) continue;
+    int dof = model.jnt_dofadr[joint];
+    double sum = f.total[dof];
+    f.total[dof] = std::clamp(sum, model.jnt_actfrcrange[2 * joint], model.jnt_actfrcrange[2 * joint + 1]);
+    for (int i = 0; i < model.nu; ++i)
+      if (f.total[dof] != sum && f.moment(i, dof) != 0) f.clamped[i] = true;
+  }
+  return f;
+}
+
+}  // namespace stiction::reference
