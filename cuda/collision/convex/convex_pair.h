@@ -1,0 +1,36 @@
+// Any two convex shapes: distance by GJK where the cores are apart, depth by EPA where they overlap, then a manifold.
+//
+// One world at a time, T = double whatever the world's Real: a simplex near a face loses all digits of a float. Symmetric in
+// nothing but the result: exchanging A and B exchanges the roles in rounding.
+// Cost: 1-5 us apart, 5-50 us overlapping on a CPU. No allocation, no recursion, bounded loops, finite for finite input.
+#pragma once
+#include "collision/convex/epa.h"
+#include "collision/convex/manifold.h"
+
+namespace stiction {
+
+/// h(n) of these is differentiable somewhere near its minima.
+HD bool is_smooth(int type) { return type == GeomKind::kEllipsoid || type == GeomKind::kCylinder; }
+
+/// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8.
+template <class T, class S>
+HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, Candidate<T>* out) {
+  T ra = radius(a), rb = radius(b), scale = max(extent(a), extent(b));
+  Penetration<T> s;
+  bool apart = closest_points(a, b, scale * T(1e-9), s.on_a, s.on_b);
+  if (apart) {
+    s.normal = s.on_b - s.on_a;
+    s.depth = -norm(s.normal);
+    s.normal = s.normal * (T(-1) / s.depth);
+  } else {
+    s = penetration(a, b, scale);
+  }
+  if (is_smooth(a.type) || is_smooth(b.type)) polish(a, b, scale, s);
+  // The support point of an ellipsoid is its closest or deepest point; others may have many.
+  if (a.type == GeomKind::kEllipsoid) s.on_a = support(a, s.normal), s.on_b = s.on_a - s.normal * s.depth;
+  else if (b.type == GeomKind::kEllipsoid) s.on_b = support(b, -s.normal), s.on_a = s.on_b + s.normal * s.depth;
+  Vec3<T> middle = (s.on_a + s.normal * ra + s.on_b - s.normal * rb) * T(0.5);
+  make_manifold(a, b, s.normal, -s.depth - ra - rb, middle, scale, room, out);
+}
+
+}  // namespace stiction

@@ -1,0 +1,97 @@
+// A convex shape as its support function: a core and a radius around it.
+//
+//   sphere: a point + r;  capsule: a segment + r;  ellipsoid, cylinder, box, mesh: themselves + 0
+// One world at a time; T is the type the routines of this folder compute in, S that of the hull's vertices.
+#pragma once
+#include "collision/contact.h"
+
+namespace stiction {
+
+template <class T, class S> struct ConvexShape {
+  int type;  // GeomKind
+  Vec3<T> size;
+  Pose<T> pose;
+  HullView<S> hull;  // of a mesh
+  int start;         // vertex where the next climb starts
+};
+
+template <class T, class S> HD T radius(const ConvexShape<T, S>& s) {
+  return s.type == GeomKind::kSphere || s.type == GeomKind::kCapsule ? s.size.x : T(0);
+}
+template <class T, class S> HD Vec3<T> hull_vertex(const HullView<S>& hull, int i) {
+  return {T(hull.vert[3 * i]), T(hull.vert[3 * i + 1]), T(hull.vert[3 * i + 2])};
+}
+
+/// The vertex farthest along d: by climbing the hull's graph from vertex `start`, or over all vertices of a small hull.
+template <class T, class S> HD_CALL int hull_support(const HullView<S>& hull, Vec3<T> d, int start) {
+  constexpr int kScan = 24;
+  int best = start;
+  T top = dot(d, hull_vertex<T>(hull, best));
+  if (hull.count <= kScan || hull.edgeadr == nullptr) {
+    for (int i = 0; i < hull.count; ++i) {
+      T height = dot(d, hull_vertex<T>(hull, i));
+      if (height > top) top = height, best = i;
+    }
+    return best;
+  }
+  for (int step = 0; step < hull.count; ++step) {
+    int from = best;
+    for (int e = hull.edgeadr[from]; e < hull.edgeadr[from + 1]; ++e) {
+      T height = dot(d, hull_vertex<T>(hull, hull.edge[e]));
+      if (height > top) top = height, best = hull.edge[e];
+    }
+    if (best == from) break;
+  }
+  return best;
+}
+
+/// The point of the core farthest along d, which need not be a unit vector.
+template <class T, class S> HD Vec3<T> support(ConvexShape<T, S>& s, Vec3<T> d) {
+  Vec3<T> l = transposed_times(s.pose.R, d), x = {T(0), T(0), T(0)};
+  switch (s.type) {
+    case GeomKind::kCapsule:
+      x.z = l.z < 0 ? -s.size.y : s.size.y;
+      break;
+    case GeomKind::kEllipsoid: {
+      Vec3<T> scaled = {l.x * s.size.x, l.y * s.size.y, l.z * s.size.z};
+      T length = norm(scaled), inverse = length > 0 ? T(1) / length : T(0);
+      x = {scaled.x * s.size.x * inverse, scaled.y * s.size.y * inverse, scaled.z * s.size.z * inverse};
+      break;
+    }
+    case GeomKind::kCylinder: {
+      T rho = sqrt(l.x * l.x + l.y * l.y), scale = rho > T(1e-14) * abs(l.z) ? s.size.x / rho : T(0);
+      x = {l.x * scale, l.y * scale, l.z < 0 ? -s.size.y : s.size.y};
+      break;
+    }
+    case GeomKind::kBox:
+      x = {l.x < 0 ? -s.size.x : s.size.x, l.y < 0 ? -s.size.y : s.size.y, l.z < 0 ? -s.size.z : s.size.z};
+      break;
+    case GeomKind::kMesh:
+      s.start = hull_support(s.hull, l, s.start);
+      x = hull_vertex<T>(s.hull, s.start);
+      break;
+    default: break;
+  }
+  return s.pose * x;
+}
+
+/// A point of the Minkowski difference of two cores, and where it comes from.
+template <class T> struct SupportPoint { Vec3<T> w, a, b; };  // w = a - b
+
+/// The point of A - B farthest along d.
+template <class T, class S> HD SupportPoint<T> support_difference(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> d) {
+  Vec3<T> p = support(a, d), q = support(b, -d);
+  return {p - q, p, q};
+}
+
+/// Half the extent of a shape, roughly: what tolerances are relative to.
+template <class T, class S> HD T extent(ConvexShape<T, S>& s) {
+  T most = 0;
+  for (int i = 0; i < 3; ++i) {
+    Vec3<T> d = column(s.pose.R, i);
+    most = max(most, dot(d, support(s, d) - support(s, -d)) * T(0.5));
+  }
+  return most + radius(s);
+}
+
+}  // namespace stiction

@@ -1,0 +1,132 @@
+// Narrow phase: the candidates of a pair of geometries, for every pair of types.
+//
+// Types are GeomKind numbers, type1 <= type2, equal in all worlds; sizes and poses are Reals. Regular pairs are computed for
+// all worlds of a pack at once, irregular ones (box-box, plane-mesh, and those of convex/) world by world, in double where
+// they are iterative or clip polygons. Candidates of worlds that are not wanted are absent: skipping such pairs altogether
+// changes no bit of what is wanted.
+//
+//   candidates   sphere capsule ellipsoid cylinder box mesh
+//   plane             1       2         1        4   8    4
+//   sphere            1       1        1c        1   1   1c      c: by support functions (GJK, EPA, manifold)
+//   capsule                   2        1c       2c   2   2c
+//   ellipsoid                          1c       1c  1c   1c
+//   cylinder                                    4c  4c   4c
+//   box                                              8   4c
+//   mesh                                                 4c
+// What an index means is in the header of each pair. Heightfields have none.
+// Tests: tests/collision/narrow_phase_test.cpp.
+#pragma once
+#include "collision/convex/convex_pair.h"
+#include "collision/primitives/box_box.h"
+#include "collision/primitives/capsule_box.h"
+#include "collision/primitives/plane.h"
+#include "collision/primitives/round.h"
+
+namespace stiction {
+
+/// The most candidates that any pair has.
+inline constexpr int kMaxCandidates = 8;
+
+/// 0: the pair never collides (plane-plane, heightfields).   pre: type1 <= type2
+constexpr int candidate_count(int type1, int type2) {
+  if (type1 < 0 || type2 > GeomKind::kMesh || type1 == GeomKind::kHeightfield || type2 == GeomKind::kHeightfield) return 0;
+  if (type1 == GeomKind::kPlane) {
+    constexpr int kCount[8] = {0, 0, 1, 2, 1, 4, 8, 4};
+    return kCount[type2];
+  }
+  if (type1 == GeomKind::kSphere || type1 == GeomKind::kEllipsoid || type2 == GeomKind::kEllipsoid) return 1;
+  if (type1 == GeomKind::kCapsule) return 2;
+  return type1 == GeomKind::kBox && type2 == GeomKind::kBox ? 8 : 4;
+}
+
+/// The radius of a ball about the geometry's origin that contains it; `mesh_radius` is that of a mesh, a plane's is infinite (kFar).
+template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real mesh_radius) {
+  switch (type) {
+    case GeomKind::kSphere: return size.x;
+    case GeomKind::kCapsule: return size.x + size.y;
+    case GeomKind::kEllipsoid: return max(size.x, max(size.y, size.z));
+    case GeomKind::kCylinder: return sqrt(size.x * size.x + size.y * size.y);
+    case GeomKind::kBox: return norm(size);
+    case GeomKind::kMesh: return mesh_radius;
+    default: return Real(kFar);
+  }
+}
+
+// ---- one world ----------------------------------------------------------------------------------------------------------
+
+template <class T, class Real> HD GeomPose<T> lane_of(const GeomPose<Real>& g, int i) {
+  auto take = [i](const Vec3<Real>& x) { return Vec3<T>{T(lane(x.x, i)), T(lane(x.y, i)), T(lane(x.z, i))}; };
+  return {take(g.size), {{{take(g.pose.R.row[0]), take(g.pose.R.row[1]), take(g.pose.R.row[2])}}, take(g.pose.p)}};
+}
+template <class Real, class T> HD void set_lane_of(Candidate<Real>& c, int i, const Candidate<T>& x) {
+  using S = Scalar<Real>;
+  set_lane(c.pos.x, i, S(x.pos.x)), set_lane(c.pos.y, i, S(x.pos.y)), set_lane(c.pos.z, i, S(x.pos.z));
+  set_lane(c.normal.x, i, S(x.normal.x)), set_lane(c.normal.y, i, S(x.normal.y)), set_lane(c.normal.z, i, S(x.normal.z));
+  set_lane(c.dist, i, S(x.dist));
+}
+
+/// An irregular pair in world `i`. One call per pair of types, so that step functions stay small.
+template <class Real, class S>
+HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
+                          const HullView<S>* hb, int i, Candidate<Real>* out) {
+  int count = candidate_count(type1, type2);
+  if (type1 == GeomKind::kPlane) {
+    Candidate<S> found[4];
+    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *hb, found);
+    for (int k = 0; k < count; ++k) set_lane_of(out[k], i, found[k]);
+    return;
+  }
+  GeomPose<double> x = lane_of<double>(a, i), y = lane_of<double>(b, i);
+  Vec3<double> origin = x.pose.p;
+  x.pose.p = {0, 0, 0}, y.pose.p = y.pose.p - origin;
+  Candidate<double> found[kMaxCandidates];
+  if (type1 == GeomKind::kBox && type2 == GeomKind::kBox) {
+    box_box(x, y, found);
+  } else {
+    HullView<S> none = {nullptr, nullptr, nullptr, 0};
+    ConvexShape<double, S> p = {type1, x.size, x.pose, type1 == GeomKind::kMesh ? *ha : none, 0};
+    ConvexShape<double, S> q = {type2, y.size, y.pose, type2 == GeomKind::kMesh ? *hb : none, 0};
+    convex_pair(p, q, count, found);
+  }
+  for (int k = 0; k < count; ++k) {
+    if (found[k].dist < kFar) found[k].pos = found[k].pos + origin;
+    set_lane_of(out[k], i, found[k]);
+  }
+}
+
+// ---- all worlds of a Real -----------------------------------------------------------------------------------------------
+
+/// True and the candidates where the pair is a regular one.
+template <class Real> HD bool collide_regular(int type1, int type2, const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Real>* out) {
+  switch (type1 * 8 + type2) {
+    case GeomKind::kPlane * 8 + GeomKind::kSphere: plane_sphere(a, b, out); return true;
+    case GeomKind::kPlane * 8 + GeomKind::kCapsule: plane_capsule(a, b, out); return true;
+    case GeomKind::kPlane * 8 + GeomKind::kEllipsoid: plane_ellipsoid(a, b, out); return true;
+    case GeomKind::kPlane * 8 + GeomKind::kCylinder: plane_cylinder(a, b, out); return true;
+    case GeomKind::kPlane * 8 + GeomKind::kBox: plane_box(a, b, out); return true;
+    case GeomKind::kSphere * 8 + GeomKind::kSphere: sphere_sphere(a, b, out); return true;
+    case GeomKind::kSphere * 8 + GeomKind::kCapsule: sphere_capsule(a, b, out); return true;
+    case GeomKind::kSphere * 8 + GeomKind::kCylinder: sphere_cylinder(a, b, out); return true;
+    case GeomKind::kSphere * 8 + GeomKind::kBox: sphere_box(a, b, out); return true;
+    case GeomKind::kCapsule * 8 + GeomKind::kCapsule: capsule_capsule(a, b, out); return true;
+    case GeomKind::kCapsule * 8 + GeomKind::kBox: capsule_box(a, b, out); return true;
+    default: return false;
+  }
+}
+
+/// out[0 .. candidate_count(type1, type2)): the candidates of geoms a and b in the worlds that are wanted (where the bounding
+/// balls are near), absent in the others. ha, hb: the hulls of meshes, else null.
+template <class Real, class S>
+HD void collide(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
+                const HullView<S>* hb, Mask<Real> wanted, Candidate<Real>* out) {
+  int count = candidate_count(type1, type2);
+  if (count > 0 && any(wanted) && collide_regular(type1, type2, a, b, out)) {
+    for (int k = 0; k < count; ++k) out[k] = select<Real>(wanted, out[k], absent<Real>());
+    return;
+  }
+  for (int k = 0; k < count; ++k) out[k] = absent<Real>();
+  if (count > 0)
+    for_each_lane<Real>(wanted, [&](int i) { collide_lane(type1, type2, a, ha, b, hb, i, out); });
+}
+
+}  // namespace stiction

@@ -1,0 +1,126 @@
+// Pair slots: contacts between moving links, found by link pair, then geom pair, in fixed order.
+//
+// Broad phase: bounding spheres of links, then of geoms; `if (any(near))` around the narrow phase. What is found goes into the
+// world's pool in that order; when it is full, the shallowest contact gives way to a deeper one and `overflow` is set.
+#pragma once
+#include "collision/world_slots.h"
+
+namespace stiction {
+
+/// Poses of links relative to one point for all trees, the trunk's origin, and the spheres around what may touch.
+template <class Real>
+struct LinkBound {
+  Pose<Real> pose;      // relative to the common point
+  Vec3<Real> shift;     // from the common point to the link's own origin O
+  Vec3<Real> center;    // of the sphere
+};
+
+template <class L>
+HD void link_bounds(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                    PerLink<L, LinkBound<typename L::Real>>& bound) {
+  using Real = typename L::Real;
+  auto fill = [](const Pose<Real>& pose, Vec3<Real> shift, const auto& link, LinkBound<Real>& b) {
+    b.pose = {pose.R, pose.p + shift};
+    b.shift = shift;
+    b.center = b.pose * link.bound_center;
+  };
+  Vec3<Real> zero{Real(0), Real(0), Real(0)};
+  for (int t = 0; t < m.trunk_links(); ++t) fill(kin.pose.trunk[t], zero, m.trunk[t], bound.trunk[t]);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    Vec3<Real> shift = limb.on_trunk() ? zero : kin.limb_origin[at.limb] - kin.trunk_origin;
+    for (int k = 0; k < limb.links(); ++k) fill(kin.pose.limb[at.link + k], shift, limb.link(k), bound.limb[at.link + k]);
+  });
+}
+
+template <class L>
+HD const typename L::Link& flat_model_link(const typename L::Model& m, int flat) {
+  return flat < L::kTrunkLinks ? m.trunk[flat] : m.link[flat - L::kTrunkLinks];
+}
+
+/// Puts candidate c of world `w` into a slot.
+template <class L, class Real = typename L::Real>
+HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real> shift2, int link1, int link2, int geom1,
+                         int geom2, Scalar<Real> id, Scalar<Real> mu, Scalar<Real> stiffness, Scalar<Real> dissipation,
+                         int capacity, int w, int (&used)[kWidth<Real>], Contacts<L>& contacts) {
+  using S = Scalar<Real>;
+  S gap = lane(c.dist, w);
+  int slot = used[w];
+  if (slot == capacity) {
+    set_lane(contacts.overflow, w, kWidth<Real> == 1 ? 1 : -1);
+    slot = -1;
+    S worst = gap;
+    for (int s = 0; s < capacity; ++s)
+      if (lane(contacts.pair[s].point.gap, w) > worst) worst = lane(contacts.pair[s].point.gap, w), slot = s;
+    if (slot < 0) return;
+  } else {
+    ++used[w];
+  }
+  if (slot == contacts.pairs) {  // the first world to use it
+    PairContact<L>& fresh = contacts.pair[contacts.pairs++];
+    Real zero(0), one(1);
+    fresh.point = {{zero, zero, zero}, {}, Real(kFar), zero, zero, zero, Real(-1), mask_of<Real>(false)};
+    fresh.point.frame.row[2] = {zero, zero, one};
+    fresh.p1 = {zero, zero, zero};
+    fresh.link1 = index_of<Real>(link1), fresh.link2 = index_of<Real>(link2);
+    fresh.geom1 = index_of<Real>(geom1), fresh.geom2 = index_of<Real>(geom2);
+  }
+  PairContact<L>& x = contacts.pair[slot];
+  auto put = [w](Vec3<Real>& to, const Vec3<Real>& from) {
+    set_lane(to.x, w, lane(from.x, w)), set_lane(to.y, w, lane(from.y, w)), set_lane(to.z, w, lane(from.z, w));
+  };
+  put(x.point.p, c.pos - shift2), put(x.p1, c.pos - shift1), put(x.point.frame.row[2], c.normal);
+  set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, id);
+  set_lane(x.point.mu, w, mu), set_lane(x.point.stiffness, w, stiffness), set_lane(x.point.dissipation, w, dissipation);
+  set_lane(x.point.active, w, kWidth<Real> == 1 ? 1 : -1);
+  set_lane(x.link1, w, link1), set_lane(x.link2, w, link2), set_lane(x.geom1, w, geom1), set_lane(x.geom2, w, geom2);
+}
+HD void set_lane(bool& m, int, int value) { m = value != 0; }
+
+template <class L>
+HD void find_pair_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                           typename L::Real margin, PerLink<L, LinkBound<typename L::Real>>& bound,
+                           Contacts<L>& contacts) {
+  using Real = typename L::Real;
+  contacts.pairs = 0;
+  contacts.overflow = mask_of<Real>(false);
+  if (L::Shape::kPairs == 0 || m.link_pairs == 0) return;
+  link_bounds<L>(g, m, kin, bound);
+  int used[kWidth<Real>] = {};
+  for (int i = 0; i < m.link_pairs; ++i) {
+    const LinkPairModel& lp = m.link_pair[i];
+    auto link_of = [&](int flat) {
+      if constexpr (L::Group::kSize == 1) return at_flat<L>(bound, flat);
+      else return gather<L>(g, m, bound, flat);
+    };
+    const auto b1 = link_of(lp.link1), b2 = link_of(lp.link2);
+    Vec3<Real> d = b2.center - b1.center;
+    Real reach = margin + flat_model_link<L>(m, lp.link1).bound_radius + flat_model_link<L>(m, lp.link2).bound_radius;
+    Mask<Real> near = dot(d, d) < reach * reach;
+    if (!g.any(near)) continue;
+    for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
+      const auto& pair = m.pair[j];
+      const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
+      bool swapped = g1.link != lp.link1;  // geoms are ordered by type, links by number
+      const auto &l1 = swapped ? b2 : b1, &l2 = swapped ? b1 : b2;
+      GeomPose<Real> x1 = placed_geom(g1, l1.pose), x2 = placed_geom(g2, l2.pose);
+      Vec3<Real> apart = x2.pose.p - x1.pose.p;
+      Real close = margin + g1.radius + g2.radius;
+      Mask<Real> wanted = near & (dot(apart, apart) < close * close);
+      if (!any(wanted)) continue;
+      Candidate<Real> out[kMaxCandidates];
+      collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, x1, g1.mesh < 0 ? nullptr : m.hull + g1.mesh, x2,
+                                        g2.mesh < 0 ? nullptr : m.hull + g2.mesh, wanted, out);
+      int count = candidate_count(g1.type, g2.type);
+      for (int k = 0; k < count; ++k)
+        for_each_lane<Real>(out[k].dist < margin, [&](int w) {
+          insert_pair<L>(out[k], l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2,
+                         static_cast<Scalar<Real>>(pair.id + k), lane(Real(pair.mu), w), lane(Real(pair.stiffness), w),
+                         lane(Real(pair.dissipation), w), m.pair_slots, w, used, contacts);
+        });
+    }
+  }
+  for (int s = 0; s < contacts.pairs; ++s)
+    contacts.pair[s].point.frame = frame_of_normal(contacts.pair[s].point.frame.row[2]);
+}
+
+}  // namespace stiction

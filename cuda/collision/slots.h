@@ -1,0 +1,44 @@
+// Where collision leaves what it finds: slots that exist in every step, under a mask, so there are no lists and nothing
+// diverges.
+//
+//   world slots   up to kStationSlots per link, against static geometry, owned by the link
+//   pair slots    a pool per world, filled in the fixed order of geom pairs, for contacts between moving links
+#pragma once
+#include "kinematics/fk.h"
+#include "model/gather.h"
+
+namespace stiction {
+
+template <class Real>
+struct ContactPoint {
+  Vec3<Real> p;         // relative to the origin of the link's tree                         m
+  Mat3<Real> frame;     // rows t1, t2, n; n from body 1 (or the static one) to body 2
+  Real gap;             // phi                                                                m
+  Real mu, stiffness, dissipation;
+  Real id;              // which candidate of its station (or of all pairs) it is; -1: none
+  Mask<Real> active;
+};
+
+template <class L>
+struct PairContact {
+  using Real = typename L::Real;
+  ContactPoint<Real> point;    // p: on link 2
+  Vec3<Real> p1;               // on link 1, relative to the origin of its tree
+  Index<Real> link1, link2;    // flat
+  Index<Real> geom1, geom2;
+};
+
+template <class L>
+struct Contacts {
+  using Real = typename L::Real;
+  using Shape = typename L::Shape;
+  PerSlot<L, ContactPoint<Real>> point;
+  bool live[L::kSlots];        // some world of the pack has the slot active
+  PairContact<L> pair[at_least_one(Shape::kPairs)];
+  int pairs;                   // pair slots that some world uses
+  Mask<Real> overflow;
+
+  HD bool skip(int slot) const { return !Shape::kFixed && !live[slot]; }
+};
+
+}  // namespace stiction

@@ -1,0 +1,150 @@
+// World slots: the contacts of every link with static geometry, up to the station's slots, chosen out of its candidates.
+//
+// Most candidates are probes, points with a radius against a plane: a sphere, the ends of a capsule, the corners of a box.
+// The rest comes from the narrow phase. A station with no more candidates than slots gives each its own slot; else the deepest
+// and those that spread the patch most are kept (select_spread). A skip may save work, never change a bit.
+#pragma once
+#include "collision/narrow_phase.h"
+#include "collision/slots.h"
+
+namespace stiction {
+
+/// Candidates of one station, at most; host/model/compile refuses more.
+inline constexpr int kStationCandidates = 128;
+
+/// One pair of geoms, in one place so that step functions stay small.
+template <class Real, class S>
+HD_CALL void collide_geoms(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
+                           const HullView<S>* hb, const Mask<Real>& wanted, Candidate<Real>* out) {
+  collide(type1, type2, a, ha, b, hb, wanted, out);
+}
+
+template <class Real, class Number>
+HD GeomPose<Real> placed_geom(const GeomModel<Number>& geom, const Pose<Real>& link) {
+  return {vec<Real>(geom.size), link * geom.pose};
+}
+
+/// What a candidate needs besides its geometry.
+template <class Number>
+struct Surface { Number mu, stiffness, dissipation; };
+
+template <class Real, class Number>
+HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, Real margin, ContactPoint<Real>& x) {
+  x.p = c.pos, x.gap = c.dist, x.id = id;
+  x.mu = Real(s.mu), x.stiffness = Real(s.stiffness), x.dissipation = Real(s.dissipation);
+  x.active = c.dist < margin;
+}
+
+/// The candidate of a probe; the normal points from the plane to the link.
+template <class Real, class Number>
+HD Candidate<Real> probe_candidate(const ProbeModel<Number>& probe, const PlaneModel<Number>& plane, const Pose<Real>& link,
+                                   Vec3<Real> origin) {
+  Vec3<Real> center = link * probe.center, n = vec<Real>(plane.frame.row[2]);
+  Real height = dot(n, origin) - plane.distance + dot(n, center), gap = height - probe.radius;
+  return {center - n * (height - gap * Scalar<Real>(0.5)), n, gap};
+}
+
+/// Candidates of the geom pairs of a station against static geometry other than probes; calls found(candidate, surface).
+template <class L, class Found, class Real = typename L::Real>
+HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
+                          Real margin, Found found) {
+  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
+    const auto& pair = m.pair[i];
+    const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
+    bool flip = g2.link < 0;  // the static one comes second: its normal must point from it to the link
+    const auto &fixed = flip ? g2 : g1, &own = flip ? g1 : g2;
+    Pose<Real> fixed_pose{{{vec<Real>(fixed.pose.R.row[0]), vec<Real>(fixed.pose.R.row[1]), vec<Real>(fixed.pose.R.row[2])}},
+                          vec<Real>(fixed.pose.p) - origin};
+    GeomPose<Real> mine = placed_geom(own, link), its{vec<Real>(fixed.size), fixed_pose};
+    Vec3<Real> d = mine.pose.p - its.pose.p;
+    Real reach = Real(own.radius) + margin, height = dot(d, column(its.pose.R, 2));
+    Mask<Real> near = fixed.type == GeomKind::kPlane ? height < reach
+                                                     : dot(d, d) < (reach + fixed.radius) * (reach + fixed.radius);
+    Candidate<Real> out[kMaxCandidates];
+    int count = candidate_count(g1.type, g2.type);
+    if (!any(near)) {
+      for (int k = 0; k < count; ++k) out[k] = absent<Real>();
+    } else {
+      const auto* h1 = g1.mesh < 0 ? nullptr : m.hull + g1.mesh;
+      const auto* h2 = g2.mesh < 0 ? nullptr : m.hull + g2.mesh;
+      collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, flip ? mine : its, h1, flip ? its : mine, h2, near, out);
+    }
+    for (int k = 0; k < count; ++k) {
+      if (flip) out[k].normal = -out[k].normal;
+      found(out[k], Surface<typename L::Number>{pair.mu, pair.stiffness, pair.dissipation});
+    }
+  }
+}
+
+template <class L, class Real = typename L::Real>
+HD void station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
+                      Real margin, ContactPoint<Real>* slot) {
+  constexpr int K = L::Shape::kStationSlots;
+  if (L::Shape::kFixed || (st.statics == 0 && st.probes <= st.slots)) {
+    UNROLL for (int i = 0; i < st.probes; ++i) {
+      const auto& probe = m.probe[st.probe_begin + i];
+      const auto& plane = m.plane[probe.plane];
+      fill_point(probe_candidate(probe, plane, link, origin),
+                 Surface<typename L::Number>{probe.mu, probe.stiffness, probe.dissipation}, Real(Scalar<Real>(i)), margin,
+                 slot[i]);
+      slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
+    }
+    return;
+  }
+  if constexpr (!L::Shape::kFixed) {
+    Candidate<Real> candidate[kStationCandidates];
+    Surface<typename L::Number> surface[kStationCandidates];
+    int n = 0;
+    auto active = mask_of<Real>(false);
+    auto add = [&](const Candidate<Real>& c, const Surface<typename L::Number>& s) {
+      candidate[n] = c, surface[n] = s, ++n;
+      active = active | (c.dist < margin);
+    };
+    for (int i = 0; i < st.probes; ++i) {
+      const auto& probe = m.probe[st.probe_begin + i];
+      add(probe_candidate(probe, m.plane[probe.plane], link, origin),
+          Surface<typename L::Number>{probe.mu, probe.stiffness, probe.dissipation});
+    }
+    static_candidates<L>(m, st, link, origin, margin, add);
+    Candidate<Real> chosen[K];
+    Real feature[K];
+    for (int k = 0; k < K; ++k) chosen[k] = absent<Real>(), feature[k] = Real(-1);
+    if (n <= st.slots) {
+      for (int k = 0; k < n; ++k) chosen[k] = candidate[k], feature[k] = Real(Scalar<Real>(k));
+    } else if (any(active)) {
+      select_spread<Real, K>(candidate, n, margin, chosen, feature);
+    }
+    for (int k = 0; k < st.slots; ++k) {
+      Real mu(0), stiffness(0), dissipation(0);
+      for (int i = 0; i < n; ++i) {
+        auto is = feature[k] == Real(Scalar<Real>(i));
+        mu = select(is, Real(surface[i].mu), mu);
+        stiffness = select(is, Real(surface[i].stiffness), stiffness);
+        dissipation = select(is, Real(surface[i].dissipation), dissipation);
+      }
+      fill_point(chosen[k], Surface<Real>{mu, stiffness, dissipation}, feature[k], margin, slot[k]);
+      slot[k].frame = frame_of_normal(chosen[k].normal);
+    }
+  }
+}
+
+/// Fills all world slots and tells which some world has active.
+template <class L>
+HD void find_world_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                            typename L::Real margin, Contacts<L>& contacts) {
+  using Real = typename L::Real;
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    Vec3<Real> origin = kin.limb_origin[at.limb];
+    UNROLL for (int s = 0; s <= limb.links(); ++s) {
+      const StationModel& st = limb.station(s);
+      int begin = at.slot + limb.slot_begin(s), end = at.slot + limb.slot_end(s);
+      if (begin == end) continue;
+      Pose<Real> link = s == 0 ? at_trunk<L>(kin.pose.trunk, limb.attach()) : kin.pose.limb[at.link + s - 1];
+      station_slots<L>(m, st, link, origin, margin, contacts.point.slot + begin);
+      UNROLL for (int c = begin; c < end; ++c)
+        if (!L::Shape::kFixed) contacts.live[c] = any(contacts.point.slot[c].active);
+    }
+  });
+}
+
+}  // namespace stiction
