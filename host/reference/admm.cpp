@@ -16,7 +16,7 @@ namespace {
 constexpr double kEta = 1e-6, kFirstRho = 0.1;
 constexpr int kBalanceEvery = 25, kScoreEvery = 5, kStallIterations = 300;
 
-double size(const Vector& x) { return x.size() > 0 ? x.cwiseAbs().maxCoeff() : 0; }
+double largest_entry(const Vector& x) { return x.size() > 0 ? x.cwiseAbs().maxCoeff() : 0; }
 
 class Admm {
  public:
@@ -89,8 +89,9 @@ class Admm {
     f_ = -factor_.solve(g_ + cascade(z_) - kEta * f_ - rho_ * y_ - z_);
     y_ = project(f_ - z_ / rho_);
     z_ -= rho_ * (f_ - y_);
-    primal_ = size(f_ - y_) / std::max(size(f_), 1e-300);
-    dual_ = size(kEta * (f_ - before_f) + rho_ * (y_ - before_y)) / std::max({size(z_), size(g_), 1e-300});
+    primal_ = largest_entry(f_ - y_) / std::max(largest_entry(f_), 1e-300);
+    dual_ = largest_entry(kEta * (f_ - before_f) + rho_ * (y_ - before_y)) /
+            std::max({largest_entry(z_), largest_entry(g_), 1e-300});
   }
 
   void keep_best() {
