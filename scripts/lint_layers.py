@@ -35,9 +35,10 @@ def tracked_files():
     return sorted(name for name in set(listed.stdout.splitlines()) if (ROOT / name).is_file())
 
 
-def resolve(target):
-    """The file of this repository that `#include "target"` names: relative to cuda/ or to the root."""
-    for folder in ("cuda/", ""):
+def resolve(name, target):
+    """The file that `#include "target"` in `name` means: below cuda/ or the root; in tests also beside it."""
+    beside = [name.rpartition("/")[0] + "/"] if name.startswith(("tests/", "bench/")) else []
+    for folder in (*beside, "cuda/", ""):
         if (ROOT / folder / target).is_file():
             return folder + target
     return None
@@ -92,7 +93,7 @@ def include_complaints(name):
             if top == "cuda" and name.endswith(".h") and name != "cuda/core/platform.h":
                 yield f"{where}: cuda/ reaches standard headers through core/platform.h only"
             continue
-        found = resolve(target)
+        found = resolve(name, target)
         if found is None:
             yield f"{where}: no such file under cuda/ or the root"
         elif found.endswith(".cuh") and name.endswith((".h", ".cpp")):
