@@ -34,7 +34,7 @@ Triple cylinder_inertia(double mass, double radius, double half_length);
 Triple capsule_inertia(double mass, double radius, double half_length);
 
 struct BodySpec {
-  std::string name;
+  std::string name = {};
   int parent = 0;
   Triple pos{};  // in the parent's frame
   Quadruple quat{1, 0, 0, 0};
@@ -46,19 +46,19 @@ struct BodySpec {
 };
 
 struct JointSpec {
-  std::string name;
+  std::string name = {};
   int body = 0;
   JointType type = JointType::kHinge;
   Triple pos{};
-  Triple axis{0, 0, 1};           // normalised by add_joint
-  std::optional<Range> range;     // slide, hinge
-  double ref = 0, springref = 0;  // slide, hinge: q in the pose the bodies are given in; q where the spring rests
+  Triple axis{0, 0, 1};             // normalised by add_joint
+  std::optional<Range> range = {};  // slide, hinge
+  double ref = 0, springref = 0;    // slide, hinge: q in the pose the bodies are given in; q where the spring rests
   double stiffness = 0, damping = 0, armature = 0, frictionloss = 0;
-  std::optional<Range> actuatorfrcrange;
+  std::optional<Range> actuatorfrcrange = {};
 };
 
 struct GeomSpec {
-  std::string name;
+  std::string name = {};
   int body = 0;
   GeomType type = GeomType::kSphere;
   Triple size{};
@@ -71,23 +71,23 @@ struct GeomSpec {
 };
 
 struct MeshSpec {
-  std::vector<Triple> vertices;               // of the convex hull, in the geom's frame
-  std::vector<std::array<int, 3>> triangles;  // the hull's surface, either orientation
+  std::vector<Triple> vertices = {};               // of the convex hull, in the geom's frame
+  std::vector<std::array<int, 3>> triangles = {};  // the hull's surface, either orientation
 };
 
 struct SiteSpec {
-  std::string name;
+  std::string name = {};
   int body = 0;
   Triple pos{};
   Quadruple quat{1, 0, 0, 0};
 };
 
 struct TendonSpec {
-  std::string name;
-  std::vector<std::pair<int, double>> terms;  // joint, coefficient: length = sum of coefficient * q
+  std::string name = {};
+  std::vector<std::pair<int, double>> terms = {};  // joint, coefficient: length = sum of coefficient * q
   double stiffness = 0, damping = 0, frictionloss = 0;
-  std::optional<Range> lengthspring;  // default: the length at qpos_spring
-  std::optional<Range> range;
+  std::optional<Range> lengthspring = {};  // default: the length at qpos_spring
+  std::optional<Range> range = {};
 };
 
 struct EqualitySpec {
@@ -97,12 +97,12 @@ struct EqualitySpec {
 };
 
 struct ActuatorSpec {
-  std::string name;
+  std::string name = {};
   int joint = -1, tendon = -1;  // exactly one of them
   std::array<double, 6> gear{1, 0, 0, 0, 0, 0};
   double gain = 1;  // force = gain ctrl + bias . (1, length, velocity)
   Triple bias{};
-  std::optional<Range> ctrlrange, forcerange;
+  std::optional<Range> ctrlrange = {}, forcerange = {};
 };
 
 struct PairSpec {
@@ -112,8 +112,8 @@ struct PairSpec {
 };
 struct ExcludeSpec { int body1 = 0, body2 = 0; };
 struct KeyframeSpec {
-  std::string name;
-  Reals qpos, qvel, ctrl;
+  std::string name = {};
+  Reals qpos = {}, qvel = {}, ctrl = {};
 };  // empty: qpos0, zeros, zeros
 
 struct ModelOptions {
