@@ -139,6 +139,21 @@ def test_hull_is_computed_where_mujoco_compiled_none():
         assert support(computed.mesh_vert, direction) == pytest.approx(support(given.mesh_vert, direction), abs=1e-6)
 
 
+def test_colliding_mesh_without_hull_is_refused_by_name():
+    text = (
+        '<mujoco><asset><mesh name="sheet" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>'
+        '<geom type="plane" size="1 1 1"/><body><freejoint/><geom type="mesh" mesh="sheet"/></body></worldbody></mujoco>'
+    )
+    compiled = mujoco.MjModel.from_xml_string(text)
+    compiled.mesh_graphadr[:] = -1
+    compiled.mesh_vert[:, 2] = 0
+    with pytest.raises(UnsupportedModelError, match="mesh 'sheet' of colliding geom #1 has no convex hull"):
+        Model.from_mjmodel(compiled)
+    with pytest.warns(UserWarning, match="sheet"):
+        model = Model.from_mjmodel(compiled, unsupported="warn")
+    assert model.nmesh == 0 and model.geom_contype.tolist() == [1, 0]
+
+
 def test_visual_meshes_are_not_imported():
     text = (
         '<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody><body><freejoint/>'
