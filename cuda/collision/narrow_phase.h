@@ -28,7 +28,7 @@ namespace stiction {
 inline constexpr int kMaxCandidates = 8;
 
 /// 0: the pair never collides (plane-plane, heightfields).   pre: type1 <= type2
-constexpr int candidate_count(int type1, int type2) {
+HD constexpr int candidate_count(int type1, int type2) {
   if (type1 < 0 || type2 > GeomKind::kMesh || type1 == GeomKind::kHeightfield || type2 == GeomKind::kHeightfield) return 0;
   if (type1 == GeomKind::kPlane) {
     constexpr int kCount[8] = {0, 0, 1, 2, 1, 4, 8, 4};
@@ -81,7 +81,7 @@ HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const H
   x.pose.p = {0, 0, 0}, y.pose.p = y.pose.p - origin;
   Candidate<double> found[kMaxCandidates];
   if (type1 == GeomKind::kBox && type2 == GeomKind::kBox) {
-    box_box(x, y, found);
+    box_box<double, S>(x, y, found);
   } else {
     HullView<S> none = {nullptr, nullptr, nullptr, 0};
     ConvexShape<double, S> p = {type1, x.size, x.pose, type1 == GeomKind::kMesh ? *ha : none, 0};

@@ -23,6 +23,10 @@ template <class T> HD Quat<T> operator*(const Quat<T>& a, const Quat<T>& b) {
   return {a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z, a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
           a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x, a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w};
 }
+template <class T, class S>
+HD Quat<T> quat_cast(const Quat<S>& q) {
+  return {T(q.w), T(q.x), T(q.y), T(q.z)};
+}
 /// q / |q|; the identity where |q| is 0.
 template <class T> HD Quat<T> normalized(const Quat<T>& q) {
   T n = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;

@@ -142,6 +142,24 @@ HD_CALL void polish(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale, Penetra
   }
 }
 
+/// The points of both cores that are deepest: of the faces at least distance (a facet may be many), that which holds the
+/// projection of the origin.
+template <class T> HD_CALL void deepest_points(const Polytope<T>& p, T tolerance, Penetration<T>& best) {
+  T least = T(1e300), miss = T(1e300);
+  for (int f = 0; f < p.faces; ++f) least = min(least, p.offset[f]);
+  for (int f = 0; f < p.faces; ++f) {
+    if (!(p.offset[f] <= least + tolerance)) continue;
+    T weight[3];
+    const SupportPoint<T>&i = p.point[p.corner[f][0]], &j = p.point[p.corner[f][1]], &k = p.point[p.corner[f][2]];
+    nearest_on_triangle(i.w, j.w, k.w, weight);
+    Vec3<T> off = i.w * weight[0] + j.w * weight[1] + k.w * weight[2] - p.normal[f] * p.offset[f];
+    if (!(dot(off, off) < miss)) continue;
+    miss = dot(off, off);
+    best.on_a = i.a * weight[0] + j.a * weight[1] + k.a * weight[2];
+    best.on_b = i.b * weight[0] + j.b * weight[1] + k.b * weight[2];
+  }
+}
+
 template <class T, class S>
 HD_CALL Penetration<T> penetration(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale) {
   Polytope<T> p;
@@ -160,16 +178,12 @@ HD_CALL Penetration<T> penetration(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T
     Vec3<T> n = p.normal[f];
     SupportPoint<T> x = support_difference(a, b, n);
     T h = dot(n, x.w), gain = h - p.offset[f];
-    if (h < best.depth) {
-      T weight[3];
-      const SupportPoint<T>&i = p.point[p.corner[f][0]], &j = p.point[p.corner[f][1]], &k = p.point[p.corner[f][2]];
-      nearest_on_triangle(i.w, j.w, k.w, weight);
-      best = {n, h, i.a * weight[0] + j.a * weight[1] + k.a * weight[2], i.b * weight[0] + j.b * weight[1] + k.b * weight[2]};
-    }
+    if (h < best.depth) best.normal = n, best.depth = h;
     if (!(gain > tolerance) || p.points == Polytope<T>::kVertices) break;
     p.point[p.points++] = x;
     if (!expand(p, tolerance * T(1e-3))) break;
   }
+  deepest_points(p, tolerance, best);
   return best;
 }
 

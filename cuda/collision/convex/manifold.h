@@ -7,7 +7,7 @@
 // Corners are (1) points of A over B, (2) points of B over A, (3) crossings of their edges; the gap at each is that of both
 // features along n, but never below the known distance. The closest points themselves join where no corner is as deep.
 // A corner's slot follows from its number in its feature, so that resting contacts keep theirs. With more corners than
-// slots: the deepest, then those farthest from the chosen, in order.
+// slots: the deepest (to 1e-5 of the size), then those farthest from the chosen, in order.
 // Source: the idea is Jolt's ManifoldBetweenTwoFaces; here both polygons are treated alike. Deviation from MuJoCo: it keeps
 // other corners, and one contact where multiccd is off.
 #pragma once
@@ -43,10 +43,14 @@ template <class T, class S> HD_CALL void hull_feature(const HullView<S>& hull, V
       if (pick[k] < 0 || along > reach[k]) reach[k] = along, pick[k] = i;
     }
   }
+  int first = 0;  // starts at the lowest number: equal extremes may be found from either direction
+  for (int k = 1; k < 8; ++k)
+    if (pick[k] < pick[first]) first = k;
   f.count = 0;
   for (int k = 0; k < 8; ++k) {
-    if (pick[k] < 0 || (k > 0 && pick[k] == pick[k - 1]) || (f.count > 0 && k == 7 && pick[7] == pick[0])) continue;
-    f.point[f.count++] = hull_vertex<T>(hull, pick[k]);
+    int i = pick[(first + k) % 8];
+    if (i < 0 || (k > 0 && i == pick[(first + k + 7) % 8]) || (f.count > 1 && i == pick[first])) continue;
+    f.point[f.count++] = hull_vertex<T>(hull, i);
   }
 }
 
@@ -135,9 +139,9 @@ template <class T> HD void add_corner(Manifold<T>& m, T x, T y, T a, T b, int sl
 
 /// All corners of the common part of both features.
 template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b, T scale, Manifold<T>& m) {
-  T same = scale * T(1e-4), z;
-  // Lines have no width: give them some. A polygon's border is sharp.
-  T slack_a = a.count == 2 ? scale * T(0.01) : scale * T(1e-9), slack_b = b.count == 2 ? scale * T(0.01) : scale * T(1e-9);
+  T same = scale * T(2e-3), z;
+  // Lines have no width: give them some. A border of 0.1 % lets equal faces, stacked flush, keep the corners of A.
+  T slack_a = scale * T(a.count == 2 ? 1e-2 : 1e-3), slack_b = scale * T(b.count == 2 ? 1e-2 : 1e-3);
   for (int i = 0; i < a.count; ++i)
     if (height_of(b, a.point[i], slack_b, z)) add_corner(m, a.point[i].x, a.point[i].y, a.point[i].z, z, i, same);
   for (int i = 0; i < b.count; ++i)
@@ -165,7 +169,7 @@ template <class T> HD_CALL void thin_out(Manifold<T>& m, int room, T scale) {
       T worth = k == 0 ? p.a - p.b : T(1e300);
       for (int j = 0; j < m.count; ++j)
         if (keep[j]) worth = min(worth, (p.x - m.point[j].x) * (p.x - m.point[j].x) + (p.y - m.point[j].y) * (p.y - m.point[j].y));
-      if (best < 0 || worth > score + (k == 0 ? scale * T(1e-7) : score * T(0.001))) best = i, score = worth;
+      if (best < 0 || worth > score + (k == 0 ? scale * T(1e-5) : score * T(0.01))) best = i, score = worth;
     }
     keep[best] = true;
   }
@@ -196,8 +200,9 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n
     if (lift > 0) p.a = p.a - lift, p.b = p.b + lift;
     deepest = min(deepest, p.b - p.a);
   }
-  if (!(deepest <= dist + scale * T(1e-7))) {
-    thin_out(m, room - 1, scale);
+  bool octagon = a.type == GeomKind::kCylinder || b.type == GeomKind::kCylinder;  // whose corners miss the rim's lowest point
+  if (!(deepest <= dist + scale * T(octagon ? 1e-5 : 1e-7))) {
+    if (m.count == Manifold<T>::kPoints) --m.count;
     m.point[m.count++] = {0, 0, dist * T(-0.5), dist * T(0.5), 0};
   }
   thin_out(m, room, scale);

@@ -50,8 +50,9 @@ template <class T, class S> HD Vec3<T> deepest_middle(ConvexShape<T, S>& a, Conv
   return face_of_a ? q - s.normal * (s.gap * T(0.5)) : p + s.normal * (s.gap * T(0.5));
 }
 
-template <class T> HD_CALL void box_box(const GeomPose<T>& a, const GeomPose<T>& b, Candidate<T>* out) {
-  ConvexShape<T, T> sa = {GeomKind::kBox, a.size, a.pose, {nullptr, nullptr, nullptr, 0}, 0}, sb = sa;
+/// S: that of the hulls elsewhere, so that both share the routines of convex/.
+template <class T, class S> HD_CALL void box_box(const GeomPose<T>& a, const GeomPose<T>& b, Candidate<T>* out) {
+  ConvexShape<T, S> sa = {GeomKind::kBox, a.size, a.pose, {nullptr, nullptr, nullptr, 0}, 0}, sb = sa;
   sb.size = b.size, sb.pose = b.pose;
   T scale = max(norm(a.size), norm(b.size));
   Separation<T> s = largest_separation(a, b);

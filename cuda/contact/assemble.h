@@ -1,0 +1,253 @@
+// From contacts, M and b to the contact problem: biases, compliances, the diagonal of W.
+//
+//   e = phi / h                                  phi > 0: what the gap allows (speculative)        theory section 1
+//   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed
+//   R_n = 1 / (h k (h + tau_d)), R_t = 1e-3 w    compliant contact; e = phi / (h + tau_d)           SAP, theory section 3
+#pragma once
+#include "contact/impulses.h"
+#include "core/options.h"
+#include "linalg/ltdl.h"
+
+namespace stiction {
+
+template <class Real, class S>
+HD Real normal_bias(const Options<S>& opt, Real gap) {
+  return select(gap > Real(0), gap, max(gap * opt.erp, Real(-opt.max_recovery * opt.h))) * (S(1) / opt.h);
+}
+
+/// Fills row from W's diagonal (w1, w2, wn) and the contact.
+template <class Real, class S>
+HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real w1, Real w2, Real wn, ContactRow<Real>& row) {
+  Real one(1), zero(0), wt = (w1 + w2) * S(0.5), h(opt.h);
+  row.W_t = select(x.active, wt, one), row.W_n = select(x.active, wn, one);
+  auto soft = x.stiffness > zero;
+  Real slow = h + x.dissipation;
+  row.e = select(soft, x.gap / slow, normal_bias(opt, x.gap));
+  row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), zero);
+  row.R_t = select(soft, (w1 + w2 + wn) * S(1e-3 / 3), zero);
+}
+
+/// W_kk for direction k of a contact of one link with the world.
+template <class L, class Real = typename L::Real>
+HD void world_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                   const Kinematics<L>& kin, const Contacts<L>& contacts, ContactProblem<L>& problem) {
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int s = 0; s <= limb.links(); ++s)
+      UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c) {
+        if (contacts.skip(c)) continue;
+        const ContactPoint<Real>& x = contacts.point.slot[c];
+        Real w[3];
+        UNROLL for (int k = 0; k < 3; ++k)
+          w[k] = compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]));
+        contact_row(opt, x, w[0], w[1], w[2], problem.row.slot[c]);
+      }
+  });
+}
+
+/// x' A^-1 x for x = J' f, a wrench on some links and nothing else.
+template <class L>
+HD typename L::Real compliance_of(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                                  const TreeMatrix<L>& factor, const PerLink<L, Force<typename L::Real>>& F) {
+  using Real = typename L::Real;
+  TreeVector<L> x;
+  Real share[L::kTrunkDofs], limbs(0), trunk(0);
+  each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
+  add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &F, x, share);
+  solve_inward<L>(g, m, factor, x, share);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    for (int k = 0; k < limb.links(); ++k) {
+      Real a = x.limb[at.link + k];
+      limbs = limbs + a * a * factor.limb[at.entry + entry_of(k, k)];
+    }
+  });
+  for (int t = 0; t < m.trunk_dofs(); ++t) trunk = trunk + x.trunk[t] * x.trunk[t] * factor.trunk[t][t];
+  return g.sum(limbs) + trunk;
+}
+
+template <class L, class Real = typename L::Real>
+HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                  const Kinematics<L>& kin, const Contacts<L>& contacts, PerLink<L, Force<Real>>& F,
+                  ContactProblem<L>& problem) {
+  for (int s = 0; s < contacts.pairs; ++s) {
+    const PairContact<L>& c = contacts.pair[s];
+    Real w[3];
+    for (int k = 0; k < 3; ++k) {
+      Vec3<Real> f = c.point.frame.row[k];
+      clear_forces<L>(g, m, F);
+      scatter_add<L>(g, m, F, c.link2, force_at(c.point.p, f));
+      scatter_add<L>(g, m, F, c.link1, force_at(c.p1, -f));
+      w[k] = compliance_of<L>(g, m, kin, problem.factor, F);
+    }
+    contact_row(opt, c.point, w[0], w[1], w[2], problem.pair_row[s]);
+  }
+}
+
+/// (A^-1)_dd of a limb's dof k, on the way to the root.
+template <class L>
+HD typename L::Real dof_compliance(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H, int k) {
+  using Real = typename L::Real;
+  const Real* row = H.limb + at.entry;
+  Real x[L::kLimbLinks], y[L::kTrunkDofs], w(0);
+  UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = Real(0);
+  UNROLL for (int j = k; j >= 0; j = limb.parent(j)) x[j] = Real(j == k ? 1 : 0);
+  UNROLL for (int n = k; n >= 0; n = limb.parent(n)) {
+    w = w + x[n] * x[n] * row[entry_of(n, n)];
+    UNROLL for (int j = limb.parent(n); j >= 0; j = limb.parent(j)) x[j] = x[j] - row[entry_of(n, j)] * x[n];
+    UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - H.cross[at.link + n][t] * x[n];
+  }
+  UNROLL for (int t = limb.trunk_dofs() - 1; t >= 0; --t) {
+    w = w + y[t] * y[t] * H.trunk[t][t];
+    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
+  }
+  return w;
+}
+template <class L>
+HD typename L::Real trunk_dof_compliance(const TreeMatrix<L>& H, int dof) {
+  using Real = typename L::Real;
+  Real y[L::kTrunkDofs], w(0);
+  UNROLL for (int t = 0; t <= dof; ++t) y[t] = Real(t == dof ? 1 : 0);
+  UNROLL for (int t = dof; t >= 0; --t) {
+    w = w + y[t] * y[t] * H.trunk[t][t];
+    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
+  }
+  return w;
+}
+
+/// Rows over several dofs. Equality: q1 - q1_0 - poly(q2 - q2_0) = 0. A tendon has the length sum coef (q - 0).
+template <class L, class Real = typename L::Real>
+HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                 const TreeVector<L>& q, const typename L::Real* ctrl, ContactProblem<L>& problem) {
+  Real zero(0), one(1), unbounded(1e30f);
+  for (int i = 0; i < m.ties; ++i) {
+    const auto& tie = m.tie[i];
+    ScalarRow<Real>& row = problem.tie[i];
+    Real* coef = problem.tie_coef[i];
+    Real length(0);
+    row.sign = one, row.e = row.R = zero, row.lower = -unbounded, row.upper = unbounded, row.active = mask_of<Real>(true);
+    for (int j = 0; j < tie.terms; ++j) {
+      coef[j] = Real(tie.coef[j]);
+      length = length + coef[j] * dof_of<L>(g, m, q, tie.link[j]);
+    }
+    if (tie.kind == kTieEquality) {
+      Real violation = dof_of<L>(g, m, q, tie.link[0]) - tie.q0[0], d(0), slope(0), value(0);
+      if (tie.terms == 2) d = dof_of<L>(g, m, q, tie.link[1]) - tie.q0[1];
+      for (int p = 4; p >= 0; --p) slope = slope * d + value, value = value * d + tie.poly[p];
+      coef[0] = one;
+      if (tie.terms == 2) coef[1] = -slope;
+      Real limit(opt.max_recovery);
+      row.e = clamp((violation - value) * (opt.erp / opt.h), -limit, limit);
+    } else if (tie.kind == kTieLimit) {
+      Real below = length - tie.lower, above = Real(tie.upper) - length;
+      auto low = below < above;
+      row.sign = select(low, one, -one);
+      Real gap = select(low, below, above);
+      row.e = normal_bias(opt, gap);
+      row.lower = zero;
+      row.active = gap < Real(opt.margin);
+      for (int j = 0; j < tie.terms; ++j) coef[j] = coef[j] * row.sign;
+    } else if (tie.kind == kTieFriction) {
+      row.upper = Real(tie.friction) * opt.h, row.lower = -row.upper;
+    } else {  // spring or servo: l = -(k_s e + b_s J v), k_s = h k, b_s = h d + h^2 k, as a bilateral row with R = 1 / b_s
+      Real k(tie.stiffness), d(tie.damping), force(0);
+      if (tie.kind == kTieSpring) {
+        force = k * (max(Real(tie.lower) - length, zero) - max(length - tie.upper, zero));
+        k = select((length > Real(tie.lower)) & (length < Real(tie.upper)), zero, k);
+      } else {
+        const auto& a = tie.actuator;
+        Real u = ctrl[i], g1 = Real(a.gear);
+        if (a.clamp_ctrl) u = clamp(u, Real(a.ctrl_lower), Real(a.ctrl_upper));
+        force = Real(a.gain) * u + a.bias0 + Real(a.bias1) * g1 * length;
+        k = -Real(a.bias1) * g1 * g1, d = -Real(a.bias2) * g1 * g1;
+        if (a.clamp_force) {
+          auto clamped = (force > Real(a.force_upper)) | (force < Real(a.force_lower));
+          force = clamp(force, Real(a.force_lower), Real(a.force_upper));
+          k = select(clamped, zero, k), d = select(clamped, zero, d);
+        }
+        force = force * g1;
+      }
+      Real h(opt.h), bs = h * d + h * h * k;
+      auto soft = bs > Real(1e-12f);
+      row.R = select(soft, one / select(soft, bs, one), zero);
+      row.e = select(soft, -(h * force) * row.R, zero);
+      // Without stiffness and damping the force is constant: bounds that allow nothing else.
+      row.lower = select(soft, -unbounded, h * force), row.upper = select(soft, unbounded, h * force);
+    }
+    row.free = zero;
+    for (int j = 0; j < tie.terms; ++j) row.free = row.free + coef[j] * dof_of<L>(g, m, problem.free, tie.link[j]);
+    problem.tie_live[i] = g.any(row.active);
+  }
+}
+
+/// W of the ties: J A^-1 J' by half a solve each.
+template <class L, class Real = typename L::Real>
+HD void tie_weights(const typename L::Group& g, const typename L::Model& m, ContactProblem<L>& problem) {
+  for (int i = 0; i < m.ties; ++i) {
+    TreeVector<L> x;
+    Real share[L::kTrunkDofs], limbs(0), trunk(0);
+    each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
+    for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
+    for (int j = 0; j < m.tie[i].terms; ++j) add_to_dof<L>(g, m, x, m.tie[i].link[j], problem.tie_coef[i][j]);
+    solve_inward<L>(g, m, problem.factor, x, share);
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      for (int k = 0; k < limb.links(); ++k) {
+        Real a = x.limb[at.link + k];
+        limbs = limbs + a * a * problem.factor.limb[at.entry + entry_of(k, k)];
+      }
+    });
+    for (int t = 0; t < m.trunk_dofs(); ++t) trunk = trunk + x.trunk[t] * x.trunk[t] * problem.factor.trunk[t][t];
+    problem.tie[i].W = g.sum(limbs) + trunk;
+  }
+}
+
+/// A joint's range: the nearer end, if it can be reached in this step. `free` must hold v*.
+template <class Real, class Number, class S>
+HD void limit_row(const Options<S>& opt, const LinkModel<Number>& link, Real q, Real free, ScalarRow<Real>& row) {
+  Real below = q - link.lower, above = Real(link.upper) - q, zero(0), one(1);
+  auto low = below < above;
+  row.sign = select(low, one, -one);
+  Real gap = select(low, below, above);
+  row.free = row.sign * free;
+  row.e = normal_bias(opt, gap);
+  row.R = zero, row.lower = zero, row.upper = Real(1e30f);
+  // A limit further away than twice the free motion and a reserve takes no part.
+  row.active = mask_of<Real>(link.limited != 0) & (gap < max(-row.free, zero) * (S(2) * opt.h) + opt.margin);
+}
+
+template <class L, class Real = typename L::Real>
+HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                 const TreeVector<L>& q, ContactProblem<L>& problem) {
+  Real zero(0), one(1);
+  auto fill = [&](const auto& link, Real x, Real free, ScalarRow<Real>& limit, int& limit_live, ScalarRow<Real>& friction,
+                  int& friction_live, auto weight) {
+    if (m.has_limits) {
+      limit_row(opt, link, x, free, limit);
+      limit_live = link.limited && (L::Shape::kFixed || g.any(limit.active));
+    } else {
+      limit_live = 0;
+    }
+    friction_live = 0;
+    if (m.has_friction) {
+      friction.upper = Real(link.friction) * opt.h, friction.lower = -friction.upper;
+      friction.active = friction.upper > zero;
+      friction.sign = one, friction.e = friction.R = zero, friction.free = free;
+      friction_live = L::Shape::kFixed || g.any(friction.active);
+    }
+    if (!limit_live && !friction_live) return;
+    Real w = weight();
+    limit.W = friction.W = w;
+  };
+  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
+    fill(m.trunk[m.link_of_dof(t)], q.trunk[t], problem.free.trunk[t], problem.limit.trunk[t], problem.limit_live.trunk[t],
+         problem.friction.trunk[t], problem.friction_live.trunk[t],
+         [&] { return trunk_dof_compliance<L>(problem.factor, t); });
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int k = 0; k < limb.links(); ++k) {
+      int i = at.link + k;
+      fill(limb.link(k), q.limb[i], problem.free.limb[i], problem.limit.limb[i], problem.limit_live.limb[i],
+           problem.friction.limb[i], problem.friction_live.limb[i],
+           [&] { return dof_compliance<L>(limb, at, problem.factor, k); });
+    }
+  });
+}
+
+}  // namespace stiction

@@ -1,0 +1,134 @@
+// The impulses of all rows of a contact problem, and passes over rows.
+#pragma once
+#include "contact/problem.h"
+
+namespace stiction {
+
+/// l of every row: warm start on a solver's entry, its answer on exit. Contact impulses are (t1, t2, n) on body 2.       N s
+template <class L>
+struct Impulses {
+  using Real = typename L::Real;
+  using Shape = typename L::Shape;
+  PerSlot<L, Vec3<Real>> slot;
+  Vec3<Real> pair[at_least_one(Shape::kPairs)];
+  PerDof<L, Real> limit, friction;
+  Real tie[at_least_one(Shape::kTies)];
+};
+
+/// visit(limb, at, station, c) for every live world slot of this lane.
+template <class L, class Visit>
+HD void each_slot(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts, Visit visit) {
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int s = 0; s <= limb.links(); ++s)
+      UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c)
+        if (!contacts.skip(c)) visit(limb, at, s, c);
+  });
+}
+/// visit(c) for those of one station.
+template <class L, class Visit>
+HD void each_station_slot(const LimbView<L>& limb, Place at, int s, const Contacts<L>& contacts, Visit visit) {
+  UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c)
+    if (!contacts.skip(c)) visit(c);
+}
+/// visit(own, row, x...) for every live limit or friction row; x: entries of PerDofs and TreeVectors; own: held by this lane
+/// alone (not on the trunk).
+template <class L, class Visit, class... Vectors>
+HD void each_dof_row(const typename L::Group& g, const typename L::Model& m, const PerDof<L, int>& live, Visit visit,
+                     Vectors&... x) {
+  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
+    if (live.trunk[t]) visit(false, x.trunk[t]...);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int k = 0; k < limb.links(); ++k)
+      if (live.limb[at.link + k]) visit(true, x.limb[at.link + k]...);
+  });
+}
+
+template <class L, class Real>
+HD void clear_forces(const typename L::Group& g, const typename L::Model& m, PerLink<L, Force<Real>>& F) {
+  UNROLL for (int t = 0; t < m.trunk_links(); ++t) F.trunk[t] = zero_force<Real>();
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int k = 0; k < limb.links(); ++k) F.limb[at.link + k] = zero_force<Real>();
+  });
+}
+
+/// x += J' f where f comes from slot(c), pair(s, body) (body 0: on link 1), limit(i)..., all in the rows' own frames. The
+/// trunk's part is left in `share`. Shared by solvers (f = B z + l) and by the final velocity (f = l).
+template <class L, class Slot, class Pair, class DofForce, class TieForce, class Real = typename L::Real>
+HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                       const Contacts<L>& contacts, const ContactProblem<L>& problem, Slot slot, Pair pair,
+                       DofForce dof, TieForce tie, PerLink<L, Force<Real>>& extra, TreeVector<L>& x,
+                       Real (&share)[L::kTrunkDofs]) {
+  bool moving = contacts.pairs > 0;
+  if (moving) {
+    clear_forces<L>(g, m, extra);
+    for (int s = 0; s < contacts.pairs; ++s) {
+      const PairContact<L>& c = contacts.pair[s];
+      Vec3<Real> f2 = transposed_times(c.point.frame, pair(s, 1)), f1 = transposed_times(c.point.frame, pair(s, 0));
+      scatter_add<L>(g, m, extra, c.link2, force_at(c.point.p, f2));
+      scatter_add<L>(g, m, extra, c.link1, force_at(c.p1, -f1));
+    }
+  }
+  add_forces<L>(
+      g, m, kin,
+      [&](const auto& limb, Place at, int s) {
+        Force<Real> F = zero_force<Real>();
+        each_station_slot<L>(limb, at, s, contacts, [&](int c) {
+          const ContactPoint<Real>& p = contacts.point.slot[c];
+          F = F + force_at(p.p, transposed_times(p.frame, slot(c)));
+        });
+        return F;
+      },
+      moving ? &extra : nullptr, x, share);
+  dof(x);
+  for (int i = 0; i < m.ties; ++i)
+    if (problem.tie_live[i])
+      for (int j = 0; j < m.tie[i].terms; ++j)
+        add_to_dof<L>(g, m, x, m.tie[i].link[j], problem.tie_coef[i][j] * tie(i, j));
+}
+
+/// v = A^-1 (b + J' l): the velocity that the impulses l really make. Every solver ends with it.
+template <class L, class Real = typename L::Real>
+HD void velocity_of(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                    const Contacts<L>& contacts, const ContactProblem<L>& problem, const Impulses<L>& l,
+                    PerLink<L, Force<Real>>& extra, TreeVector<L>& v) {
+  Real share[L::kTrunkDofs];
+  each_dof<L>(g, m, [](Real b, Real& x) { x = b; }, problem.b, v);
+  add_row_forces<L>(
+      g, m, kin, contacts, problem, [&](int c) { return l.slot.slot[c]; }, [&](int s, int) { return l.pair[s]; },
+      [&](TreeVector<L>& x) {
+        each_dof_row<L>(g, m, problem.limit_live,
+                        [](bool, const ScalarRow<Real>& row, Real f, Real& xi) { xi = xi + row.sign * f; },
+                        problem.limit, l.limit, x);
+        each_dof_row<L>(g, m, problem.friction_live, [](bool, Real f, Real& xi) { xi = xi + f; }, l.friction, x);
+      },
+      [&](int i, int) { return l.tie[i]; }, extra, v, share);
+  solve<L>(g, m, problem.factor, v, share);
+}
+
+/// w = J v in the frames of the rows: slot(limb, at, c, w), pair(s, w1, w2) (velocities of both points, not their difference),
+/// then limits and friction read v themselves. V: scratch for contacts between moving links.
+template <class L, class Slot, class Pair, class Real = typename L::Real>
+HD void row_velocities(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                       const Contacts<L>& contacts, const TreeVector<L>& v, PerLink<L, Motion<Real>>& V, Slot slot,
+                       Pair pair) {
+  bool moving = contacts.pairs > 0;
+  visit_motions<L>(
+      g, m, kin, v,
+      [&](int t, const Motion<Real>& x) {
+        if (moving) V.trunk[t] = x;
+      },
+      [&](const auto& limb, Place at, int s, const Motion<Real>& x) {
+        if (moving && s > 0) V.limb[at.link + s - 1] = x;
+        each_station_slot<L>(limb, at, s, contacts, [&](int c) {
+          const ContactPoint<Real>& p = contacts.point.slot[c];
+          slot(c, p.frame * velocity_at(x, p.p));
+        });
+      });
+  for (int s = 0; s < contacts.pairs; ++s) {
+    const PairContact<L>& c = contacts.pair[s];
+    Motion<Real> V1 = gather<L>(g, m, V, c.link1), V2 = gather<L>(g, m, V, c.link2);
+    pair(s, c.point.frame * velocity_at(V1, c.p1), c.point.frame * velocity_at(V2, c.point.p));
+  }
+}
+
+}  // namespace stiction

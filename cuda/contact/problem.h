@@ -1,0 +1,59 @@
+// The contact problem of one step, read-only for solvers:
+//
+//   A v = b + J' l,   (J v, l) in S                                                          theory (P); CANAL paper III
+//
+// A is tree-sparse; J is never formed: a row is a place on a link (or a dof) and a direction. Slots and rows that take no
+// part have active = false: every formula then does nothing, without lists or branches on a Real.
+//
+//   world slots   contacts of moving links with static geometry                                J = F X(p)
+//   pair slots    contacts between two moving links                                            J = F (X_2(p2) - X_1(p1))
+//   limits        one per joint with a range: l >= 0, at the nearer end                        J = sign
+//   friction      one per joint with dry friction: |l| <= h f                                  J = 1
+//   ties          rows over several dofs: joint equalities, tendon limits, friction, springs   J = coef
+//
+// F: rows t1, t2, n. e and R as in theory section 1: the solver looks for complementarity of l with J v + e + R l.
+#pragma once
+#include "collision/slots.h"
+#include "kinematics/jacobian.h"
+
+namespace stiction {
+
+/// What a solver needs of a contact besides its ContactPoint.
+template <class Real>
+struct ContactRow {
+  Real e;               // bias of the normal velocity                                        m/s
+  Real R_t, R_n;        // compliance                                                         1/kg
+  Real W_t, W_n;        // (W_11 + W_22) / 2 and W_33 of J A^-1 J'; 1 where inactive           1/kg
+  Vec3<Real> free;      // J v*                                                               m/s
+};
+
+/// Any other row: l in [lower, upper].
+template <class Real>
+struct ScalarRow {
+  Real sign;            // of a limit: +1 at the lower end, -1 at the upper
+  Real e, R, lower, upper, W, free;
+  Mask<Real> active;
+};
+
+template <class L>
+struct ContactProblem {
+  using Real = typename L::Real;
+  using Shape = typename L::Shape;
+  static constexpr int kPairs = at_least_one(Shape::kPairs), kTies = at_least_one(Shape::kTies);
+
+  TreeMatrix<L> A;         // as it is
+  TreeMatrix<L> factor;    // of A
+  TreeVector<L> b, free;   // free: v* = A^-1 b
+
+  PerSlot<L, ContactRow<Real>> row;
+  ContactRow<Real> pair_row[kPairs];
+  PerDof<L, ScalarRow<Real>> limit, friction;
+  PerDof<L, int> limit_live, friction_live;  // some world has the row active
+  ScalarRow<Real> tie[kTies];
+  Real tie_coef[kTies][Shape::kTieTerms];
+  int tie_live[kTies];
+
+  bool any_row;            // some world has something to solve
+};
+
+}  // namespace stiction

@@ -1,0 +1,34 @@
+// What the user may set, for all stages. S: plain number. Defaults are the product's; see the members of the Python class
+// stiction.SolverOptions of the same names.
+#pragma once
+#include "core/platform.h"
+
+namespace stiction {
+
+enum PenaltyRule : int {
+  kPenaltyNormalTangential,  // beta = |Z| / W_tt, |Z| / W_nn per contact (default)
+  kPenaltyPerContact,        // beta = |Z| / mean(W_ii)
+  kPenaltyPaper,             // one beta: geometric mean over bodies with contacts of mass / number of contacts
+};
+
+template <class S>
+struct Options {
+  S h = S(0.002);              // time step                                                      s
+  int explicit_damping = 0;    // joint damping is a force (MuJoCo with eulerdamp disabled)
+  int implicit = 1;            // joint and actuator stiffness and damping in A (SAP eq. 15); 0: MuJoCo's Euler
+  S erp = S(0.2);              // part of an overlap to remove in one step                       1
+  S max_recovery = S(1);       // bound on that velocity                                         m/s, rad/s
+  S margin = S(0.02);          // gaps beyond are ignored                                        m
+  int iterations = 20;         // at most; exactly, if tolerance is 0
+  S tolerance = S(0);          // stop a world when its residual is below tolerance * V
+  S certify = S(1e-3);         // r_con / V beyond which a world is flagged kNotConverged
+  int penalty = kPenaltyNormalTangential;
+  int anderson = 1;            // Anderson acceleration (depth 3)
+  int adaptive = 0;            // adapt the penalty of the whole world every `adaptive` iterations; 0: never
+  S relaxation = S(1.5);       // alpha of over-relaxation; 1: the paper
+  S tikhonov = S(1e-3);        // of Anderson's normal equations, relative to each column's square
+  int warm_start = 1;
+  int fallback = 1;            // Newton for worlds above `certify`
+};
+
+}  // namespace stiction

@@ -1,0 +1,21 @@
+// Bits of a world's status word, sticky until reset or clear_status. stiction.Status in Python.
+#pragma once
+#include "core/platform.h"
+
+namespace stiction {
+
+enum Status : int {
+  /// A position, velocity or input was NaN, infinite or beyond 1e18. The world keeps its last finite state and stands still
+  /// until it is reset. Remedy: look at the action, the applied forces and the parameters; a smaller time step.
+  kNonFinite = 1,
+  /// The contact solver's certificate exceeded the tolerance in a step. Remedy: more iterations, or another solver.
+  kNotConverged = 2,
+  /// More contacts between moving bodies than pair slots; the deepest were kept. Remedy: raise max_contacts.
+  kContactOverflow = 4,
+  /// The Newton fallback solved a step of this world. Information.
+  kFallback = 8,
+  /// A contact between bodies that cannot move (its W_ii is 0) was ignored.
+  kImmovable = 16,
+};
+
+}  // namespace stiction

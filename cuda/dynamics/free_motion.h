@@ -1,0 +1,120 @@
+// A and b of a step, A v = b being the motion without contacts and rows. SAP paper eq. 15 with theta = 1, theory section 2.
+//
+//   implicit     A = M + h D + h^2 K,   b = M v - h c + h f,   D, K of joints and actuators; f without damping
+//   explicit     A = M + h D (joint damping only), b likewise with the actuators' damping in f      MuJoCo's Euler
+//
+// f: springs, actuators, applied forces, gravity compensation. From A (v' - v) = h (f - D v - c - h K v) at the old state.
+// An actuator at its force limit counts as a constant force.
+#pragma once
+#include "core/options.h"
+#include "dynamics/crba.h"
+#include "dynamics/rnea.h"
+#include "kinematics/jacobian.h"
+
+namespace stiction {
+
+/// Forces from outside, by place: generalized ones per dof, wrenches per link at O. `wrench` null: none.
+template <class L>
+struct Loads {
+  using Real = typename L::Real;
+  Real ctrl[at_least_one(L::kActuators)];              // in the order of trunk links, then each_limb
+  Real tie_ctrl[at_least_one(L::Shape::kTies)];        // of actuators on tendons
+  TreeVector<L> force;                                 // qfrc_applied; free base: as twist
+  PerLink<L, Force<Real>> wrench;
+  bool any_force, any_wrench;
+};
+
+/// The force of one actuator on its joint, and what it adds to damping and stiffness.
+template <class Real, class Number>
+HD Real actuator_force(const ActuatorModel<Number>& a, Real ctrl, Real q, Real v, bool implicit, Real& damping,
+                       Real& stiffness) {
+  Real zero(0), gear(a.gear);
+  Real u = a.clamp_ctrl ? clamp(ctrl, Real(a.ctrl_lower), Real(a.ctrl_upper)) : ctrl;
+  Real force = Real(a.gain) * u + a.bias0 + Real(a.bias1) * gear * q;
+  Real d = -Real(a.bias2) * gear * gear, k = -Real(a.bias1) * gear * gear;
+  Real moving = Real(a.bias2) * gear * v;
+  if (a.clamp_force) {
+    Real low(a.force_lower), high(a.force_upper), whole = force + moving;
+    auto clamped = (whole > high) | (whole < low);
+    force = select(clamped, clamp(whole, low, high), force), moving = select(clamped, zero, moving);
+    d = select(clamped, zero, d), k = select(clamped, zero, k);
+  }
+  if (!implicit) return (force + moving) * gear;
+  damping = damping + d, stiffness = stiffness + k;
+  return force * gear;
+}
+
+/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -v / h on entry, b on exit.
+template <class L, class Real = typename L::Real>
+HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link, Real q,
+                     Real v, const Real* ctrl, Real applied, Real& mass, Real& bias) {
+  Real h(opt.h), zero(0), damping(link.damping), stiffness(0), force(0);
+  if (!L::Shape::kFixed || link.actuators)
+    for (int a = 0; a < link.actuators; ++a)
+      force = force + actuator_force(m.actuator[link.actuator_begin + a], ctrl[a], q, v, opt.implicit, damping, stiffness);
+  auto clamped = (force > Real(link.force_upper)) | (force < Real(link.force_lower));
+  force = clamp(force, Real(link.force_lower), Real(link.force_upper));
+  damping = select(clamped, Real(link.damping), damping), stiffness = select(clamped, zero, stiffness);
+  if (m.has_springs) {
+    force = force - Real(link.stiffness) * (q - link.spring_ref);
+    if (opt.implicit) stiffness = stiffness + link.stiffness;
+  }
+  if (link.dof < 0) {  // a ghost stands still
+    mass = Real(1), bias = zero;
+    return;
+  }
+  mass = mass + link.armature + h * (damping + h * stiffness);
+  bias = v * link.armature - bias * h + h * (force + applied);
+  if (opt.explicit_damping) mass = mass - h * link.damping, bias = bias - h * Real(link.damping) * v;
+}
+
+/// A and b; M needs no copy: it is A on the way.
+template <class L>
+HD void free_motion(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<typename L::Real>>& opt,
+                    const Kinematics<L>& kin, const PerLink<L, RigidInertia<typename L::Real>>& I, const State<L>& x,
+                    const Loads<L>& loads, TreeVector<L>& scratch, TreeMatrix<L>& A, TreeVector<L>& b) {
+  using Real = typename L::Real;
+  using S = Scalar<Real>;
+  S h = opt.h;
+  // M v - h c is -h times the inverse dynamics of the acceleration -v / h: one pass gives momentum and bias together.
+  each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, x.v, scratch);
+  inverse_dynamics<L>(g, m, kin, I, x.v, scratch, b);
+  mass_matrix<L>(g, m, kin, I, A);
+
+  const Real zero(0);
+  if (m.free_base()) {
+    const auto& base = m.trunk[0];
+    UNROLL for (int t = 0; t < 6; ++t) {
+      Real v = x.v.trunk[t];
+      b.trunk[t] = b.trunk[t] * -h + v * base.armature + (loads.any_force ? loads.force.trunk[t] * h : zero);
+      A.trunk[t][t] = A.trunk[t][t] + base.armature + (opt.explicit_damping ? zero : Real(base.damping) * h);
+      if (opt.explicit_damping) b.trunk[t] = b.trunk[t] - v * (base.damping * h);
+    }
+  }
+  int act = 0;
+  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
+    const auto& link = m.trunk[m.link_of_dof(t)];
+    joint_motion<L>(m, opt, link, x.q.trunk[t], x.v.trunk[t], loads.ctrl + act, loads.any_force ? loads.force.trunk[t] : zero,
+                    A.trunk[t][t], b.trunk[t]);
+    act += L::Shape::kFixed ? 1 : link.actuators;
+  }
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    int own = act + at.actuator;
+    UNROLL for (int k = 0; k < limb.links(); ++k) {
+      int i = at.link + k;
+      const auto& link = limb.link(k);
+      joint_motion<L>(m, opt, link, x.q.limb[i], x.v.limb[i], loads.ctrl + own, loads.any_force ? loads.force.limb[i] : zero,
+                      A.limb[at.entry + entry_of(k, k)], b.limb[i]);
+      own += L::Shape::kFixed ? 1 : link.actuators;
+    }
+  });
+
+  if (!loads.any_wrench) return;
+  Real share[L::kTrunkDofs];
+  each_dof<L>(g, m, [&](Real& a) { a = zero; }, scratch);
+  add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &loads.wrench, scratch, share);
+  each_dof<L>(g, m, [h](Real f, Real& bi) { bi = bi + f * h; }, scratch, b);
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) b.trunk[t] = b.trunk[t] + g.sum(share[t]) * h;
+}
+
+}  // namespace stiction

@@ -1,0 +1,41 @@
+// Positions move with the new velocity: q' = q + h v', quaternions by the exponential of the body-frame angular velocity.
+#pragma once
+#include "kinematics/fk.h"
+
+namespace stiction {
+
+/// Worlds whose `moving` is false keep their state.
+template <class L>
+HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar<typename L::Real> h,
+                  const Kinematics<L>& kin, const TreeVector<L>& v, Mask<typename L::Real> moving, State<L>& x) {
+  using Real = typename L::Real;
+  auto put_quat = [&](const Quat<Real>& fresh, Real& w, Real& qx, Real& qy, Real& qz) {
+    w = select(moving, fresh.w, w), qx = select(moving, fresh.x, qx);
+    qy = select(moving, fresh.y, qy), qz = select(moving, fresh.z, qz);
+  };
+  if (m.free_base()) {
+    Motion<Real> V = twist(v.trunk);
+    x.position = select(moving, x.position + V.v * h, x.position);
+    Quat<Real> q = integrated(x.orientation, transposed_times(kin.pose.trunk[0].R, V.w), h);
+    put_quat(q, x.orientation.w, x.orientation.x, x.orientation.y, x.orientation.z);
+  }
+  each_joint<L>(g, m,
+                [&](const auto& link, Real vi, Real& q) {
+                  if (link.kind == kHingeLink || link.kind == kSlideLink) q = select(moving, q + vi * h, q);
+                },
+                v, x.q);
+  if constexpr (!L::Shape::kFixed) {
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      for (int k = 0; k < limb.links(); ++k) {
+        int i = at.link + k;
+        if (limb.link(k).kind != kBallLink) continue;
+        Vec3<Real> w{v.limb[i], v.limb[i + 1], v.limb[i + 2]};
+        Quat<Real> q = integrated(Quat<Real>{x.qw.limb[i], x.q.limb[i], x.q.limb[i + 1], x.q.limb[i + 2]}, w, h);
+        put_quat(q, x.qw.limb[i], x.q.limb[i], x.q.limb[i + 1], x.q.limb[i + 2]);
+      }
+    });
+  }
+  each_dof<L>(g, m, [&](Real vi, Real& xi) { xi = select(moving, vi, xi); }, v, x.v);
+}
+
+}  // namespace stiction

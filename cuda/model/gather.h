@@ -1,0 +1,106 @@
+// Links as data: reading and adding to a link that differs from world to world, and to dofs that other lanes may hold.
+#pragma once
+#include "model/tree.h"
+
+namespace stiction {
+
+template <class L, class T>
+HD T& at_flat(PerLink<L, T>& x, int flat) {
+  return flat < L::kTrunkLinks ? x.trunk[flat] : x.limb[flat - L::kTrunkLinks];
+}
+template <class L, class T>
+HD const T& at_flat(const PerLink<L, T>& x, int flat) {
+  return flat < L::kTrunkLinks ? x.trunk[flat] : x.limb[flat - L::kTrunkLinks];
+}
+
+/// x[link] where the link is data. T: a struct of N Reals.
+template <class L, class T>
+HD T gather(const typename L::Group& g, const typename L::Model& m, const PerLink<L, T>& x, Index<typename L::Real> link) {
+  using Real = typename L::Real;
+  using S = Scalar<Real>;
+  constexpr int kReals = sizeof(T) / sizeof(Real), W = kWidth<Real>;
+  if constexpr (L::Group::kSize > 1) {
+    T sum;
+    Real* out = reinterpret_cast<Real*>(&sum);
+    UNROLL for (int i = 0; i < kReals; ++i) out[i] = Real(0);
+    if (link < L::kTrunkLinks) {
+      if (g.rank() == 0) sum = x.trunk[link];
+    } else {
+      each_limb<L>(g, m, [&](const auto& limb, Place at) {
+        int k = link - L::kTrunkLinks - limb.t.first_link;
+        if (k >= 0 && k < limb.links()) sum = x.limb[at.link + k];
+      });
+    }
+    UNROLL for (int i = 0; i < kReals; ++i) out[i] = g.sum(out[i]);
+    return sum;
+  } else if constexpr (W == 1) {
+    return at_flat<L>(x, link);
+  } else {
+    T result;
+    S* out = reinterpret_cast<S*>(&result);
+    for (int w = 0; w < W; ++w) {
+      const S* in = reinterpret_cast<const S*>(&at_flat<L>(x, lane(link, w)));
+      for (int i = 0; i < kReals; ++i) out[i * W + w] = in[i * W + w];
+    }
+    return result;
+  }
+}
+
+/// x[link] += y where the link is data; on a tile by the lane that holds it (the trunk: by rank 0 only).
+template <class L, class T>
+HD void scatter_add(const typename L::Group& g, const typename L::Model& m, PerLink<L, T>& x,
+                    Index<typename L::Real> link, const T& y) {
+  using Real = typename L::Real;
+  using S = Scalar<Real>;
+  constexpr int kReals = sizeof(T) / sizeof(Real), W = kWidth<Real>;
+  if constexpr (L::Group::kSize > 1) {
+    if (link < L::kTrunkLinks) {
+      if (g.rank() == 0) x.trunk[link] = x.trunk[link] + y;
+    } else {
+      each_limb<L>(g, m, [&](const auto& limb, Place at) {
+        int k = link - L::kTrunkLinks - limb.t.first_link;
+        if (k >= 0 && k < limb.links()) x.limb[at.link + k] = x.limb[at.link + k] + y;
+      });
+    }
+  } else if constexpr (W == 1) {
+    T& t = at_flat<L>(x, link);
+    t = t + y;
+  } else {
+    const S* in = reinterpret_cast<const S*>(&y);
+    for (int w = 0; w < W; ++w) {
+      S* out = reinterpret_cast<S*>(&at_flat<L>(x, lane(link, w)));
+      for (int i = 0; i < kReals; ++i) out[i * W + w] += in[i * W + w];
+    }
+  }
+}
+
+/// The dof of a flat link, the same in all worlds. Trunk links are below the free base.
+template <class L>
+HD typename L::Real dof_of(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x, int flat) {
+  using Real = typename L::Real;
+  if (flat < L::kTrunkLinks) return x.trunk[flat + m.base_dofs() - m.base_links()];
+  if constexpr (L::Group::kSize == 1) return x.limb[flat - L::kTrunkLinks];
+  Real sum(0);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    int k = flat - L::kTrunkLinks - limb.t.first_link;
+    if (k >= 0 && k < limb.links()) sum = x.limb[at.link + k];
+  });
+  return g.sum(sum);
+}
+/// x[dof] += y; on a trunk dof in every lane.
+template <class L, class Vector, class Real = typename L::Real>
+HD void add_to_dof(const typename L::Group& g, const typename L::Model& m, Vector& x, int flat, Real y) {
+  if (flat < L::kTrunkLinks) {
+    Real& t = x.trunk[flat + m.base_dofs() - m.base_links()];
+    t = t + y;
+  } else if constexpr (L::Group::kSize == 1) {
+    x.limb[flat - L::kTrunkLinks] = x.limb[flat - L::kTrunkLinks] + y;
+  } else {
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      int k = flat - L::kTrunkLinks - limb.t.first_link;
+      if (k >= 0 && k < limb.links()) x.limb[at.link + k] = x.limb[at.link + k] + y;
+    });
+  }
+}
+
+}  // namespace stiction

@@ -1,0 +1,17 @@
+// What a world carries from step to step while a kernel holds it, and the user's arrays it is loaded from.
+#pragma once
+#include "model/tree.h"
+
+namespace stiction {
+
+/// q of a ball joint: x, y, z of its quaternion in its three dofs, w in `qw` at the first. q of a free base is not used.
+template <class L>
+struct State {
+  using Real = typename L::Real;
+  Vec3<Real> position;       // of a free base                                        m
+  Quat<Real> orientation;
+  TreeVector<L> q, v;        //                                                       rad, m; rad/s, m/s
+  TreeVector<L> qw;
+};
+
+}  // namespace stiction

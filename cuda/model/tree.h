@@ -1,0 +1,165 @@
+// How one world's trees are spread over the lanes of a group: every lane holds the trunk, and the limbs rank, rank + size, ...
+//
+// So a lane needs no shared memory and no barrier. A pass over a tree reads
+//
+//   outward:  the trunk (all lanes alike)  ->  each_limb
+//   inward:   each_limb, leaving a share for the trunk  ->  group.sum(share)  ->  the trunk (all lanes alike)
+//
+// A limb's data lie in flat arrays of the lane; `Place` tells where each limb begins.
+#pragma once
+#include "core/group.h"
+#include "model/model_view.h"
+
+namespace stiction {
+
+/// The types of one execution: which value, which shape, which group, and the type of the model's numbers.
+template <class Real_, class Shape_, class Group_, class Number_ = Scalar<Real_>>
+struct Lane {
+  using Real = Real_;
+  using Shape = Shape_;
+  using Group = Group_;
+  using Number = Number_;
+  using Model = ModelView<Shape, Number>;
+  using Link = LinkModel<Number>;
+  static constexpr int per_lane(int n) { return Shape::kFixed ? (n + Group::kSize - 1) / Group::kSize : n; }
+  static constexpr int kTrunkLinks = Shape::kTrunkLinks, kTrunkDofs = Shape::kTrunkDofs, kLimbLinks = Shape::kLimbLinks;
+  static constexpr int kLimbs = per_lane(Shape::kLimbs);  // held by one lane, as all that follow
+  static constexpr int limbs_times(int n) { return kLimbs * (n / Shape::kLimbs); }
+  static constexpr int kLinks = Shape::kFixed ? limbs_times(Shape::kLinks) : Shape::kLinks;
+  static constexpr int kEntries = Shape::kFixed ? limbs_times(Shape::kEntries) : Shape::kEntries;
+  static constexpr int kSlots = Shape::kFixed ? limbs_times(Shape::kSlots) : Shape::kSlots;
+  static constexpr int kActuators = Shape::kActuators;
+};
+
+/// Where a limb's links, slots, matrix entries and actuators begin in this lane's arrays; limb: its place among this lane's.
+struct Place { int limb, link, slot, entry, actuator; };
+
+template <class L>
+struct LimbView {
+  using Shape = typename L::Shape;
+  const typename L::Model& m;
+  const LimbModel& t;
+  int number;  // of the limb in the model
+
+  HD int attach() const { return t.attach; }
+  HD bool on_trunk() const { return Shape::kFixed || t.attach >= 0; }
+  HD int links() const { return Shape::kFixed ? Shape::kLimbLinks : t.links; }
+  HD const typename L::Link& link(int k) const { return m.link[t.first_link + k]; }
+  HD int parent(int k) const { return Shape::kFixed ? k - 1 : link(k).parent; }
+  /// How many leading dofs of the trunk may move this limb.
+  HD int trunk_dofs() const {
+    if constexpr (Shape::kFixed) return Shape::kTrunkDofs;
+    else return t.attach < 0 ? 0 : t.attach + 1 + (m.free_base() ? 5 : 0);
+  }
+  /// Does trunk dof t move it? (Of those below trunk_dofs().)
+  HD bool moved_by(int t_dof) const { return !Shape::kFixed || t_dof < t.attach + 1 + (m.free_base() ? 5 : 0); }
+  HD const StationModel& station(int s) const { return s == 0 ? t.station : link(s - 1).station; }
+  HD int slot_begin(int s) const {
+    if constexpr (Shape::kFixed) return Shape::slot_begin(s);
+    else return station(s).slot_begin;
+  }
+  HD int slot_end(int s) const {
+    if constexpr (Shape::kFixed) return Shape::slot_begin(s + 1);
+    else return station(s).slot_begin + station(s).slots;
+  }
+  HD int slots() const {
+    if constexpr (Shape::kFixed) return Shape::kLimbSlots;
+    else return t.slots;
+  }
+};
+
+template <class L, class T> struct PerLink { T trunk[L::kTrunkLinks], limb[L::kLinks]; };
+template <class L, class T> struct PerSlot { T slot[L::kSlots]; };
+
+/// One number per dof. Trunk with a free base: 0..2 angular velocity, 3..5 linear velocity of O (world axes), 6.. joints.
+template <class L>
+struct TreeVector { typename L::Real trunk[L::kTrunkDofs], limb[L::kLinks]; };
+/// Something per dof.
+template <class L, class T>
+struct PerDof { T trunk[L::kTrunkDofs], limb[L::kLinks]; };
+
+/// The lower half of a symmetric matrix with the sparsity of the trees: entries couple a dof with its ancestors only.
+template <class L>
+struct TreeMatrix {
+  typename L::Real trunk[L::kTrunkDofs][L::kTrunkDofs];
+  typename L::Real cross[L::kLinks][L::kTrunkDofs];  // limb row, trunk column
+  typename L::Real limb[L::kEntries];                // row k, column j of a limb at entry + k (k + 1) / 2 + j
+};
+HD constexpr int entry_of(int k, int j) { return k * (k + 1) / 2 + j; }
+
+/// body(limb, at) for the limbs of this lane.
+template <class L, class Body>
+HD void each_limb(const typename L::Group& g, const typename L::Model& m, Body body) {
+  using Shape = typename L::Shape;
+  constexpr int kSize = L::Group::kSize;
+  if constexpr (Shape::kFixed) {
+    UNROLL for (int i = 0; i < L::kLimbs; ++i) {
+      int l = g.rank() + i * kSize;
+      if (Shape::kLimbs % kSize == 0 || l < Shape::kLimbs)
+        body(LimbView<L>{m, m.limb[l], l},
+             Place{i, i * Shape::kLimbLinks, i * Shape::kLimbSlots, i * Shape::kLimbEntries, i * Shape::kLimbLinks});
+    }
+  } else {
+    Place at{0, 0, 0, 0, 0};
+    for (int l = g.rank(); l < m.limbs(); l += kSize) {
+      const LimbModel& t = m.limb[l];
+      body(LimbView<L>{m, t, l}, at);
+      at.limb += 1, at.link += t.links, at.slot += t.slots, at.entry += t.entries, at.actuator += t.actuators;
+    }
+  }
+}
+
+/// body(x...) for every dof of one or several TreeVectors or PerDofs; with_link: body(link, x...), joints only.
+template <class L, class Body, class... Vectors>
+HD void each_dof(const typename L::Group& g, const typename L::Model& m, Body body, Vectors&... x) {
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) body(x.trunk[t]...);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int k = 0; k < limb.links(); ++k) body(x.limb[at.link + k]...);
+  });
+}
+template <class L, class Body, class... Vectors>
+HD void each_joint(const typename L::Group& g, const typename L::Model& m, Body body, Vectors&... x) {
+  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) body(m.trunk[m.link_of_dof(t)], x.trunk[t]...);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int k = 0; k < limb.links(); ++k) body(limb.link(k), x.limb[at.link + k]...);
+  });
+}
+/// body(H...) for every entry of TreeMatrices.
+template <class L, class Body, class... Matrices>
+HD void each_entry(const typename L::Group& g, const typename L::Model& m, Body body, Matrices&... H) {
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t)
+    UNROLL for (int u = 0; u <= t; ++u) body(H.trunk[t][u]...);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int k = 0; k < limb.links(); ++k) {
+      UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) body(H.cross[at.link + k][t]...);
+      UNROLL for (int j = 0; j <= k; ++j) body(H.limb[at.entry + entry_of(k, j)]...);
+    }
+  });
+}
+
+/// trunk[attach] and trunk[attach] += x; with a FixedShape by selection, because registers cannot be indexed.
+template <class L, class T>
+HD T at_trunk(const T (&trunk)[L::kTrunkLinks], int attach) {
+  if constexpr (!L::Shape::kFixed) return trunk[attach];
+  T x = trunk[0];
+  UNROLL for (int t = 1; t < L::kTrunkLinks; ++t)
+    if (attach == t) x = trunk[t];
+  return x;
+}
+template <class L, class T>
+HD void add_at_trunk(T (&trunk)[L::kTrunkLinks], int attach, const T& x) {
+  if constexpr (!L::Shape::kFixed) {
+    trunk[attach] = trunk[attach] + x;
+  } else {
+    UNROLL for (int t = 0; t < L::kTrunkLinks; ++t)
+      if (attach == t) trunk[t] = trunk[t] + x;
+  }
+}
+
+/// The free base's six dofs are its own twist, hence a wrench on it is its six generalized forces.
+template <class T> HD Motion<T> twist(const T* x) { return {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}}; }
+template <class T> HD void put(const Force<T>& F, T* x) {
+  x[0] = F.n.x, x[1] = F.n.y, x[2] = F.n.z, x[3] = F.f.x, x[4] = F.f.y, x[5] = F.f.z;
+}
+
+}  // namespace stiction

@@ -1,0 +1,127 @@
+// Anderson acceleration of a fixed-point iteration y <- G(y) on the multipliers of a contact problem: of the last
+// Depth + 1 passes it takes the affine combination of images G(y) whose residuals G(y) - y cancel best,
+//
+//   f = G(y) - y,   gamma = argmin |f - dF gamma|,   y' = G(y) - dG gamma
+//
+// dF, dG: the last Depth differences of f and of G(y). The norm is that of the caller's weight, the normal equations are
+// Depth x Depth, with a Tikhonov term relative to each column's square. A world whose residual has just grown takes the plain
+// step. Columns that are not yet filled are 0 and get gamma = 0: no lists, no branches on a Real. Theory section 6.
+//
+// An Entry is a Vec3 (contact) or a Real (row). Use: begin_sums, then gather every entry, then finish_sums, then step every
+// entry. Sums of entries that all lanes hold alike are kept apart from those of a lane's own limbs.
+#pragma once
+#include "math/vec3.h"
+
+namespace stiction {
+
+template <class Real> HD Real inner(Real a, Real b) { return a * b; }
+template <class Real> HD Real inner(Vec3<Real> a, Vec3<Real> b) { return dot(a, b); }
+
+template <class Entry, int Depth>
+struct History {
+  Entry y, f, image;
+  Entry df[Depth], dimage[Depth];
+};
+
+template <class Real, int Depth>
+struct Anderson {
+  Real gram[Depth][Depth], rhs[Depth], gamma[Depth], last;
+  int pass;
+  struct Sums { Real row[Depth], fresh, square; };
+  Sums own, shared;  // of this lane's limbs; of what all lanes hold
+
+  HD void clear() {
+    pass = 0, last = Real(0);
+    UNROLL for (int j = 0; j < Depth; ++j) {
+      rhs[j] = Real(0);
+      UNROLL for (int k = 0; k < Depth; ++k) gram[j][k] = Real(0);
+    }
+  }
+  template <class Entry>
+  HD void clear(History<Entry, Depth>& h, Entry zero) {
+    UNROLL for (int j = 0; j < Depth; ++j) h.df[j] = h.dimage[j] = zero;
+    h.y = h.f = h.image = zero;
+  }
+
+  HD void begin_sums() {
+    UNROLL for (int j = 0; j < Depth; ++j) own.row[j] = shared.row[j] = Real(0);
+    own.fresh = own.square = shared.fresh = shared.square = Real(0);
+  }
+
+  /// image: G(y). weighted(x): the norm's matrix times x.
+  template <class Entry, class Weighted>
+  HD void gather(History<Entry, Depth>& h, const Entry& image, Sums& sums, Weighted weighted) {
+    if (pass == 0) {
+      h.y = h.image = image;
+      return;
+    }
+    Entry f = image - h.y;
+    if (pass > 1) {
+      Entry df = f - h.f, dimage = image - h.image, weight = weighted(df);
+      int place = pass % Depth;
+      UNROLL for (int j = 0; j < Depth; ++j) {
+        if (j == place) h.df[j] = df, h.dimage[j] = dimage;
+        sums.row[j] = sums.row[j] + inner(weight, h.df[j]);
+      }
+      sums.fresh = sums.fresh + inner(weight, f);
+    }
+    sums.square = sums.square + inner(weighted(f), f);
+    h.f = f, h.image = image;
+  }
+
+  template <class Group>
+  HD void finish_sums(const Group& g, Real tikhonov) {
+    int place = pass % Depth;
+    Real square = g.sum(own.square) + shared.square;
+    if (pass > 1) {
+      Real fresh = g.sum(own.fresh) + shared.fresh, row[Depth];
+      UNROLL for (int j = 0; j < Depth; ++j) {
+        row[j] = g.sum(own.row[j]) + shared.row[j];
+        rhs[j] = j == place ? fresh : rhs[j] + row[j];  // dF' f, kept up to date: f has changed by the new column
+      }
+      UNROLL for (int j = 0; j < Depth; ++j)
+        if (j == place) UNROLL for (int k = 0; k < Depth; ++k) gram[j][k] = gram[k][j] = row[k];
+      least_squares(tikhonov, gamma);
+      Real trust = select(square < last, Real(1), Real(0));
+      UNROLL for (int j = 0; j < Depth; ++j) gamma[j] = gamma[j] * trust;
+    }
+    last = square;
+    ++pass;
+  }
+
+  /// The next y of an entry, which was gathered in this pass.
+  template <class Entry>
+  HD Entry step(History<Entry, Depth>& h) const {
+    Entry next = h.image;
+    if (pass > 2) UNROLL for (int j = 0; j < Depth; ++j) next = next - h.dimage[j] * gamma[j];
+    h.y = next;
+    return next;
+  }
+
+ private:
+  /// (gram + tikhonov diag(gram)) x = rhs by L D L'.
+  HD void least_squares(Real tikhonov, Real (&x)[Depth]) const {
+    Real l[Depth][Depth], inverse[Depth];
+    UNROLL for (int j = 0; j < Depth; ++j) {
+      Real least = gram[j][j] * tikhonov, d = gram[j][j] + least;
+      x[j] = rhs[j];
+      UNROLL for (int k = 0; k < j; ++k) {
+        Real a = gram[j][k];
+        UNROLL for (int i = 0; i < k; ++i) a = a - l[j][i] * l[k][i];
+        l[j][k] = a;  // times D; divided below
+      }
+      UNROLL for (int k = 0; k < j; ++k) {
+        Real a = l[j][k] * inverse[k];
+        d = d - a * l[j][k], x[j] = x[j] - a * x[k];
+        l[j][k] = a;
+      }
+      inverse[j] = Real(1) / (max(d, least) + Real(1e-30f));
+    }
+    UNROLL for (int j = Depth - 1; j >= 0; --j) {
+      x[j] = x[j] * inverse[j];
+      UNROLL for (int k = j + 1; k < Depth; ++k) x[j] = x[j] - l[k][j] * x[k];
+    }
+  }
+};
+
+}  // namespace stiction

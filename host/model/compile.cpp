@@ -1,0 +1,489 @@
+#include "host/model/compile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <stdexcept>
+
+#include "collision/world_slots.h"
+#include "host/model/links.h"
+
+namespace stiction {
+namespace {
+
+[[noreturn]] void too_large(const std::string& what, int got, int most) {
+  throw std::invalid_argument("the model has " + std::to_string(got) + " " + what + "; a slot world holds at most " +
+                              std::to_string(most) + ". Larger scenes need list worlds, which are not available yet");
+}
+void require_at_most(const std::string& what, int got, int most) {
+  if (got > most) too_large(what, got, most);
+}
+
+class Compiler {
+ public:
+  explicit Compiler(const Model& m) : m_(m), graph_(build_links(m)), out_(std::make_unique<ModelTables<double>>()) {}
+
+  std::unique_ptr<ModelTables<double>> run() {
+    options();
+    choose_trunk();
+    place_limbs();
+    geoms();
+    contacts();
+    stations();
+    link_pairs();
+    actuators();
+    ties();
+    bodies();
+    out_->link();
+    return std::move(out_);
+  }
+
+ private:
+  using View = ModelView<Capacity, double>;
+  View& view() { return out_->view; }
+  const LinkNode& node(int i) const { return graph_.node[i]; }
+
+  void options() {
+    View& v = view();
+    v.nq = m_.nq, v.nv = m_.nv, v.nu = m_.nu, v.nbody = m_.nbody, v.ngeom = m_.ngeom, v.nsite = m_.nsite;
+    if (!(m_.disableflags & kDisableGravity)) v.gravity = {m_.gravity[0], m_.gravity[1], m_.gravity[2]};
+    double mass = 0;
+    int moving = 0;
+    for (int b = 1; b < m_.nbody; ++b)
+      if (m_.body_weldid[b] != 0 && m_.body_mass[b] > 0) mass += m_.body_mass[b], ++moving;
+    v.mean_mass = moving ? mass / moving : 0;
+  }
+
+  // ---- trunk and limbs --------------------------------------------------------------------------------------------------
+
+  bool branches(int i) const {
+    const auto& c = node(i).children;
+    return c.size() > 1 || std::any_of(c.begin(), c.end(), [&](int k) { return branches(k); });
+  }
+  int size(int i) const {
+    int n = 1;
+    for (int c : node(i).children) n += size(c);
+    return n;
+  }
+
+  /// The trunk's chain of nodes; empty where no tree branches.
+  void choose_trunk() {
+    int root = -1, largest = 0;
+    for (size_t i = 0; i < graph_.node.size(); ++i)
+      if (node(i).parent < 0 && branches(i) && size(i) > largest && (node(i).free || !is_ball(i)))
+        root = static_cast<int>(i), largest = size(i);
+    if (root < 0) return;
+    trunk_ = {root};
+    int most = node(root).free ? Capacity::kTrunkLinks : Capacity::kTrunkLinks - 1;
+    while (static_cast<int>(trunk_.size()) < most) {
+      std::vector<int> inner;
+      for (int c : node(trunk_.back()).children)
+        if (branches(c)) inner.push_back(c);
+      // A chain that leads to the first branching goes on; below a branching, only where one child alone branches.
+      if (inner.size() != 1 || is_ball(inner[0])) break;
+      trunk_.push_back(inner[0]);
+    }
+    View& v = view();
+    v.free_base_ = node(root).free;
+    v.trunk_links_ = static_cast<int>(trunk_.size());
+    if (!v.free_base_)
+      while (v.trunk_leading < v.trunk_links_ && node(trunk_[v.trunk_leading]).link.kind == kSlideLink) ++v.trunk_leading;
+    for (size_t t = 0; t < trunk_.size(); ++t) {
+      v.trunk[t] = node(trunk_[t]).link;
+      flat_[trunk_[t]] = static_cast<int>(t);
+    }
+  }
+  bool is_ball(int i) const { return node(i).link.kind == kBallLink || node(i).link.kind == kBallNextLink; }
+
+  void place_limbs() {
+    std::vector<std::pair<int, int>> roots;  // attach, node
+    for (size_t i = 0; i < graph_.node.size(); ++i) {
+      if (std::find(trunk_.begin(), trunk_.end(), static_cast<int>(i)) != trunk_.end()) continue;
+      int up = node(i).parent;
+      auto on_trunk = std::find(trunk_.begin(), trunk_.end(), up);
+      if (up < 0) roots.push_back({-1, static_cast<int>(i)});
+      else if (on_trunk != trunk_.end()) roots.push_back({static_cast<int>(on_trunk - trunk_.begin()), static_cast<int>(i)});
+    }
+    for (auto [attach, root] : roots) add_limb(attach, root);
+    // A trunk link with contacts needs a limb that hosts its slots: the first that hangs from it, or one without links.
+    for (int t = 0; t < view().trunk_links_; ++t) {
+      int host = -1;
+      for (int l = 0; l < view().limbs_ && host < 0; ++l)
+        if (view().limb[l].attach == t) host = l;
+      if (host < 0) {
+        require_at_most("limbs", view().limbs_ + 1, Capacity::kLimbs);
+        host = view().limbs_++;
+        view().limb[host].attach = t;
+        view().limb[host].first_link = links_;
+      }
+      host_.push_back(host);
+    }
+  }
+
+  void add_limb(int attach, int root) {
+    View& v = view();
+    require_at_most("limbs (chains and free bodies)", v.limbs_ + 1, Capacity::kLimbs);
+    LimbModel& limb = v.limb[v.limbs_++];
+    limb.attach = attach, limb.first_link = links_;
+    std::map<int, int> local;  // node -> link of this limb, its last
+    std::function<void(int)> add = [&](int i) {
+      int up = node(i).parent;
+      if (node(i).free) {
+        add_free_body(limb, i);
+        local[i] = 5;
+      } else {
+        LinkModel<double> link = node(i).link;
+        link.parent = i == root ? -1 : local.at(up);
+        local[i] = push_link(limb, link);
+      }
+      flat_[i] = flat_link<Capacity>(limb.first_link + local[i]);
+      for (int c : node(i).children) add(c);
+    };
+    add(root);
+    limb.entries = limb.links * (limb.links + 1) / 2;
+    entries_ += limb.entries;
+    require_at_most("entries of its limbs' mass matrices", entries_, Capacity::kEntries);
+    if (attach < 0)
+      while (limb.leading < limb.links && v.link[limb.first_link + limb.leading].kind == kSlideLink &&
+             v.link[limb.first_link + limb.leading].parent == limb.leading - 1)
+        ++limb.leading;
+  }
+
+  int push_link(LimbModel& limb, const LinkModel<double>& link) {
+    require_at_most("degrees of freedom in limbs", links_ + 1, Capacity::kLinks);
+    require_at_most("degrees of freedom in one limb", limb.links + 1, Capacity::kLimbLinks);
+    view().link[links_++] = link;
+    return limb.links++;
+  }
+
+  /// Three slides along the world's axes and a ball joint with the mass.
+  void add_free_body(LimbModel& limb, int i) {
+    const LinkModel<double>& body = node(i).link;
+    for (int k = 0; k < 6; ++k) {
+      LinkModel<double> link;
+      if (k == 5) link = body;
+      link.kind = k < 3 ? kSlideLink : k == 3 ? kBallLink : kBallNextLink;
+      link.parent = k - 1;
+      link.dof = body.dof + k;
+      link.qpos = body.qpos + std::min(k, 3);
+      link.axis = {k == 0 ? 1.0 : 0.0, k == 1 ? 1.0 : 0.0, k == 2 ? 1.0 : 0.0};
+      link.offset = {0, 0, 0};
+      link.ball_frame = {1, 0, 0, 0};
+      link.armature = body.armature, link.damping = body.damping, link.friction = 0;
+      link.force_lower = -1e30, link.force_upper = 1e30;
+      push_link(limb, link);
+    }
+  }
+
+  int limb_of(int flat) const {
+    for (int l = 0; l < out_->view.limbs_; ++l) {
+      int k = flat - Capacity::kTrunkLinks - out_->view.limb[l].first_link;
+      if (k >= 0 && k < out_->view.limb[l].links) return l;
+    }
+    return -1;
+  }
+  LinkModel<double>& link_at(int flat) {
+    return flat < Capacity::kTrunkLinks ? view().trunk[flat] : view().link[flat - Capacity::kTrunkLinks];
+  }
+
+  // ---- geometry ---------------------------------------------------------------------------------------------------------
+
+  void geoms() {
+    for (int i = 0; i < m_.nmesh; ++i) {
+      HullView<double> hull{nullptr, nullptr, nullptr, m_.mesh_vertnum[i]};
+      out_->hull.push_back(hull);
+    }
+    out_->hull_vert = m_.mesh_vert;
+    // Neighbour lists are addressed from each mesh's first vertex on.
+    out_->hull_edgeadr = m_.mesh_edgeadr, out_->hull_edge = m_.mesh_edge;
+    for (int g = 0; g < m_.ngeom; ++g) {
+      const BodyPlace& at = graph_.place[m_.geom_bodyid[g]];
+      GeomModel<double> x;
+      x.type = m_.geom_type[g], x.body = m_.geom_bodyid[g], x.mesh = m_.geom_dataid[g];
+      if (x.type != static_cast<int>(GeomType::kMesh)) x.mesh = -1;
+      x.link = at.node < 0 ? -1 : flat_.at(at.node);
+      x.size = vec3_at(m_.geom_size, g);
+      x.pose = {at.pose.R * rotation(quat_at(m_.geom_quat, g)), at.pose * vec3_at(m_.geom_pos, g)};
+      double mesh_radius = 0;
+      if (x.mesh >= 0)
+        for (int i = 0; i < m_.mesh_vertnum[x.mesh]; ++i)
+          mesh_radius = std::max(mesh_radius, norm(vec3_at(m_.mesh_vert, m_.mesh_vertadr[x.mesh] + i)));
+      x.radius = x.type == static_cast<int>(GeomType::kPlane) ? 0 : bounding_radius(x.type, x.size, mesh_radius);
+      out_->geom.push_back(x);
+    }
+  }
+
+  static bool probe_like(int type) {
+    auto t = static_cast<GeomType>(type);
+    return t == GeomType::kSphere || t == GeomType::kCapsule || t == GeomType::kBox;
+  }
+
+  PairModel<double> surface(const GeomPair& p) const {
+    PairModel<double> pair;
+    pair.geom1 = p.geom1, pair.geom2 = p.geom2, pair.mu = p.friction;
+    double k1 = m_.geom_stiffness[p.geom1], k2 = m_.geom_stiffness[p.geom2];
+    double t1 = m_.geom_dissipation[p.geom1], t2 = m_.geom_dissipation[p.geom2];
+    pair.stiffness = k1 > 0 && k2 > 0 ? k1 * k2 / (k1 + k2) : std::max(k1, k2);
+    // Springs in series: the softer one moves more, its relaxation time counts more.
+    pair.dissipation = k1 > 0 && k2 > 0 ? (t1 * k2 + t2 * k1) / (k1 + k2) : k1 > 0 ? t1 : t2;
+    return pair;
+  }
+
+  void contacts() {
+    for (const GeomPair& p : collision_pairs(m_)) {
+      const auto &g1 = out_->geom[p.geom1], &g2 = out_->geom[p.geom2];
+      if (candidate_count(g1.type, g2.type) == 0) {
+        if (g1.type == GeomKind::kHeightfield || g2.type == GeomKind::kHeightfield)
+          throw std::invalid_argument("geom " + std::to_string(g1.type == GeomKind::kHeightfield ? p.geom1 : p.geom2) +
+                                      ": contact with heightfields is not supported");
+        continue;
+      }
+      if (g1.link >= 0 && g2.link >= 0) {
+        if (g1.type == GeomKind::kPlane)
+          throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
+        moving_[std::minmax(g1.link, g2.link)].push_back(surface(p));
+      } else if (g1.link >= 0 && g1.type == GeomKind::kPlane) {
+        throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
+      } else {
+        int link = g1.link >= 0 ? g1.link : g2.link;
+        if (g1.type == GeomKind::kPlane && probe_like(g2.type)) probes_[link].push_back(surface(p));
+        else statics_[link].push_back(surface(p));
+      }
+    }
+  }
+
+  int plane_of(int geom) {
+    auto [it, fresh] = planes_.try_emplace(geom, static_cast<int>(out_->plane.size()));
+    if (fresh) {
+      const Pose<double>& x = out_->geom[geom].pose;
+      Vec3<double> n = column(x.R, 2);
+      // A plane that is level to rounding is level: its frame is then the world's axes.
+      if (n.z > 1 - 1e-15) n = {0, 0, 1};
+      out_->plane.push_back({frame_of_normal(n), dot(n, x.p)});
+    }
+    return it->second;
+  }
+
+  void add_probes(const PairModel<double>& pair, StationModel& station) {
+    const auto& geom = out_->geom[pair.geom2];
+    ProbeModel<double> probe;
+    probe.plane = plane_of(pair.geom1);
+    probe.geom1 = pair.geom1, probe.geom2 = pair.geom2;
+    probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation;
+    auto push = [&](Vec3<double> local, double radius) {
+      probe.center = geom.pose * local, probe.radius = radius;
+      out_->probe.push_back(probe);
+      ++station.probes;
+    };
+    Vec3<double> s = geom.size;
+    if (geom.type == GeomKind::kSphere) push({0, 0, 0}, s.x);
+    else if (geom.type == GeomKind::kCapsule) push({0, 0, s.y}, s.x), push({0, 0, -s.y}, s.x);
+    else
+      for (int c = 0; c < 8; ++c) push({c & 1 ? s.x : -s.x, c & 2 ? s.y : -s.y, c & 4 ? s.z : -s.z}, 0);
+  }
+
+  void fill_station(int link, StationModel& station, int& slots) {
+    station.slot_begin = slots;
+    station.probe_begin = static_cast<int>(out_->probe.size());
+    station.static_begin = static_cast<int>(out_->pair.size());
+    for (const auto& p : probes_[link]) add_probes(p, station);
+    int candidates = station.probes;
+    for (auto p : statics_[link]) {
+      p.id = candidates;
+      candidates += candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type);
+      out_->pair.push_back(p);
+      ++station.statics;
+    }
+    require_at_most("candidate contacts of one body with static geometry", candidates, kStationCandidates);
+    station.slots = std::min(candidates, Capacity::kStationSlots);
+    slots += station.slots;
+  }
+
+  void stations() {
+    View& v = view();
+    for (int l = 0; l < v.limbs_; ++l) {
+      LimbModel& limb = v.limb[l];
+      limb.first_slot = v.world_slots;
+      if (limb.attach >= 0 && host_[limb.attach] == l) fill_station(limb.attach, limb.station, limb.slots);
+      for (int k = 0; k < limb.links; ++k)
+        fill_station(flat_link<Capacity>(limb.first_link + k), v.link[limb.first_link + k].station, limb.slots);
+      v.world_slots += limb.slots;
+    }
+    require_at_most("contact slots against static geometry", v.world_slots, Capacity::kSlots);
+    v.planes = static_cast<int>(out_->plane.size());
+  }
+
+  void link_pairs() {
+    int features = 0;
+    std::map<int, std::vector<int>> touching;  // link -> its geoms that may touch other links
+    for (auto& [links, pairs] : moving_) {
+      LinkPairModel lp{links.first, links.second, static_cast<int>(pairs.size()), static_cast<int>(out_->pair.size())};
+      for (auto& p : pairs) {
+        p.id = features;
+        features += candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type);
+        out_->pair.push_back(p);
+        for (int g : {p.geom1, p.geom2}) touching[out_->geom[g].link].push_back(g);
+      }
+      out_->link_pair.push_back(lp);
+    }
+    for (auto& [flat, geoms] : touching) {
+      LinkModel<double>& link = link_at(flat);
+      Vec3<double> low{1e30, 1e30, 1e30}, high{-1e30, -1e30, -1e30};
+      for (int g : geoms) {
+        Vec3<double> p = out_->geom[g].pose.p;
+        low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
+        high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
+      }
+      link.bound_center = (low + high) * 0.5;
+      link.bound_radius = 0;
+      for (int g : geoms)
+        link.bound_radius = std::max(link.bound_radius, norm(out_->geom[g].pose.p - link.bound_center) + out_->geom[g].radius);
+    }
+    View& v = view();
+    v.link_pairs = static_cast<int>(out_->link_pair.size());
+    // Free bodies rest on each other with whole faces; limbs of a robot touch rarely.
+    int free_bodies = 0;
+    for (int l = 0; l < v.limbs_; ++l) free_bodies += v.limb[l].leading == 3;
+    v.pair_slots = std::min({features, Capacity::kPairs, std::max(16, 8 * free_bodies)});
+  }
+
+  // ---- actuators, ties, bodies ------------------------------------------------------------------------------------------
+
+  ActuatorModel<double> actuator_of(int a, double gear) const {
+    ActuatorModel<double> x;
+    x.ctrl = a, x.gear = gear, x.gain = m_.actuator_gainprm[a];
+    x.bias0 = m_.actuator_biasprm[3 * a], x.bias1 = m_.actuator_biasprm[3 * a + 1], x.bias2 = m_.actuator_biasprm[3 * a + 2];
+    x.clamp_ctrl = m_.actuator_ctrllimited[a] && !(m_.disableflags & kDisableClampctrl);
+    x.clamp_force = m_.actuator_forcelimited[a];
+    x.ctrl_lower = m_.actuator_ctrlrange[2 * a], x.ctrl_upper = m_.actuator_ctrlrange[2 * a + 1];
+    x.force_lower = m_.actuator_forcerange[2 * a], x.force_upper = m_.actuator_forcerange[2 * a + 1];
+    return x;
+  }
+
+  void actuators() {
+    std::map<int, std::vector<ActuatorModel<double>>> of_dof;
+    for (int a = 0; a < m_.nu && !(m_.disableflags & kDisableActuation); ++a) {
+      if (static_cast<Transmission>(m_.actuator_trntype[a]) != Transmission::kJoint) continue;
+      int j = m_.actuator_trnid[a], dof = m_.jnt_dofadr[j];
+      auto type = static_cast<JointType>(m_.jnt_type[j]);
+      int dofs = type == JointType::kFree ? 6 : type == JointType::kBall ? 3 : 1;
+      bool servo = m_.actuator_biasprm[3 * a + 1] != 0 || m_.actuator_biasprm[3 * a + 2] != 0;
+      if (type == JointType::kFree || (dofs > 1 && servo))
+        throw std::invalid_argument("actuator " + std::to_string(a) + ": only motors may drive a ball joint, and nothing a free one");
+      for (int i = 0; i < dofs; ++i)
+        if (double gear = m_.actuator_gear[6 * a + i]; gear != 0 || dofs == 1) of_dof[dof + i].push_back(actuator_of(a, gear));
+    }
+    auto place = [&](LinkModel<double>& link) {
+      link.actuator_begin = static_cast<int>(out_->actuator.size());
+      for (const auto& x : of_dof[link.dof]) out_->actuator.push_back(x), ++link.actuators;
+      View& v = view();
+      v.has_limits |= link.limited;
+      v.has_friction |= link.friction > 0;
+      v.has_springs |= link.stiffness != 0;
+      v.has_buoyancy |= link.buoyant_mass != 0;
+    };
+    View& v = view();
+    for (int t = v.free_base_; t < v.trunk_links_; ++t) place(v.trunk[t]);
+    if (v.free_base_) v.has_buoyancy |= v.trunk[0].buoyant_mass != 0;
+    for (int l = 0; l < v.limbs_; ++l)
+      for (int k = 0; k < v.limb[l].links; ++k) {
+        place(v.link[v.limb[l].first_link + k]);
+        v.limb[l].actuators += v.link[v.limb[l].first_link + k].actuators;
+      }
+    require_at_most("actuators", static_cast<int>(out_->actuator.size()), Capacity::kActuators);
+  }
+
+  int flat_of_joint(int j) {
+    for (size_t i = 0; i < graph_.node.size(); ++i)
+      if (graph_.node[i].joint == j) return flat_.at(static_cast<int>(i));
+    throw std::invalid_argument("joint " + std::to_string(j) + " moves nothing");
+  }
+
+  void push_tie(TieModel<double> tie) {
+    require_at_most("rows over several joints (equalities, tendons)", static_cast<int>(out_->tie.size()) + 1, Capacity::kTies);
+    out_->tie.push_back(tie);
+  }
+
+  void ties() {
+    if (!(m_.disableflags & kDisableEquality))
+      for (int e = 0; e < m_.neq; ++e) {
+        if (!m_.eq_active[e]) continue;
+        TieModel<double> tie;
+        tie.kind = kTieEquality;
+        for (int j : {m_.eq_joint1[e], m_.eq_joint2[e]}) {
+          if (j < 0) continue;
+          tie.link[tie.terms] = flat_of_joint(j);
+          tie.q0[tie.terms++] = m_.qpos0[m_.jnt_qposadr[j]];
+        }
+        for (int i = 0; i < 5; ++i) tie.poly[i] = m_.eq_data[5 * e + i];
+        push_tie(tie);
+      }
+    for (int t = 0; t < m_.ntendon; ++t) tendon(t);
+    view().ties = static_cast<int>(out_->tie.size());
+  }
+
+  void tendon(int t) {
+    TieModel<double> base;
+    for (int w = m_.tendon_adr[t]; w < m_.tendon_adr[t] + m_.tendon_num[t]; ++w) {
+      require_at_most("joints on one tendon", base.terms + 1, Capacity::kTieTerms);
+      base.link[base.terms] = flat_of_joint(m_.wrap_jntid[w]);
+      base.coef[base.terms++] = m_.wrap_coef[w];
+    }
+    auto add = [&](int kind, auto fill) {
+      TieModel<double> tie = base;
+      tie.kind = kind;
+      fill(tie);
+      push_tie(tie);
+    };
+    if (m_.tendon_limited[t] && !(m_.disableflags & kDisableLimit))
+      add(kTieLimit, [&](auto& x) { x.lower = m_.tendon_range[2 * t], x.upper = m_.tendon_range[2 * t + 1]; });
+    if (m_.tendon_frictionloss[t] > 0 && !(m_.disableflags & kDisableFrictionloss))
+      add(kTieFriction, [&](auto& x) { x.friction = m_.tendon_frictionloss[t]; });
+    double k = m_.disableflags & kDisableSpring ? 0 : m_.tendon_stiffness[t];
+    double d = m_.disableflags & kDisableDamper ? 0 : m_.tendon_damping[t];
+    if (k != 0 || d != 0)
+      add(kTieSpring, [&](auto& x) {
+        x.stiffness = k, x.damping = d;
+        x.lower = m_.tendon_lengthspring[2 * t], x.upper = m_.tendon_lengthspring[2 * t + 1];
+      });
+    for (int a = 0; a < m_.nu && !(m_.disableflags & kDisableActuation); ++a)
+      if (static_cast<Transmission>(m_.actuator_trntype[a]) == Transmission::kTendon && m_.actuator_trnid[a] == t)
+        add(kTieActuator, [&](auto& x) { x.actuator = actuator_of(a, m_.actuator_gear[6 * a]); });
+  }
+
+  void bodies() {
+    for (int b = 0; b < m_.nbody; ++b) {
+      const BodyPlace& at = graph_.place[b];
+      BodyModel<double> x;
+      x.link = at.node < 0 ? -1 : flat_.at(at.node);
+      x.pose = at.pose, x.quat = quat_of(at.pose.R);
+      x.com = at.pose * vec3_at(m_.body_ipos, b);
+      out_->body.push_back(x);
+    }
+    for (int s = 0; s < m_.nsite; ++s) {
+      const BodyPlace& at = graph_.place[m_.site_bodyid[s]];
+      out_->site.push_back({at.node < 0 ? -1 : flat_.at(at.node), at.pose * vec3_at(m_.site_pos, s)});
+    }
+  }
+
+  const Model& m_;
+  LinkGraph graph_;
+  std::unique_ptr<ModelTables<double>> out_;
+  std::vector<int> trunk_, host_;
+  std::map<int, int> flat_;  // node -> flat link (of a free body: the last)
+  int links_ = 0, entries_ = 0;
+  std::map<int, std::vector<PairModel<double>>> probes_, statics_;
+  std::map<std::pair<int, int>, std::vector<PairModel<double>>> moving_;
+  std::map<int, int> planes_;
+};
+
+}  // namespace
+
+std::unique_ptr<ModelTables<double>> compile(const Model& model) {
+  validate(model);
+  if (model.nv == 0) throw std::invalid_argument("the model has no joints: nothing moves");
+  return Compiler(model).run();
+}
+
+}  // namespace stiction

@@ -1,0 +1,38 @@
+// Bodies to links: the intermediate form of compile(). A node is one dof, or a floating root with six.
+#pragma once
+#include <vector>
+
+#include "host/model/model.h"
+#include "math/pose.h"
+#include "math/spatial.h"
+#include "model/model_view.h"
+
+namespace stiction {
+
+struct LinkNode {
+  int parent = -1;               // node; -1: the world
+  bool free = false;             // a floating root: six dofs
+  int joint = -1;
+  LinkModel<double> link;        // all but the numbers of geometry and slots
+  std::vector<int> children, bodies;
+};
+
+/// Where a body is: on a node, or in the world (node = -1), and its pose in that frame.
+struct BodyPlace {
+  int node = -1;
+  Pose<double> pose;
+};
+
+struct LinkGraph {
+  std::vector<LinkNode> node;    // parents before children; the three of a ball joint side by side
+  std::vector<BodyPlace> place;  // per body
+};
+
+LinkGraph build_links(const Model& model);
+
+inline Vec3<double> vec3_at(const Reals& a, int i) { return {a[3 * i], a[3 * i + 1], a[3 * i + 2]}; }
+inline Quat<double> quat_at(const Reals& a, int i) {
+  return normalized(Quat<double>{a[4 * i], a[4 * i + 1], a[4 * i + 2], a[4 * i + 3]});
+}
+
+}  // namespace stiction

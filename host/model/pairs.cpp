@@ -1,0 +1,52 @@
+// Which geoms may touch: MuJoCo's filters.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "host/model/compile.h"
+
+namespace stiction {
+
+double combined_friction(const Model& m, int g1, int g2) {
+  int p1 = m.geom_priority[g1], p2 = m.geom_priority[g2];
+  int condim = p1 > p2 ? m.geom_condim[g1] : p2 > p1 ? m.geom_condim[g2] : std::max(m.geom_condim[g1], m.geom_condim[g2]);
+  double f1 = m.geom_friction[3 * g1], f2 = m.geom_friction[3 * g2];
+  return condim == 1 ? 0 : p1 > p2 ? f1 : p2 > p1 ? f2 : std::max(f1, f2);
+}
+
+std::vector<GeomPair> collision_pairs(const Model& m) {
+  std::vector<GeomPair> pairs;
+  if (m.disableflags & kDisableContact) return pairs;
+  std::set<std::pair<int, int>> taken, excluded;
+  auto ordered = [&](int a, int b) {  // by type, then by number
+    return m.geom_type[a] <= m.geom_type[b] ? std::pair(a, b) : std::pair(b, a);
+  };
+  for (int i = 0; i < m.npair; ++i) {
+    auto [a, b] = ordered(m.pair_geom1[i], m.pair_geom2[i]);
+    if (m.body_weldid[m.geom_bodyid[a]] == 0 && m.body_weldid[m.geom_bodyid[b]] == 0) continue;
+    if (!taken.insert({a, b}).second) continue;
+    pairs.push_back({a, b, m.pair_condim[i] == 1 ? 0 : m.pair_friction[i]});
+  }
+  for (int i = 0; i < m.nexclude; ++i)
+    excluded.insert(std::minmax(m.exclude_body1[i], m.exclude_body2[i]));
+
+  for (int i = 0; i < m.ngeom; ++i)
+    for (int j = i + 1; j < m.ngeom; ++j) {
+      if (!((m.geom_contype[i] & m.geom_conaffinity[j]) || (m.geom_contype[j] & m.geom_conaffinity[i]))) continue;
+      int b1 = m.geom_bodyid[i], b2 = m.geom_bodyid[j], w1 = m.body_weldid[b1], w2 = m.body_weldid[b2];
+      if (w1 == w2) continue;  // both static, or moving together
+      int up1 = m.body_weldid[m.body_parentid[w1]], up2 = m.body_weldid[m.body_parentid[w2]];
+      bool related = w1 != 0 && w2 != 0 && (w1 == up2 || w2 == up1);
+      if (related && !(m.disableflags & kDisableFilterparent)) continue;
+      if (excluded.count(std::minmax(b1, b2))) continue;
+      auto [a, b] = ordered(i, j);
+      if (taken.count({a, b})) continue;
+      pairs.push_back({a, b, combined_friction(m, a, b)});
+    }
+  std::stable_sort(pairs.begin(), pairs.end(), [](const GeomPair& x, const GeomPair& y) {
+    return std::pair(x.geom1, x.geom2) < std::pair(y.geom1, y.geom2);
+  });
+  return pairs;
+}
+
+}  // namespace stiction

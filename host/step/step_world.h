@@ -1,0 +1,300 @@
+// THE stage list: one step of one world, or of one pack of worlds, as every executor runs it.
+//
+//   stage       reads                              writes
+//   fk          Model, State                       Kinematics
+//   collide     Model, Kinematics                  Contacts
+//   dynamics    Model, State, Loads, Kinematics    A, b, v*
+//   assemble    Contacts, Kinematics, A, v*        ContactProblem (read-only from here), warm start
+//   solve       ContactProblem, options            impulses, v
+//   certify     ContactProblem, impulses, v        Certificate
+//   integrate   State, v                           State
+#pragma once
+#include "collision/pair_slots.h"
+#include "dynamics/integrate.h"
+#include "host/step/batch.h"
+#include "solvers/subadmm/subadmm.h"
+
+namespace stiction {
+
+/// Everything derived from a state. Registers on a GPU tile if the shape is fixed; a thread's scratch memory elsewhere.
+template <class L, class Solver>
+struct Workspace {
+  using Real = typename L::Real;
+  Kinematics<L> kin;
+  PerLink<L, RigidInertia<Real>> I;
+  Loads<L> loads, applied;
+  Contacts<L> contacts;
+  ContactProblem<L> problem;
+  Impulses<L> impulses;
+  TreeVector<L> v;
+  typename Solver::Workspace solver;
+  PerLink<L, LinkBound<Real>> bound;
+};
+
+/// What a step reports of each world; over several steps the worst.
+template <class Real>
+struct Outcome {
+  Certificate<Real> certificate;
+  Real iterations, converged;
+  Mask<Real> bad, overflow, unsolved;
+};
+
+/// Wrenches of xfrc_applied (N, nbody, 6) and of gravity compensation on the links; turns the base's applied torque.
+template <class L, class Real = typename L::Real>
+HD void place_loads(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
+                    const Rows<Real>& rows, const Kinematics<L>& kin, Loads<L>& applied, Loads<L>& loads,
+                    Mask<Real>& bad) {
+  loads.any_force = applied.any_force, loads.any_wrench = applied.any_wrench;
+  if (applied.any_force) {
+    each_dof<L>(g, m, [](Real f, Real& to) { to = f; }, applied.force, loads.force);
+    if (m.free_base()) {
+      const Real* f = applied.force.trunk;
+      Vec3<Real> torque = kin.pose.trunk[0].R * Vec3<Real>{f[0], f[1], f[2]};
+      loads.force.trunk[0] = torque.x, loads.force.trunk[1] = torque.y, loads.force.trunk[2] = torque.z;
+    }
+  }
+  if (!applied.any_wrench) return;
+  clear_forces<L>(g, m, loads.wrench);
+  if (m.has_buoyancy) {
+    auto lift = [&](const auto& link, const Pose<Real>& pose, Force<Real>& F) {
+      F = F + force_at(pose * link.buoyant_com, vec<Real>(m.gravity) * (-Real(link.buoyant_mass)));
+    };
+    if (g.rank() == 0)
+      for (int t = 0; t < m.trunk_links(); ++t) lift(m.trunk[t], kin.pose.trunk[t], loads.wrench.trunk[t]);
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      for (int k = 0; k < limb.links(); ++k) lift(limb.link(k), kin.pose.limb[at.link + k], loads.wrench.limb[at.link + k]);
+    });
+  }
+  if (a.xfrc_applied == nullptr) return;
+  for (int b = 1; b < m.nbody; ++b) {
+    const auto& body = m.body[b];
+    if (body.link < 0) continue;
+    Real x[6];
+    for (int i = 0; i < 6; ++i) x[i] = rows.get(a.xfrc_applied, 6 * m.nbody, 6 * b + i), bad = bad | negate(is_finite(x[i]));
+    auto add = [&](const Pose<Real>& pose, Force<Real>& F) {
+      F = F + force_at(pose * body.com, Vec3<Real>{x[0], x[1], x[2]});
+      F.n = F.n + Vec3<Real>{x[3], x[4], x[5]};
+    };
+    if (body.link < L::kTrunkLinks) {
+      if (g.rank() == 0) add(kin.pose.trunk[body.link], loads.wrench.trunk[body.link]);
+    } else {
+      each_limb<L>(g, m, [&](const auto& limb, Place at) {
+        int k = body.link - L::kTrunkLinks - limb.t.first_link;
+        if (k >= 0 && k < limb.links()) add(kin.pose.limb[at.link + k], loads.wrench.limb[at.link + k]);
+      });
+    }
+  }
+}
+
+/// Impulses of the last step for the contacts of this one, matched by candidate; the record of every slot.
+template <class L, class Real = typename L::Real>
+struct Records {
+  using Model = typename L::Model;
+  using Group = typename L::Group;
+  Real* real;  // of this pack or world
+
+  HD void warm_start(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem, bool warm,
+                     Impulses<L>& l) const {
+    RecordLayout<Model> layout(m);
+    Real zero(0);
+    Vec3<Real> none{zero, zero, zero};
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      int base = limb.t.first_slot;
+      UNROLL for (int s = 0; s <= limb.links(); ++s)
+        UNROLL for (int c = limb.slot_begin(s); c < limb.slot_end(s); ++c) {
+          if (contacts.skip(at.slot + c)) continue;
+          const ContactPoint<Real>& x = contacts.point.slot[at.slot + c];
+          Vec3<Real> found = none;
+          if (warm) UNROLL for (int o = limb.slot_begin(s); o < limb.slot_end(s); ++o) {
+            const Real* r = real + layout.slot(base + o);
+            found = select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
+          }
+          l.slot.slot[at.slot + c] = found;
+        }
+    });
+    for (int s = 0; s < contacts.pairs; ++s) {
+      const ContactPoint<Real>& x = contacts.pair[s].point;
+      Vec3<Real> found = none;
+      if (warm) for (int o = 0; o < layout.pairs; ++o) {
+        const Real* r = real + layout.pair(o);
+        found = select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
+      }
+      l.pair[s] = found;
+    }
+    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real& li, Real& fi) {
+      if (limit_live) {
+        // The sign tells which end it was: an impulse at the other end is no warm start.
+        Real old = warm ? real[layout.limit(link.dof)] * limit.sign : zero;
+        li = select(limit.active, max(old, zero), zero);
+      }
+      if (friction_live) fi = warm ? real[layout.friction(link.dof)] : zero;
+    };
+    each_joint<L>(g, m, dof, problem.limit, problem.limit_live, problem.friction_live, l.limit, l.friction);
+    for (int i = 0; i < m.ties; ++i)
+      l.tie[i] = warm ? select(problem.tie[i].active, clamp(real[layout.tie(i)] * problem.tie[i].sign, problem.tie[i].lower,
+                                                            problem.tie[i].upper), zero) : zero;
+  }
+
+  HD void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
+                const ContactProblem<L>& problem, const Impulses<L>& l) const {
+    RecordLayout<Model> layout(m);
+    auto put = [&](Real* r, const ContactPoint<Real>& x, Vec3<Real> f, Vec3<Real> origin) {
+      Vec3<Real> p = x.p + origin, n = x.frame.row[2];
+      r[kRecordId] = select(x.active, x.id, Real(-1));
+      r[kRecordT1] = f.x, r[kRecordT2] = f.y, r[kRecordN] = f.z, r[kRecordGap] = x.gap, r[kRecordMu] = x.mu;
+      r[kRecordX] = p.x, r[kRecordY] = p.y, r[kRecordZ] = p.z, r[kRecordNx] = n.x, r[kRecordNy] = n.y, r[kRecordNz] = n.z;
+    };
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      UNROLL for (int c = 0; c < limb.slots(); ++c) {
+        Real* r = real + layout.slot(limb.t.first_slot + c);
+        if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
+        else put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c], kin.limb_origin[at.limb]);
+      }
+    });
+    if (g.rank() == 0) {
+      for (int s = 0; s < layout.pairs; ++s) {
+        Real* r = real + layout.pair(s);
+        if (s >= contacts.pairs) {
+          r[kRecordId] = Real(-1);
+          continue;
+        }
+        const PairContact<L>& c = contacts.pair[s];
+        put(r, c.point, l.pair[s], kin.trunk_origin);
+        for (int w = 0; w < kWidth<Real>; ++w) {
+          set_lane(r[kRecordGeom1], w, static_cast<Scalar<Real>>(lane(c.geom1, w)));
+          set_lane(r[kRecordGeom2], w, static_cast<Scalar<Real>>(lane(c.geom2, w)));
+        }
+      }
+      for (int i = 0; i < m.ties; ++i)
+        real[layout.tie(i)] = problem.tie_live[i] ? l.tie[i] * problem.tie[i].sign : Real(0);
+    }
+    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real li, Real fi) {
+      if (link.dof < 0) return;
+      if (m.has_limits) real[layout.limit(link.dof)] = limit_live ? li * limit.sign : Real(0);
+      if (m.has_friction) real[layout.friction(link.dof)] = friction_live ? fi : Real(0);
+    };
+    each_joint<L>(g, m, dof, problem.limit, problem.limit_live, problem.friction_live, l.limit, l.friction);
+  }
+};
+
+/// Sets the rows' diagonal weights and free velocities; tells whether there is anything to solve.
+template <class L, class Real = typename L::Real>
+HD bool assemble(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                 const Kinematics<L>& kin, const State<L>& x, const Loads<L>& loads, const Contacts<L>& contacts,
+                 PerLink<L, Force<Real>>& extra, PerLink<L, Motion<Real>>& V, ContactProblem<L>& problem) {
+  dof_rows<L>(g, m, opt, x.q, problem);
+  tie_rows<L>(g, m, opt, x.q, loads.tie_ctrl, problem);
+  tie_weights<L>(g, m, problem);
+  world_rows<L>(g, m, opt, kin, contacts, problem);
+  pair_rows<L>(g, m, opt, kin, contacts, extra, problem);
+  row_velocities<L>(g, m, kin, contacts, problem.free, V, [&](int c, Vec3<Real> w) { problem.row.slot[c].free = w; },
+                    [&](int i, Vec3<Real> w1, Vec3<Real> w2) { problem.pair_row[i].free = w2 - w1; });
+  if constexpr (L::Shape::kFixed) return true;
+  bool found = contacts.pairs > 0 || m.ties > 0;
+  each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int) { found = true; });
+  each_dof<L>(g, m, [&](int a, int b) { found = found || a || b; }, problem.limit_live, problem.friction_live);
+  return g.any(found);
+}
+
+/// One step. `frozen`: worlds that must not move. `out` gathers the worst over the steps of a call; begin it with fresh().
+template <class L, class Solver>
+HD void step_world(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<typename L::Real>>& opt,
+                   const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
+                   const Records<L>& records, bool last, State<L>& x, Mask<typename L::Real> frozen,
+                   Workspace<L, Solver>& w, Outcome<typename L::Real>& out) {
+  using Real = typename L::Real;
+  const Real zero(0), one(1);
+  forward_kinematics<L>(g, m, x, w.kin);
+  link_inertias<L>(g, m, w.kin, w.I);
+  place_loads<L>(g, m, arrays, rows, w.kin, w.applied, w.loads, out.bad);
+
+  find_world_contacts<L>(g, m, w.kin, Real(opt.margin), w.contacts);
+  find_pair_contacts<L>(g, m, w.kin, Real(opt.margin), w.bound, w.contacts);
+
+  ContactProblem<L>& problem = w.problem;
+  free_motion<L>(g, m, opt, w.kin, w.I, x, w.loads, w.v, problem.A, problem.b);
+  each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
+  factor<L>(g, m, problem.factor);
+  Real share[L::kTrunkDofs];
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = zero;
+  each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.b, problem.free);
+  solve<L>(g, m, problem.factor, problem.free, share);
+
+  auto& extra = w.solver.extra;
+  problem.any_row = assemble<L>(g, m, opt, w.kin, x, w.loads, w.contacts, extra, w.solver.V, problem);
+  records.warm_start(g, m, w.contacts, problem, opt.warm_start != 0, w.impulses);
+  Real iterations(0);
+  if (problem.any_row) {
+    Real scale = velocity_scale<L>(g, m, opt, w.contacts, problem, w.impulses);
+    iterations = Solver::solve_world(g, m, opt, w.kin, w.contacts, problem, w.solver, w.impulses, w.v, scale);
+  } else {
+    each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.free, w.v);
+  }
+  Certificate<Real> c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);
+
+  // A world that is no longer finite stands still: in the sum of squares a NaN or an infinity of any dof shows.
+  Real own(0), trunk(0);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int k = 0; k < limb.links(); ++k) own = own + abs(w.v.limb[at.link + k]);
+  });
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) trunk = trunk + abs(w.v.trunk[t]);
+  auto finite = is_finite(g.sum(own) + trunk) & is_finite(c.r_con) & is_finite(c.r_dyn);
+  auto bad = out.bad | negate(finite);
+  auto moving = negate(bad | frozen);
+  records.store(g, m, w.kin, w.contacts, problem, w.impulses);
+  integrate<L>(g, m, opt.h, w.kin, w.v, moving, x);
+
+  auto converged = (c.r_con <= c.scale * opt.certify) & (c.r_row <= Real(opt.certify));
+  auto worse = c.r_con * out.certificate.scale > out.certificate.r_con * c.scale;
+  auto take = [&](Real& to, Real from) { to = select(moving, max(to, from), to); };
+  out.certificate.r_con = select(moving & worse, c.r_con, out.certificate.r_con);
+  out.certificate.scale = select(moving & worse, c.scale, out.certificate.scale);
+  take(out.certificate.r_dyn, c.r_dyn), take(out.certificate.r_ccp, c.r_ccp), take(out.certificate.r_row, c.r_row);
+  take(out.certificate.r_cone, c.r_cone), take(out.certificate.penetration, c.penetration);
+  take(out.certificate.num_contacts, c.num_contacts), take(out.iterations, iterations);
+  out.converged = select(converged | negate(moving), out.converged, zero);
+  out.bad = bad;
+  out.overflow = out.overflow | (w.contacts.overflow & moving);
+}
+
+template <class Real>
+HD Outcome<Real> fresh_outcome() {
+  Real zero(0), one(1);
+  auto no = mask_of<Real>(false);
+  return {{zero, zero, zero, zero, zero, zero, Real(1e-30f), zero}, zero, one, no, no, no};
+}
+
+/// `steps` steps of worlds rows.first, ...: load, step, store.
+template <class L, class Solver>
+HD void step_batch(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<typename L::Real>>& opt,
+                   const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
+                   typename L::Real* record, int steps, Workspace<L, Solver>& w) {
+  using Real = typename L::Real;
+  State<L> x;
+  Outcome<Real> out = fresh_outcome<Real>();
+  Records<L> records{record};
+  load_state<L>(g, m, arrays, rows, x);
+  load_loads<L>(g, m, arrays, rows, w.applied, out.bad);
+  for (int i = 0; i < at_least_one(L::kActuators); ++i) w.loads.ctrl[i] = w.applied.ctrl[i];
+  for (int i = 0; i < m.ties; ++i) w.loads.tie_ctrl[i] = w.applied.tie_ctrl[i];
+  auto frozen = mask_of<Real>(false);
+  for (int i = 0; i < kWidth<Real>; ++i)
+    if (arrays.status[rows.world(i)] & kNonFinite) set_lane(frozen, i, kWidth<Real> == 1 ? 1 : -1);
+  for (int s = 0; s < steps; ++s) step_world<L, Solver>(g, m, opt, arrays, rows, records, s + 1 == steps, x, frozen, w, out);
+  store_state<L>(g, m, arrays, rows, x);
+
+  if (g.rank() != 0) return;
+  const Certificate<Real>& c = out.certificate;
+  const Real field[kCertificateFields] = {c.r_dyn, c.r_con, c.r_ccp, c.r_row, c.r_cone, c.penetration, c.scale,
+                                          c.num_contacts, out.iterations, out.converged};
+  for (int f = 0; f < kCertificateFields; ++f) rows.set(arrays.certificate[f], 1, 0, field[f]);
+  for (int i = 0; i < rows.count(); ++i) {
+    int world = rows.first + i;
+    int bits = (lane(out.bad, i) ? kNonFinite : 0) | (lane(out.overflow, i) ? kContactOverflow : 0) |
+               (lane(out.converged, i) > 0 ? 0 : kNotConverged);
+    arrays.status[world] |= bits;
+    if (!lane(frozen, i) && !lane(out.bad, i)) arrays.time[world] += steps * static_cast<double>(opt.h);
+  }
+}
+
+}  // namespace stiction
