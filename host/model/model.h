@@ -73,7 +73,9 @@ struct Model {
 
   // ---- geoms
   Ints geom_type, geom_bodyid, geom_contype, geom_conaffinity, geom_condim, geom_priority;  // (ngeom)
-  Ints geom_dataid;                      // (ngeom)         mesh, or -1
+                                         // condim as in the file (1, 3, 4, 6): the pair's decides (priority, else
+                                         // maximum); 1 means friction 0, everything above is simulated as 3
+  Ints geom_dataid;                      // (ngeom)         mesh, or -1 (also for meshes that cannot collide)
   Reals geom_size, geom_pos, geom_quat;  // (ngeom, 3 | 3 | 4)  MuJoCo's half sizes                      m
   Reals geom_friction;                   // (ngeom, 3)      sliding, (torsional, rolling: unused)        1
   Reals geom_stiffness;                  // (ngeom)         contact stiffness; 0 = rigid                 N/m

@@ -142,7 +142,8 @@ def test_hull_is_computed_where_mujoco_compiled_none():
 def test_colliding_mesh_without_hull_is_refused_by_name():
     text = (
         '<mujoco><asset><mesh name="sheet" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>'
-        '<geom type="plane" size="1 1 1"/><body><freejoint/><geom type="mesh" mesh="sheet"/></body></worldbody></mujoco>'
+        '<geom type="plane" size="1 1 1"/><body><freejoint/><geom type="mesh" mesh="sheet"/></body>'
+        "</worldbody></mujoco>"
     )
     compiled = mujoco.MjModel.from_xml_string(text)
     compiled.mesh_graphadr[:] = -1
