@@ -71,10 +71,9 @@ struct Model {
   Reals dof_armature, dof_damping, dof_frictionloss;  // (nv)  kg | kg m^2, N s/m | N m s/rad, N | N m
   Reals qpos0, qpos_spring;                           // (nq)
 
-  // ---- geoms
+  // ---- geoms. condim is the file's (1, 3, 4, 6): the pair's decides (priority, else maximum); 1 means friction 0, all
+  // above is simulated as 3
   Ints geom_type, geom_bodyid, geom_contype, geom_conaffinity, geom_condim, geom_priority;  // (ngeom)
-                                         // condim as in the file (1, 3, 4, 6): the pair's decides (priority, else
-                                         // maximum); 1 means friction 0, everything above is simulated as 3
   Ints geom_dataid;                      // (ngeom)         mesh, or -1 (also for meshes that cannot collide)
   Reals geom_size, geom_pos, geom_quat;  // (ngeom, 3 | 3 | 4)  MuJoCo's half sizes                      m
   Reals geom_friction;                   // (ngeom, 3)      sliding, (torsional, rolling: unused)        1
