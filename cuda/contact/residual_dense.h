@@ -61,7 +61,8 @@ HD double row_mobility(int n, const double* U, const T* row, double* x) {
 }
 
 template <class T>
-HD void dynamics(const DenseProblem<T>& p, const double* v, double least, double* defect, double* push, DenseResidual& out) {
+HD void dynamics(const DenseProblem<T>& p, const double* v, double least, double* defect, double* push,
+                 DenseResidual& out) {
   int n = p.nv;
   for (int k = 0; k < n; ++k) push[k] = 0;
   for (int i = 0; i < 3 * p.contacts; ++i)
@@ -79,8 +80,8 @@ HD void dynamics(const DenseProblem<T>& p, const double* v, double least, double
 }
 
 template <class T>
-HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* v, const double* free, double* x, double& overreach,
-                DenseResidual& out) {
+HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* v, const double* free, double* x,
+                double& overreach, DenseResidual& out) {
   int n = p.nv;
   double g = 0, s[3], l[3], fast = 0;
   for (int a = 0; a < 3; ++a) {
@@ -98,7 +99,8 @@ HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* 
   }
   if (pushed || p.e[3 * i + 2] <= T(0)) out.scale = worst(out.scale, fast);
   double mu = p.mu[i], slip = sqrt(s[0] * s[0] + s[1] * s[1]);
-  Vec3<double> held = {g * l[0], g * l[1], g * l[2]}, convex = {held.x - s[0], held.y - s[1], held.z - s[2]}, exact = convex;
+  Vec3<double> held = {g * l[0], g * l[1], g * l[2]}, convex = {held.x - s[0], held.y - s[1], held.z - s[2]},
+               exact = convex;
   exact.z -= mu * slip;
   out.r_con = worst(out.r_con, norm(held - project_proximal(exact, mu)));
   out.r_ccp = worst(out.r_ccp, norm(held - project_proximal(convex, mu)));
@@ -106,8 +108,8 @@ HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* 
 }
 
 template <class T>
-HD void row(const DenseProblem<T>& p, int i, const double* U, const double* v, const double* free, double least, double* x,
-            DenseResidual& out) {
+HD void row(const DenseProblem<T>& p, int i, const double* U, const double* v, const double* free, double least,
+            double* x, DenseResidual& out) {
   int n = p.nv;
   const T* J = p.J_row + i * n;
   double g = row_mobility(n, U, J, x), l = p.row_impulse[i];
@@ -132,7 +134,8 @@ HD DenseResidual residual_dense(const DenseProblem<T>& p, const T* velocity, con
   using namespace residual_detail;
   int n = p.nv;
   double *U = workspace, *v = U + n * n, *free = v + n, *x = free + n, *push = x + n;
-  DenseResidual out = {kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, options.least_velocity, 0, true};
+  DenseResidual out = {kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, options.least_velocity,
+                       0,         true};
   for (int i = 0; i < n * n; ++i) U[i] = p.A[i];
   for (int k = 0; k < n; ++k) {
     v[k] = velocity[k], free[k] = p.b[k];

@@ -14,8 +14,8 @@ struct AndersonDense {
   static constexpr int kDepth = 5;
 
   int size, passes;
-  T *f, *image;            // (size)           of the last pass
-  T *df, *dimage;          // (kDepth, size)   differences, a ring
+  T *f, *image;    // (size)           of the last pass
+  T *df, *dimage;  // (kDepth, size)   differences, a ring
 
   HD static int workspace_size(int size) { return (2 + 2 * kDepth) * size; }
 

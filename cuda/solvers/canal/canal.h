@@ -30,15 +30,15 @@ template <class T>
 struct CanalOptions {
   static constexpr bool kWide = sizeof(T) == 8;
 
-  T tolerance = kWide ? T(1e-8) : T(1e-5);    // converged: r_con <= tolerance V and r_row <= tolerance V_row
-  T least_velocity = T(1e-4);                 // floor of V: max(g h, 1e-4); |q| of a bare Delassus problem      m/s
-  T penalty = kWide ? T(300) : T(10);         // c: beta_i = c / w_i, w_i = tr(W_ii) / 3; grows up to the cap
-  T penalty_cap = kWide ? T(1e7) : T(100);    // rounding costs eps c V
-  T growth = T(10), decrease = T(0.25);       // c grows when |Jv - z| fell by less than `decrease`
-  int outer = 200, inner = 30, search = 30;   // caps: outer passes, Newton steps each, line-search evaluations each
-  bool accelerate = true;                     // Anderson on the correction
-  int patience = 12;                          // passes without 0.7x the best score before Anderson forgets its history
-  bool uniform = false;                       // the paper's: beta_i = penalty [kg] for all, grown whatever the cascade does
+  T tolerance = kWide ? T(1e-8) : T(1e-5);   // converged: r_con <= tolerance V and r_row <= tolerance V_row
+  T least_velocity = T(1e-4);                // floor of V: max(g h, 1e-4); |q| of a bare Delassus problem      m/s
+  T penalty = kWide ? T(300) : T(10);        // c: beta_i = c / w_i, w_i = tr(W_ii) / 3; grows up to the cap
+  T penalty_cap = kWide ? T(1e7) : T(100);   // rounding costs eps c V
+  T growth = T(10), decrease = T(0.25);      // c grows when |Jv - z| fell by less than `decrease`
+  int outer = 200, inner = 30, search = 30;  // caps: outer passes, Newton steps each, line-search evaluations each
+  bool accelerate = true;                    // Anderson on the correction
+  int patience = 12;                         // passes without 0.7x the best score before Anderson forgets its history
+  bool uniform = false;  // the paper's: beta_i = penalty [kg] for all, grown whatever the cascade does
 
   /// The paper's own numbers: one beta = 1e4 kg, no acceleration.
   HD static CanalOptions paper() {
@@ -50,11 +50,11 @@ struct CanalOptions {
 
 template <class T>
 struct CanalStats {
-  int outer, newton;        // passes made
-  int immovable;            // contacts and rows with W_ii = 0
-  T r_con, r_row, scale;    // of the result: m/s (certificate of contact/residual_dense.h, here in T); scale = V
-  bool converged;           // never without the certificate of the very (v, impulse) returned
-  bool sound;               // false: A not positive definite or numbers not finite; impulse = 0 then
+  int outer, newton;      // passes made
+  int immovable;          // contacts and rows with W_ii = 0
+  T r_con, r_row, scale;  // of the result: m/s (certificate of contact/residual_dense.h, here in T); scale = V
+  bool converged;         // never without the certificate of the very (v, impulse) returned
+  bool sound;             // false: A not positive definite or numbers not finite; impulse = 0 then
 };
 
 /// Numbers of type T that `canal` needs.
@@ -74,20 +74,30 @@ struct Solver {
   CanalStats<T> stats;
   T *U, *H, *X, *free, *y, *step, *pull;                          // (n, n) x2, (m, n), (n) x4
   T *w, *held, *lambda, *lambda0, *dw, *dheld, *best, *accepted;  // (m)
-  T *mobility, *soft, *root_t, *root_n, *fast;                    // (nc + nr): w_i, D, 1/sqrt(S_t), 1/sqrt(S_n), |J_i v*|
-  T *G;                                                           // (6 nc + nr)
-  T *p, *image, *slip_before;                                     // (nc)
+  T *mobility, *soft, *root_t, *root_n, *fast;  // (nc + nr): w_i, D, 1/sqrt(S_t), 1/sqrt(S_n), |J_i v*|
+  T* G;                                         // (6 nc + nr)
+  T *p, *image, *slip_before;                   // (nc)
   AndersonDense<T> anderson;
   T penalty, score, best_score;
 
   HD Solver(DenseProblem<T>& problem, const CanalOptions<T>& options, T* at)
-      : opt(options), P(problem), n(problem.nv), nc(problem.contacts), nr(problem.rows), m(3 * problem.contacts + problem.rows) {
-    auto take = [&at](int size) { T* place = at; at += size; return place; };
+      : opt(options),
+        P(problem),
+        n(problem.nv),
+        nc(problem.contacts),
+        nr(problem.rows),
+        m(3 * problem.contacts + problem.rows) {
+    auto take = [&at](int size) {
+      T* place = at;
+      at += size;
+      return place;
+    };
     U = take(n * n), H = take(n * n), X = take(m * n);
     free = take(n), y = take(n), step = take(n), pull = take(n);
     w = take(m), held = take(m), lambda = take(m), lambda0 = take(m), dw = take(m), dheld = take(m), best = take(m);
     accepted = take(m);
-    mobility = take(nc + nr), soft = take(nc + nr), root_t = take(nc + nr), root_n = take(nc + nr), fast = take(nc + nr);
+    mobility = take(nc + nr), soft = take(nc + nr), root_t = take(nc + nr), root_n = take(nc + nr),
+    fast = take(nc + nr);
     G = take(6 * nc + nr);
     p = take(nc), image = take(nc), slip_before = take(nc);
     anderson.start(nc, at);
@@ -114,7 +124,7 @@ struct Solver {
   }
 
   /// Factors A, maps J, measures mobilities and free velocities. False: A is not positive definite.
-  HD bool prepare() {
+  HD_CALL bool prepare() {
     T floor(0);
     for (int i = 0; i < n * n; ++i) U[i] = P.A[i];
     for (int k = 0; k < n; ++k) free[k] = P.b[k];
@@ -156,7 +166,8 @@ struct Solver {
   HD Vec3<T> trial(int i, T x, T y, T z) const {
     const T *l = lambda0 + 3 * i, *e = P.e + 3 * i;
     T D = soft[i];
-    return {root_t[i] * (D * l[0] - x - e[0]), root_t[i] * (D * l[1] - y - e[1]), root_n[i] * (D * l[2] - z - e[2] - p[i])};
+    return {root_t[i] * (D * l[0] - x - e[0]), root_t[i] * (D * l[1] - y - e[1]),
+            root_n[i] * (D * l[2] - z - e[2] - p[i])};
   }
   HD T friction(int i) const { return root_t[i] > T(0) ? P.mu[i] * root_n[i] / root_t[i] : T(0); }
   HD Vec3<T> impulse(int i, Vec3<T> scaled) const {
@@ -170,7 +181,7 @@ struct Solver {
   HD T lower(int r) const { return mobility[nc + r] > T(0) ? P.lower[r] : T(0); }
   HD T upper(int r) const { return mobility[nc + r] > T(0) ? P.upper[r] : T(0); }
 
-  HD void project_all() {
+  HD_CALL void project_all() {
     for (int i = 0; i < nc; ++i) {
       Vec3<T> l = impulse(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
       lambda[3 * i] = l.x, lambda[3 * i + 1] = l.y, lambda[3 * i + 2] = l.z;
@@ -183,14 +194,12 @@ struct Solver {
     T t = root_t[i], z = root_n[i];
     return {d.xx * t * t, d.xy * t * t, d.xz * t * z, d.yy * t * t, d.yz * t * z, d.zz * z * z};
   }
-  HD T row_stiffness(int r, T l) const {
-    return l > lower(r) && l < upper(r) ? root_t[nc + r] * root_t[nc + r] : T(0);
-  }
+  HD T row_stiffness(int r, T l) const { return l > lower(r) && l < upper(r) ? root_t[nc + r] * root_t[nc + r] : T(0); }
 
   // ---- inner problem: Newton --------------------------------------------------------------------------------------------
 
   /// G and the upper triangle of H = I + X'GX.
-  HD void assemble() {
+  HD_CALL void assemble() {
     for (int i = 0; i < n * n; ++i) H[i] = T(0);
     for (int k = 0; k < n; ++k) H[k * n + k] = T(1);
     for (int i = 0; i < nc; ++i) {
@@ -220,7 +229,7 @@ struct Solver {
   }
 
   /// step = the Newton direction dy; dw, dheld.
-  HD void direction() {
+  HD_CALL void direction() {
     assemble();
     cholesky_factor(n, H, T(0.5));  // H >= I
     cholesky_solve(n, H, step);
@@ -239,12 +248,13 @@ struct Solver {
   }
 
   /// Derivative of the inner objective at `x` along the step, and its curvature.
-  HD T slope(T x, T& curvature) const {
+  HD_CALL T slope(T x, T& curvature) const {
     T sum(0);
     curvature = T(0);
     for (int i = 0; i < nc; ++i) {
       const T *d = dw + 3 * i, *h = held + 3 * i, *dh = dheld + 3 * i, *u = w + 3 * i;
-      Vec3<T> scaled = trial(i, u[0] + x * d[0], u[1] + x * d[1], u[2] + x * d[2]), l = impulse(i, scaled), v = {d[0], d[1], d[2]};
+      Vec3<T> scaled = trial(i, u[0] + x * d[0], u[1] + x * d[1], u[2] + x * d[2]), l = impulse(i, scaled),
+              v = {d[0], d[1], d[2]};
       sum += d[0] * (h[0] + x * dh[0] - l.x) + d[1] * (h[1] + x * dh[1] - l.y) + d[2] * (h[2] + x * dh[2] - l.z);
       curvature += d[0] * dh[0] + d[1] * dh[1] + d[2] * dh[2] + dot(v, contact_stiffness(i, scaled) * v);
     }
@@ -283,8 +293,8 @@ struct Solver {
     return T(2) * kEpsilon<T> * sqrt(sum);
   }
 
-  /// Solves the inner problem to ‖gradient‖ <= accuracy max(|y|, |X'l|).
-  HD void newton(T accuracy) {
+  /// Solves the inner problem to |gradient| <= accuracy max(|y|, |X'l|).
+  HD_CALL void newton(T accuracy) {
     project_all();
     for (int k = 0; k < opt.inner; ++k) {
       for (int j = 0; j < n; ++j) step[j] = pull[j] = T(0), y[j] = free[j];
@@ -311,7 +321,7 @@ struct Solver {
   }
 
   /// Residuals of impulses l at velocities u: r_con, V, r_row into stats; returns the worse of r_con / V and r_row / V_row.
-  HD T certify(const T* l, const T* u) {
+  HD_CALL T certify(const T* l, const T* u) {
     T con(0), row(0), ratio(0), scale = opt.least_velocity, bad(0);
     for (int i = 0; i < nc; ++i) {
       T g = mobility[i], mu = P.mu[i];
@@ -338,7 +348,7 @@ struct Solver {
   }
 
   /// Takes l, projected strictly, as the present point: accepted, y, w = X y, held; keeps it if it is the best yet.
-  HD void accept(const T* l) {
+  HD_CALL void accept(const T* l) {
     for (int i = 0; i < nc; ++i) {
       T on = mobility[i] > T(0) ? T(1) : T(0);
       Vec3<T> x = project_strict(Vec3<T>{l[3 * i] * on, l[3 * i + 1] * on, l[3 * i + 2] * on}, P.mu[i]);
