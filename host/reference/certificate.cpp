@@ -123,8 +123,8 @@ Certificate certify(const ContactProblem& p, const Vector& v, const Vector& impu
   Certificate c = certify_rows(delassus(p), stacked(p.J * v, p.J_row * v), stacked(impulse, row_impulse));
   Vector D = p.A.diagonal().cwiseSqrt().cwiseInverse();
   Vector push = p.J.transpose() * impulse + p.J_row.transpose() * row_impulse;
-  double size = std::max({D.cwiseProduct(p.b).norm(), D.cwiseProduct(push).norm(),
-                          std::sqrt(p.mean_mass) * p.gravity * p.timestep});
+  double size = std::max(
+      {D.cwiseProduct(p.b).norm(), D.cwiseProduct(push).norm(), std::sqrt(p.mean_mass) * p.gravity * p.timestep});
   double error = D.cwiseProduct(p.A * v - p.b - push).norm();
   c.r_dyn = error > 0 ? error / size : 0;
   return c;

@@ -20,12 +20,12 @@ namespace stiction::reference {
 
 /// The problem in contact space, w = W l + q, over the rows of all contacts and then the other rows (n in all).
 struct Delassus {
-  Matrix W;                     // (n, n)   J A^-1 J'                                1/kg
-  Vector q, e, R;               // (n)      J v*, bias, compliance
-  Vector mu, phi;               // (nc)
-  Vector lower, upper;          // (nr)
-  double speed_floor = 1e-4;    // max(g h, 1e-4)                                    m/s
-  bool bare = false;            // nothing is known but (W, q, mu): V = |q|_inf
+  Matrix W;                   // (n, n)   J A^-1 J'                                1/kg
+  Vector q, e, R;             // (n)      J v*, bias, compliance
+  Vector mu, phi;             // (nc)
+  Vector lower, upper;        // (nr)
+  double speed_floor = 1e-4;  // max(g h, 1e-4)                                    m/s
+  bool bare = false;          // nothing is known but (W, q, mu): V = |q|_inf
 
   int contacts() const { return static_cast<int>(mu.size()); }
   int rows() const { return static_cast<int>(lower.size()); }

@@ -80,18 +80,9 @@ void add_limits(const Model& model, const Vector& q, const StepOptions& o, RowLi
     list.rows.push_back({J, bias_speed(distance, o), 0, 0, kInfinity, RowKind::kLimit});
   };
   for (int joint = 0; joint < model.njnt; ++joint) {
-    auto type = static_cast<JointType>(model.jnt_type[joint]);
-    if (!model.jnt_limited[joint] || type == JointType::kFree) continue;
+    if (!model.jnt_limited[joint]) continue;
     int at = model.jnt_qposadr[joint], dof = model.jnt_dofadr[joint];
     double low = model.jnt_range[2 * joint], high = model.jnt_range[2 * joint + 1];
-    if (type == JointType::kBall) {
-      Vector3d r = rotation_difference(quaternion_at(q, at), Quaterniond::Identity());
-      double angle = r.norm();
-      Vector J = Vector::Zero(model.nv);
-      if (angle > 0) J.segment<3>(dof) = -r / angle;
-      if (angle > 0) add(J, std::max(low, high) - angle);
-      continue;
-    }
     add(unit_row(model, dof, 1), q[at] - low);
     add(unit_row(model, dof, -1), high - q[at]);
   }

@@ -12,7 +12,7 @@
 //   friction    MuJoCo's: explicit pair, else the geom of higher priority, else the maximum; condim 1 means mu = 0
 //   equality    q1 - q1_0 = poly(q2 - q2_0): J = e1 - poly' e2, e = erp x / h clipped to +-max_recovery, unbounded
 //   friction    of dofs and tendons: J v = 0 with |l| <= h frictionloss
-//   limit       of hinge, slide, ball, tendon: l >= 0, e = bias(distance to the limit); one row per side
+//   limit       of hinge, slide, tendon: l >= 0, e = bias(distance to the limit); one row per side
 //   soft        the rows of free_motion.h
 // in this order of rows. disableflags are honoured (contact, limit, frictionloss, equality).
 //
@@ -41,15 +41,15 @@ struct StepOptions {
 enum class RowKind : int { kEquality = 0, kFriction = 1, kLimit = 2, kSoft = 3 };
 
 struct ContactProblem {
-  Matrix A;                            // (nv, nv)
-  Vector b;                            // (nv)
-  Matrix J;                            // (3 nc, nv)
-  Vector e, R;                         // (3 nc)
-  Vector mu, phi;                      // (nc)
-  std::vector<std::array<int, 2>> geoms;  // (nc)  empty when unknown
-  Matrix J_row;                        // (nr, nv)
-  Vector e_row, R_row, lower, upper;   // (nr)
-  std::vector<RowKind> kinds;          // (nr)  empty when unknown
+  Matrix A;                                         // (nv, nv)
+  Vector b;                                         // (nv)
+  Matrix J;                                         // (3 nc, nv)
+  Vector e, R;                                      // (3 nc)
+  Vector mu, phi;                                   // (nc)
+  std::vector<std::array<int, 2>> geoms;            // (nc)  empty when unknown
+  Matrix J_row;                                     // (nr, nv)
+  Vector e_row, R_row, lower, upper;                // (nr)
+  std::vector<RowKind> kinds;                       // (nr)  empty when unknown
   double timestep = 0, gravity = 0, mean_mass = 0;  // scales of the certificate: h, g, mean mass of the moving bodies
 
   int contacts() const { return static_cast<int>(mu.size()); }

@@ -6,9 +6,9 @@
 //   c = sum over bodies of Jc' m (Jc-dot v - gravity) + Jw' (I Jw-dot v + w x I w)
 //
 // with Jc the Jacobian of the centre of mass and Jw of the angular velocity (Newton-Euler projected on the joints; textbook).
-// Forces are MuJoCo's: joint springs about qpos_spring (rotation vector for ball and free), dampers, fixed tendons with a
-// spring outside the dead band lengthspring, gravity compensation; actuators force = gain ctrl + bias . (1, length,
-// velocity) with ctrl and force clamped to their ranges, and the sum on a joint clamped to jnt_actfrcrange. disableflags
+// Forces are MuJoCo's: springs of hinges and slides about qpos_spring, dampers, fixed tendons with a spring outside the
+// dead band lengthspring, gravity compensation; actuators force = gain ctrl + bias . (1, length, velocity) with ctrl and
+// force clamped to their ranges, and the sum on a joint clamped to jnt_actfrcrange. disableflags
 // are honoured. As in MuJoCo, gravity compensation is off when springs and dampers are both disabled.
 //
 // Shapes: q (nq), v (nv), ctrl (nu), qfrc_applied (nv) N | N m, xfrc_applied (nbody, 6) force and torque at the centre of

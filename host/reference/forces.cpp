@@ -6,24 +6,6 @@
 namespace stiction::reference {
 namespace {
 
-/// -k (q - qpos_spring) on the dofs of one joint.
-void add_joint_spring(const Model& model, const Vector& q, int joint, Vector& force) {
-  double stiffness = model.jnt_stiffness[joint];
-  int at = model.jnt_qposadr[joint], dof = model.jnt_dofadr[joint];
-  Vector rest = Eigen::Map<const Vector>(model.qpos_spring.data(), model.nq);
-  auto type = static_cast<JointType>(model.jnt_type[joint]);
-  if (type == JointType::kHinge || type == JointType::kSlide) {
-    force[dof] -= stiffness * (q[at] - rest[at]);
-    return;
-  }
-  if (type == JointType::kFree) {
-    force.segment<3>(dof) -= stiffness * (q.segment<3>(at) - rest.segment<3>(at));
-    at += 3;
-    dof += 3;
-  }
-  force.segment<3>(dof) -= stiffness * rotation_difference(quaternion_at(q, at), quaternion_at(rest, at));
-}
-
 /// Length of one actuator and its row of moments.
 void transmission(const Model& model, const Vector& q, int actuator, double& length, Vector& moment) {
   const double* gear = &model.actuator_gear[6 * actuator];
@@ -34,22 +16,10 @@ void transmission(const Model& model, const Vector& q, int actuator, double& len
     moment = gear[0] * tendon_row(model, target);
     return;
   }
-  int at = model.jnt_qposadr[target], dof = model.jnt_dofadr[target];
-  switch (static_cast<JointType>(model.jnt_type[target])) {
-    case JointType::kFree:
-      length = 0;
-      for (int c = 0; c < 6; ++c) moment[dof + c] = gear[c];
-      break;
-    case JointType::kBall: {
-      Vector3d axis(gear[0], gear[1], gear[2]);
-      length = axis.dot(rotation_difference(quaternion_at(q, at), Quaterniond::Identity()));
-      moment.segment<3>(dof) = axis;
-      break;
-    }
-    default:
-      length = gear[0] * q[at];
-      moment[dof] = gear[0];
-  }
+  auto type = static_cast<JointType>(model.jnt_type[target]);
+  int dofs = type == JointType::kFree ? 6 : type == JointType::kBall ? 3 : 1;
+  length = dofs == 1 ? gear[0] * q[model.jnt_qposadr[target]] : 0;  // forces on ball and free joints ignore it
+  for (int c = 0; c < dofs; ++c) moment[model.jnt_dofadr[target] + c] = gear[c];
 }
 
 }  // namespace
@@ -60,8 +30,10 @@ PassiveForces passive_forces(const Model& model, const Kinematics& k, const Vect
   f.tendon_spring = f.tendon_damper = Vector::Zero(model.ntendon);
   bool springs = !disabled(model, kDisableSpring), dampers = !disabled(model, kDisableDamper);
   if (springs)
-    for (int joint = 0; joint < model.njnt; ++joint)
-      if (model.jnt_stiffness[joint] != 0) add_joint_spring(model, q, joint, f.spring);
+    for (int joint = 0; joint < model.njnt; ++joint) {
+      int at = model.jnt_qposadr[joint];
+      f.spring[model.jnt_dofadr[joint]] -= model.jnt_stiffness[joint] * (q[at] - model.qpos_spring[at]);
+    }
   if (dampers) f.damper = -Eigen::Map<const Vector>(model.dof_damping.data(), model.nv).cwiseProduct(v);
   f.total = f.spring + f.damper;
   for (int t = 0; t < model.ntendon; ++t) {
@@ -75,8 +47,8 @@ PassiveForces passive_forces(const Model& model, const Kinematics& k, const Vect
   if (springs || dampers)
     for (int b = 1; b < model.nbody; ++b)
       if (model.body_gravcomp[b] != 0)
-        f.gravity_compensation -=
-            point_jacobian(model, k, b, k.com[b]).transpose() * (model.body_mass[b] * model.body_gravcomp[b] * gravity(model));
+        f.gravity_compensation -= point_jacobian(model, k, b, k.com[b]).transpose() *
+                                  (model.body_mass[b] * model.body_gravcomp[b] * gravity(model));
   f.total += f.gravity_compensation;
   return f;
 }

@@ -17,7 +17,7 @@ bool on_hinge_or_slide(const Model& model, int actuator) {
 void add_joint_terms(const Model& model, FreeMotion& m) {
   for (int dof = 0; dof < model.nv; ++dof) {
     if (!disabled(model, kDisableDamper)) m.damping[dof] += model.dof_damping[dof];
-    if (!disabled(model, kDisableSpring)) m.stiffness[dof] += std::max(0.0, model.jnt_stiffness[model.dof_jntid[dof]]);
+    if (!disabled(model, kDisableSpring)) m.stiffness[dof] += model.jnt_stiffness[model.dof_jntid[dof]];
   }
 }
 

@@ -9,7 +9,7 @@
 //
 // D and K are diagonal: joint damping and stiffness, and gear^2 max(0, -biasprm[2]) and gear^2 max(0, -biasprm[1]) of
 // actuators on hinges and slides that are not clamped (dynamics.h). Only what keeps A positive definite is implicit; the
-// stiffness of free and ball joints enters as k I; actuators on free and ball joints are explicit.
+// rest is explicit, actuators on free and ball joints too.
 //
 // Under "implicit", tendon springs, tendon dampers and tendon actuators that are not clamped leave f and become soft rows
 //   J v+ + e + R l = 0,   R = 1 / b_s,   b_s = h d + h^2 k,   e = -h (F + d J v) / b_s

@@ -85,8 +85,8 @@ BodyMotion shifted(const BodyMotion& m, const Vector3d& offset) {
 }
 
 /// Motion past one joint; `at` is the point that `m` speaks of, moved along.
-BodyMotion past_joint(const Model& model, const Kinematics& k, const Vector& q, const Vector& v, int joint, BodyMotion m,
-                      Vector3d& at) {
+BodyMotion past_joint(const Model& model, const Kinematics& k, const Vector& q, const Vector& v, int joint,
+                      BodyMotion m, Vector3d& at) {
   int body = model.jnt_bodyid[joint], dof = model.jnt_dofadr[joint];
   const Vector3d &anchor = k.joint_anchor[joint], &axis = k.joint_axis[joint];
   if (type_of(model, joint) == JointType::kFree) {

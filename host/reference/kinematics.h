@@ -24,11 +24,11 @@ using Eigen::Vector3d;
 
 /// World poses of everything, as functions of q.
 struct Kinematics {
-  std::vector<Vector3d> body_pos;        // (nbody)  origins
-  std::vector<Quaterniond> body_quat;    // (nbody)
-  std::vector<Matrix3d> body_rot;        // (nbody)
-  std::vector<Vector3d> com;             // (nbody)  centres of mass
-  std::vector<Matrix3d> inertia;         // (nbody)  about the centre of mass, world axes, kg m^2
+  std::vector<Vector3d> body_pos;      // (nbody)  origins
+  std::vector<Quaterniond> body_quat;  // (nbody)
+  std::vector<Matrix3d> body_rot;      // (nbody)
+  std::vector<Vector3d> com;           // (nbody)  centres of mass
+  std::vector<Matrix3d> inertia;       // (nbody)  about the centre of mass, world axes, kg m^2
   std::vector<Vector3d> geom_pos, site_pos;
   std::vector<Matrix3d> geom_rot, site_rot;
   std::vector<Vector3d> joint_anchor, joint_axis;  // (njnt)  anchor point, axis of hinge or slide
@@ -46,7 +46,8 @@ struct BodyMotion {
   Vector3d angular = Vector3d::Zero(), linear = Vector3d::Zero();                            // rad/s, m/s
   Vector3d angular_acceleration = Vector3d::Zero(), linear_acceleration = Vector3d::Zero();  // J-dot v
 };
-std::vector<BodyMotion> body_motions(const Model& model, const Kinematics& kinematics, const Vector& q, const Vector& v);
+std::vector<BodyMotion> body_motions(const Model& model, const Kinematics& kinematics, const Vector& q,
+                                     const Vector& v);
 
 /// Length of a fixed tendon, sum of coef q, and its constant row (nv) of derivatives.
 double tendon_length(const Model& model, int tendon, const Vector& q);

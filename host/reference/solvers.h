@@ -21,9 +21,9 @@ enum class Law { kCoulomb, kConvex };
 
 struct SolverOptions {
   Law law = Law::kCoulomb;
-  double tolerance = 1e-10;   // of V
-  int sweeps = 2000;          // nsgs
-  int iterations = 10000;     // admm
+  double tolerance = 1e-10;  // of V
+  int sweeps = 2000;         // nsgs
+  int iterations = 10000;    // admm
 };
 
 struct ImpulseSolution {

@@ -44,7 +44,8 @@ std::shared_ptr<Model> model_of(const py::dict& arrays) {
   fill(arrays, "mesh_vertnum", model->mesh_vertnum, model->nmesh);
   int vertices = detail::total_mesh_vertices(*model);
   fill(arrays, "mesh_edgeadr", model->mesh_edgeadr, model->nmesh > 0 ? vertices + 1 : 0);
-  visit_fields(*model, [&](const char* name, auto& field, int rows, int cols) { fill(arrays, name, field, rows * cols); });
+  visit_fields(*model,
+               [&](const char* name, auto& field, int rows, int cols) { fill(arrays, name, field, rows * cols); });
   visit_names(*model, [&](const char* name, Names& names, int count) {
     names = arrays.contains(name) ? arrays[name].cast<Names>() : Names(count);
   });
@@ -168,109 +169,126 @@ void bind_dynamics(py::module_& m) {
   using namespace py::literals;
   m.def("fk", &fk, "model"_a, "q"_a);
   m.def("integrate", &reference::integrate, "model"_a, "q"_a, "v"_a, "h"_a);
-  m.def("mass_matrix", [](const Model& x, const Vector& q) { return mass_matrix(x, forward_kinematics(x, q)); },
-        "model"_a, "q"_a);
-  m.def("bias", [](const Model& x, const Vector& q, const Vector& v) { return bias(x, forward_kinematics(x, q), q, v); },
-        "model"_a, "q"_a, "v"_a);
-  m.def("passive",
-        [](const Model& x, const Vector& q, const Vector& v) {
-          return passive_forces(x, forward_kinematics(x, q), q, v).total;
-        },
-        "model"_a, "q"_a, "v"_a);
-  m.def("actuation",
-        [](const Model& x, const Vector& q, const Vector& v, const Vector& u) { return actuator_forces(x, q, v, u).total; },
-        "model"_a, "q"_a, "v"_a, "ctrl"_a);
+  m.def(
+      "mass_matrix", [](const Model& x, const Vector& q) { return mass_matrix(x, forward_kinematics(x, q)); },
+      "model"_a, "q"_a);
+  m.def(
+      "bias", [](const Model& x, const Vector& q, const Vector& v) { return bias(x, forward_kinematics(x, q), q, v); },
+      "model"_a, "q"_a, "v"_a);
+  m.def(
+      "passive",
+      [](const Model& x, const Vector& q, const Vector& v) {
+        return passive_forces(x, forward_kinematics(x, q), q, v).total;
+      },
+      "model"_a, "q"_a, "v"_a);
+  m.def(
+      "actuation",
+      [](const Model& x, const Vector& q, const Vector& v, const Vector& u) {
+        return actuator_forces(x, q, v, u).total;
+      },
+      "model"_a, "q"_a, "v"_a, "ctrl"_a);
   m.def("smooth_acceleration", &smooth_acceleration, "model"_a, "q"_a, "v"_a, "ctrl"_a, "qfrc_applied"_a = Vector(),
         "xfrc_applied"_a = Matrix());
-  m.def("point_jacobian",
-        [](const Model& x, const Vector& q, int body, const Vector3d& point) {
-          return point_jacobian(x, forward_kinematics(x, q), body, point);
-        },
-        "model"_a, "q"_a, "body"_a, "point"_a);
-  m.def("angular_jacobian",
-        [](const Model& x, const Vector& q, int body) { return angular_jacobian(x, forward_kinematics(x, q), body); },
-        "model"_a, "q"_a, "body"_a);
-  m.def("body_velocities",
-        [](const Model& x, const Vector& q, const Vector& v) {
-          std::vector<Vector3d> linear, angular;
-          for (const BodyMotion& b : body_motions(x, forward_kinematics(x, q), q, v))
-            linear.push_back(b.linear), angular.push_back(b.angular);
-          return py::make_tuple(stacked(linear), stacked(angular));
-        },
-        "model"_a, "q"_a, "v"_a);
-  m.def("energy",
-        [](const Model& x, const Vector& q, const Vector& v) {
-          Kinematics k = forward_kinematics(x, q);
-          return py::make_tuple(kinetic_energy(x, k, v), potential_energy(x, k));
-        },
-        "model"_a, "q"_a, "v"_a);
-  m.def("free_motion",
-        [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const std::string& integrator, double h,
-           const Vector& qfrc, const Matrix& xfrc) {
-          FreeMotion f = free_motion(x, forward_kinematics(x, q), q, v, u, integrator_of(integrator), h, qfrc, xfrc);
-          py::dict d;
-          d["A"] = f.A, d["b"] = f.b, d["v_free"] = f.v_free, d["M"] = f.M;
-          d["damping"] = f.damping, d["stiffness"] = f.stiffness;
-          return d;
-        },
-        "model"_a, "q"_a, "v"_a, "ctrl"_a, "integrator"_a, "h"_a, "qfrc_applied"_a = Vector(),
-        "xfrc_applied"_a = Matrix());
+  m.def(
+      "point_jacobian",
+      [](const Model& x, const Vector& q, int body, const Vector3d& point) {
+        return point_jacobian(x, forward_kinematics(x, q), body, point);
+      },
+      "model"_a, "q"_a, "body"_a, "point"_a);
+  m.def(
+      "angular_jacobian",
+      [](const Model& x, const Vector& q, int body) { return angular_jacobian(x, forward_kinematics(x, q), body); },
+      "model"_a, "q"_a, "body"_a);
+  m.def(
+      "body_velocities",
+      [](const Model& x, const Vector& q, const Vector& v) {
+        std::vector<Vector3d> linear, angular;
+        for (const BodyMotion& b : body_motions(x, forward_kinematics(x, q), q, v))
+          linear.push_back(b.linear), angular.push_back(b.angular);
+        return py::make_tuple(stacked(linear), stacked(angular));
+      },
+      "model"_a, "q"_a, "v"_a);
+  m.def(
+      "energy",
+      [](const Model& x, const Vector& q, const Vector& v) {
+        Kinematics k = forward_kinematics(x, q);
+        return py::make_tuple(kinetic_energy(x, k, v), potential_energy(x, k));
+      },
+      "model"_a, "q"_a, "v"_a);
+  m.def(
+      "free_motion",
+      [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const std::string& integrator, double h,
+         const Vector& qfrc, const Matrix& xfrc) {
+        FreeMotion f = free_motion(x, forward_kinematics(x, q), q, v, u, integrator_of(integrator), h, qfrc, xfrc);
+        py::dict d;
+        d["A"] = f.A, d["b"] = f.b, d["v_free"] = f.v_free, d["M"] = f.M;
+        d["damping"] = f.damping, d["stiffness"] = f.stiffness;
+        return d;
+      },
+      "model"_a, "q"_a, "v"_a, "ctrl"_a, "integrator"_a, "h"_a, "qfrc_applied"_a = Vector(),
+      "xfrc_applied"_a = Matrix());
 }
 
 void bind_contact(py::module_& m) {
   using namespace py::literals;
-  m.def("assemble",
-        [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const py::dict& contacts,
-           const std::string& integrator, double h, double erp, double max_recovery, const Vector& qfrc,
-           const Matrix& xfrc) {
-          StepOptions o{h, integrator_of(integrator), erp, max_recovery};
-          return to_dict(assemble(x, q, v, u, contacts_of(contacts), o, qfrc, xfrc));
-        },
-        "model"_a, "q"_a, "v"_a, "ctrl"_a, "contacts"_a, "integrator"_a, "h"_a, "erp"_a = 0.2, "max_recovery"_a = 1.0,
-        "qfrc_applied"_a = Vector(), "xfrc_applied"_a = Matrix());
-  m.def("solve",
-        [](const py::dict& problem, const std::string& law, double tolerance, int sweeps, int iterations) {
-          return to_dict(solve(problem_of(problem), {law_of(law), tolerance, sweeps, iterations}));
-        },
-        "problem"_a, "law"_a = "coulomb", "tolerance"_a = 1e-10, "sweeps"_a = 2000, "iterations"_a = 10000);
-  m.def("solve_delassus",
-        [](const Matrix& W, const Vector& q, const Vector& mu, const std::string& law, const std::string& solver,
-           double tolerance, int sweeps, int iterations) {
-          Delassus d = bare_delassus(W, q, mu);
-          SolverOptions o{law_of(law), tolerance, sweeps, iterations};
-          Vector zero = Vector::Zero(q.size());
-          if (solver != "best" && solver != "nsgs" && solver != "admm")
-            throw std::invalid_argument("solver: got '" + solver + "', expected 'best', 'nsgs' or 'admm'");
-          ImpulseSolution s = solver == "nsgs" ? nsgs(d, o, zero) : solver == "admm" ? admm(d, o, zero) : solve(d, o);
-          py::dict out;
-          out["impulse"] = s.impulse, out["iterations"] = s.iterations, out["converged"] = s.converged;
-          out["solver"] = s.solver, out["certificate"] = to_dict(certify(d, s.impulse));
-          return out;
-        },
-        "W"_a, "q"_a, "mu"_a, "law"_a = "coulomb", "solver"_a = "best", "tolerance"_a = 1e-10, "sweeps"_a = 2000,
-        "iterations"_a = 10000);
-  m.def("certificate",
-        [](const py::dict& problem, const Vector& v, const Vector& impulse, const Vector& row_impulse) {
-          return to_dict(certify(problem_of(problem), v, impulse, row_impulse));
-        },
-        "problem"_a, "v"_a, "impulse"_a, "row_impulse"_a = Vector());
-  m.def("certificate_delassus",
-        [](const Matrix& W, const Vector& q, const Vector& mu, const Vector& impulse) {
-          return to_dict(certify(bare_delassus(W, q, mu), impulse));
-        },
-        "W"_a, "q"_a, "mu"_a, "impulse"_a);
-  m.def("step",
-        [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const py::dict& contacts,
-           const std::string& integrator, double h, double erp, double max_recovery, const Vector& qfrc,
-           const Matrix& xfrc, double tolerance) {
-          StepOptions o{h, integrator_of(integrator), erp, max_recovery};
-          StepResult r = step(x, q, v, u, contacts_of(contacts), o, {Law::kCoulomb, tolerance}, qfrc, xfrc);
-          py::dict d = to_dict(r.solution);
-          d["q"] = r.q, d["problem"] = to_dict(r.problem);
-          return d;
-        },
-        "model"_a, "q"_a, "v"_a, "ctrl"_a, "contacts"_a, "integrator"_a, "h"_a, "erp"_a = 0.2, "max_recovery"_a = 1.0,
-        "qfrc_applied"_a = Vector(), "xfrc_applied"_a = Matrix(), "tolerance"_a = 1e-10);
+  m.def(
+      "assemble",
+      [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const py::dict& contacts,
+         const std::string& integrator, double h, double erp, double max_recovery, const Vector& qfrc,
+         const Matrix& xfrc) {
+        StepOptions o{h, integrator_of(integrator), erp, max_recovery};
+        return to_dict(assemble(x, q, v, u, contacts_of(contacts), o, qfrc, xfrc));
+      },
+      "model"_a, "q"_a, "v"_a, "ctrl"_a, "contacts"_a, "integrator"_a, "h"_a, "erp"_a = 0.2, "max_recovery"_a = 1.0,
+      "qfrc_applied"_a = Vector(), "xfrc_applied"_a = Matrix());
+  m.def(
+      "solve",
+      [](const py::dict& problem, const std::string& law, double tolerance, int sweeps, int iterations) {
+        return to_dict(solve(problem_of(problem), {law_of(law), tolerance, sweeps, iterations}));
+      },
+      "problem"_a, "law"_a = "coulomb", "tolerance"_a = 1e-10, "sweeps"_a = 2000, "iterations"_a = 10000);
+  m.def(
+      "solve_delassus",
+      [](const Matrix& W, const Vector& q, const Vector& mu, const std::string& law, const std::string& solver,
+         double tolerance, int sweeps, int iterations) {
+        Delassus d = bare_delassus(W, q, mu);
+        SolverOptions o{law_of(law), tolerance, sweeps, iterations};
+        Vector zero = Vector::Zero(q.size());
+        if (solver != "best" && solver != "nsgs" && solver != "admm")
+          throw std::invalid_argument("solver: got '" + solver + "', expected 'best', 'nsgs' or 'admm'");
+        ImpulseSolution s = solver == "nsgs" ? nsgs(d, o, zero) : solver == "admm" ? admm(d, o, zero) : solve(d, o);
+        py::dict out;
+        out["impulse"] = s.impulse, out["iterations"] = s.iterations, out["converged"] = s.converged;
+        out["solver"] = s.solver, out["certificate"] = to_dict(certify(d, s.impulse));
+        return out;
+      },
+      "W"_a, "q"_a, "mu"_a, "law"_a = "coulomb", "solver"_a = "best", "tolerance"_a = 1e-10, "sweeps"_a = 2000,
+      "iterations"_a = 10000);
+  m.def(
+      "certificate",
+      [](const py::dict& problem, const Vector& v, const Vector& impulse, const Vector& row_impulse) {
+        return to_dict(certify(problem_of(problem), v, impulse, row_impulse));
+      },
+      "problem"_a, "v"_a, "impulse"_a, "row_impulse"_a = Vector());
+  m.def(
+      "certificate_delassus",
+      [](const Matrix& W, const Vector& q, const Vector& mu, const Vector& impulse) {
+        return to_dict(certify(bare_delassus(W, q, mu), impulse));
+      },
+      "W"_a, "q"_a, "mu"_a, "impulse"_a);
+  m.def(
+      "step",
+      [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const py::dict& contacts,
+         const std::string& integrator, double h, double erp, double max_recovery, const Vector& qfrc,
+         const Matrix& xfrc, double tolerance) {
+        StepOptions o{h, integrator_of(integrator), erp, max_recovery};
+        StepResult r = step(x, q, v, u, contacts_of(contacts), o, {Law::kCoulomb, tolerance}, qfrc, xfrc);
+        py::dict d = to_dict(r.solution);
+        d["q"] = r.q, d["problem"] = to_dict(r.problem);
+        return d;
+      },
+      "model"_a, "q"_a, "v"_a, "ctrl"_a, "contacts"_a, "integrator"_a, "h"_a, "erp"_a = 0.2, "max_recovery"_a = 1.0,
+      "qfrc_applied"_a = Vector(), "xfrc_applied"_a = Matrix(), "tolerance"_a = 1e-10);
 }
 
 }  // namespace

@@ -12,9 +12,7 @@
 namespace stiction::reference {
 namespace {
 
-struct State {
-  Vector q, v;
-};
+struct State { Vector q, v; };
 
 State random_state(const Model& model, unsigned seed) {
   std::mt19937 engine(seed);
@@ -82,7 +80,8 @@ TEST(Dynamics, FreeMotionConservesEnergyToSecondOrder) {
 TEST(FreeMotion, ImplicitStepSolvesTheLinearisedEquation) {
   Model model = test::mixed_chain();
   for (int dof = 0; dof < model.nv; ++dof) model.dof_damping[dof] = 0.3 + 0.1 * dof;
-  for (int joint = 1; joint < model.njnt; ++joint) model.jnt_stiffness[joint] = 20;
+  for (int joint = 0; joint < model.njnt; ++joint)
+    if (model.jnt_type[joint] >= static_cast<int>(JointType::kSlide)) model.jnt_stiffness[joint] = 20;
   State s = random_state(model, 5);
   double h = 0.01;
   Kinematics k = forward_kinematics(model, s.q);
