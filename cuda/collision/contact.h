@@ -1,8 +1,8 @@
 // What collision speaks of: a geometry with its pose, a candidate contact, and the choice of K candidates out of many.
 //
-// A pair of geometry types has a fixed number of candidates (narrow_phase.h), each with a fixed meaning: its index is the
-// feature by which a contact is recognised in the next step. A candidate that does not exist has dist = kFar, pos = 0 and
-// normal = (0, 0, 1), so that whatever reads it stays finite.
+// A pair of geometry types has a fixed number of candidates (narrow_phase.h), each with a fixed meaning: its index is
+// the feature by which a contact is recognised in the next step. A candidate that does not exist has dist = kFar, pos =
+// 0 and normal = (0, 0, 1), so that whatever reads it stays finite.
 //
 // Deviations from MuJoCo: none in the conventions (half sizes, pos halfway between both surfaces, normal from geom 1 to
 // geom 2, dist < 0 overlapping); there are no tangents here, and which points of a manifold are kept differs by pair.
@@ -14,14 +14,24 @@ namespace stiction {
 
 /// MuJoCo's numbers, as in host/model.
 struct GeomKind {
-  enum : int { kPlane = 0, kHeightfield = 1, kSphere = 2, kCapsule = 3, kEllipsoid = 4, kCylinder = 5, kBox = 6, kMesh = 7 };
+  enum : int {
+    kPlane = 0,
+    kHeightfield = 1,
+    kSphere = 2,
+    kCapsule = 3,
+    kEllipsoid = 4,
+    kCylinder = 5,
+    kBox = 6,
+    kMesh = 7
+  };
 };
 
 /// The distance of a candidate that does not exist; margins are below it.   m
 inline constexpr float kFar = 1e6f;
 
-/// One geometry. `pose` is relative to an origin that the caller chose near both bodies, which keeps floats exact.
-/// size (m): sphere (r, -, -), capsule and cylinder (r, half length, -) along z, box and ellipsoid three half sizes; plane, mesh: unused.
+/// One geometry. `pose` is relative to an origin that the caller chose near both bodies, which keeps floats exact. size
+/// (m): sphere (r, -, -), capsule and cylinder (r, half length, -) along z, box and ellipsoid three half sizes; plane,
+/// mesh: unused.
 template <class Real> struct GeomPose {
   Vec3<Real> size;
   Pose<Real> pose;
@@ -34,7 +44,8 @@ template <class Real> struct Candidate {
 };
 
 /// Lengths below this part of the sizes are rounding noise.
-template <class Real> inline constexpr Scalar<Real> kLengthNoise = sizeof(Scalar<Real>) == 4 ? Scalar<Real>(1e-6) : Scalar<Real>(1e-12);
+template <class Real> inline constexpr Scalar<Real> kLengthNoise =
+    sizeof(Scalar<Real>) == 4 ? Scalar<Real>(1e-6) : Scalar<Real>(1e-12);
 
 template <class Real> HD Candidate<Real> absent() {
   Real zero(0), one(1);
@@ -44,10 +55,11 @@ template <class Real> HD Candidate<Real> select(Mask<Real> m, const Candidate<Re
   return {select(m, a.pos, b.pos), select(m, a.normal, b.normal), select(m, a.dist, b.dist)};
 }
 
-/// Chooses up to K of n candidates with dist < margin: the deepest, then again and again the one farthest from those already
-/// chosen. A candidate replaces an earlier one only if it is deeper by 1 % of the margin, or farther by 1 %: a resting foot
-/// does not flicker. The chosen come in the order of `in`, so with at most K active candidates they are just these, in order.
-/// feature[k] is the index of out[k] in `in`, or -1 where out[k] is absent.   n < 1e6, cost about n K^2 distances.
+/// Chooses up to K of n candidates with dist < margin: the deepest, then again and again the one farthest from those
+/// already chosen. A candidate replaces an earlier one only if it is deeper by 1 % of the margin, or farther by 1 %: a
+/// resting foot does not flicker. The chosen come in the order of `in`, so with at most K active candidates they are
+/// just these, in order. feature[k] is the index of out[k] in `in`, or -1 where out[k] is absent.   n < 1e6, cost about
+/// n K^2 distances.
 template <class Real, int K>
 HD void select_spread(const Candidate<Real>* in, int n, Real margin, Candidate<Real>* out, Real* feature) {
   const Real none(1e7f), zero(0);

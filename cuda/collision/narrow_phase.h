@@ -1,9 +1,9 @@
 // Narrow phase: the candidates of a pair of geometries, for every pair of types.
 //
-// Types are GeomKind numbers, type1 <= type2, equal in all worlds; sizes and poses are Reals. Regular pairs are computed for
-// all worlds of a pack at once, irregular ones (box-box, plane-mesh, and those of convex/) world by world, in double where
-// they are iterative or clip polygons. Candidates of worlds that are not wanted are absent: skipping such pairs altogether
-// changes no bit of what is wanted.
+// Types are GeomKind numbers, type1 <= type2, equal in all worlds; sizes and poses are Reals. Regular pairs are
+// computed for all worlds of a pack at once, irregular ones (box-box, plane-mesh, and those of convex/) world by world,
+// in double where they are iterative or clip polygons. Candidates of worlds that are not wanted are absent: skipping
+// such pairs altogether changes no bit of what is wanted.
 //
 //   candidates   sphere capsule ellipsoid cylinder box mesh
 //   plane             1       2         1        4   8    4
@@ -29,7 +29,8 @@ inline constexpr int kMaxCandidates = 8;
 
 /// 0: the pair never collides (plane-plane, heightfields).   pre: type1 <= type2
 HD constexpr int candidate_count(int type1, int type2) {
-  if (type1 < 0 || type2 > GeomKind::kMesh || type1 == GeomKind::kHeightfield || type2 == GeomKind::kHeightfield) return 0;
+  if (type1 < 0 || type2 > GeomKind::kMesh || type1 == GeomKind::kHeightfield || type2 == GeomKind::kHeightfield)
+    return 0;
   if (type1 == GeomKind::kPlane) {
     constexpr int kCount[8] = {0, 0, 1, 2, 1, 4, 8, 4};
     return kCount[type2];
@@ -39,7 +40,8 @@ HD constexpr int candidate_count(int type1, int type2) {
   return type1 == GeomKind::kBox && type2 == GeomKind::kBox ? 8 : 4;
 }
 
-/// The radius of a ball about the geometry's origin that contains it; `mesh_radius` is that of a mesh, a plane's is infinite (kFar).
+/// The radius of a ball about the geometry's origin that contains it; `mesh_radius` is that of a mesh, a plane's is
+/// infinite (kFar).
 template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real mesh_radius) {
   switch (type) {
     case GeomKind::kSphere: return size.x;
@@ -52,7 +54,8 @@ template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real me
   }
 }
 
-// ---- one world ----------------------------------------------------------------------------------------------------------
+// ---- one world
+// ----------------------------------------------------------------------------------------------------------
 
 template <class T, class Real> HD GeomPose<T> lane_of(const GeomPose<Real>& g, int i) {
   auto take = [i](const Vec3<Real>& x) { return Vec3<T>{T(lane(x.x, i)), T(lane(x.y, i)), T(lane(x.z, i))}; };
@@ -61,7 +64,8 @@ template <class T, class Real> HD GeomPose<T> lane_of(const GeomPose<Real>& g, i
 template <class Real, class T> HD void set_lane_of(Candidate<Real>& c, int i, const Candidate<T>& x) {
   using S = Scalar<Real>;
   set_lane(c.pos.x, i, S(x.pos.x)), set_lane(c.pos.y, i, S(x.pos.y)), set_lane(c.pos.z, i, S(x.pos.z));
-  set_lane(c.normal.x, i, S(x.normal.x)), set_lane(c.normal.y, i, S(x.normal.y)), set_lane(c.normal.z, i, S(x.normal.z));
+  set_lane(c.normal.x, i, S(x.normal.x)), set_lane(c.normal.y, i, S(x.normal.y)),
+      set_lane(c.normal.z, i, S(x.normal.z));
   set_lane(c.dist, i, S(x.dist));
 }
 
@@ -94,10 +98,12 @@ HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const H
   }
 }
 
-// ---- all worlds of a Real -----------------------------------------------------------------------------------------------
+// ---- all worlds of a Real
+// -----------------------------------------------------------------------------------------------
 
 /// True and the candidates where the pair is a regular one.
-template <class Real> HD bool collide_regular(int type1, int type2, const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Real>* out) {
+template <class Real> HD bool collide_regular(int type1, int type2, const GeomPose<Real>& a, const GeomPose<Real>& b,
+                                              Candidate<Real>* out) {
   switch (type1 * 8 + type2) {
     case GeomKind::kPlane * 8 + GeomKind::kSphere: plane_sphere(a, b, out); return true;
     case GeomKind::kPlane * 8 + GeomKind::kCapsule: plane_capsule(a, b, out); return true;
@@ -114,8 +120,8 @@ template <class Real> HD bool collide_regular(int type1, int type2, const GeomPo
   }
 }
 
-/// out[0 .. candidate_count(type1, type2)): the candidates of geoms a and b in the worlds that are wanted (where the bounding
-/// balls are near), absent in the others. ha, hb: the hulls of meshes, else null.
+/// out[0 .. candidate_count(type1, type2)): the candidates of geoms a and b in the worlds that are wanted (where the
+/// bounding balls are near), absent in the others. ha, hb: the hulls of meshes, else null.
 template <class Real, class S>
 HD void collide(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
                 const HullView<S>* hb, Mask<Real> wanted, Candidate<Real>* out) {
@@ -125,8 +131,7 @@ HD void collide(int type1, int type2, const GeomPose<Real>& a, const HullView<S>
     return;
   }
   for (int k = 0; k < count; ++k) out[k] = absent<Real>();
-  if (count > 0)
-    for_each_lane<Real>(wanted, [&](int i) { collide_lane(type1, type2, a, ha, b, hb, i, out); });
+  if (count > 0) for_each_lane<Real>(wanted, [&](int i) { collide_lane(type1, type2, a, ha, b, hb, i, out); });
 }
 
 }  // namespace stiction

@@ -1,9 +1,9 @@
 // The oracle of the narrow phase: support functions in plain double and the separation they imply along any direction.
 //
-// For unit n let g(n) = min over B of n.x - max over A of n.x. Whether apart or overlapping, the signed distance of two convex
-// shapes is the largest g. So a claim (n, dist) is right if g(n) = dist and no direction is better: separation_along() checks
-// the first exactly, best_separation() hunts for a better one (grid, product directions, then local search) and can only
-// find true ones. Nothing here is shared with cuda/collision but plain data.
+// For unit n let g(n) = min over B of n.x - max over A of n.x. Whether apart or overlapping, the signed distance of two
+// convex shapes is the largest g. So a claim (n, dist) is right if g(n) = dist and no direction is better:
+// separation_along() checks the first exactly, best_separation() hunts for a better one (grid, product directions, then
+// local search) and can only find true ones. Nothing here is shared with cuda/collision but plain data.
 #pragma once
 #include <algorithm>
 #include <array>

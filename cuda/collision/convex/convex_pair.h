@@ -1,8 +1,9 @@
 // Any two convex shapes: distance by GJK where the cores are apart, depth by EPA where they overlap, then a manifold.
 //
-// One world at a time, T = double whatever the world's Real: a simplex near a face loses all digits of a float. Symmetric in
-// nothing but the result: exchanging A and B exchanges the roles in rounding.
-// Cost: 1-5 us apart, 5-50 us overlapping on a CPU. No allocation, no recursion, bounded loops, finite for finite input.
+// One world at a time, T = double whatever the world's Real: a simplex near a face loses all digits of a float.
+// Symmetric in nothing but the result: exchanging A and B exchanges the roles in rounding. Cost on a CPU: 3-30 us
+// (bench of 500 random poses, two thirds overlapping, a hull of 60 vertices). No allocation, no recursion, bounded
+// loops, finite for finite input.
 #pragma once
 #include "collision/convex/epa.h"
 #include "collision/convex/manifold.h"
@@ -23,7 +24,8 @@ HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, C
     s.depth = -norm(s.normal);
     s.normal = s.normal * (T(-1) / s.depth);
   } else {
-    s = penetration(a, b, scale);
+    // Polish sharpens smooth minima; a tolerance of 1e-3 left errors of 1e-3 where one of the shapes has kinks.
+    s = penetration(a, b, scale, scale * T(is_smooth(a.type) || is_smooth(b.type) ? 1e-6 : 1e-9));
   }
   if (is_smooth(a.type) || is_smooth(b.type)) polish(a, b, scale, s);
   // The support point of an ellipsoid is its closest or deepest point; others may have many.

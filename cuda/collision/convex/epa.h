@@ -1,11 +1,11 @@
 // Penetration of two overlapping convex cores: the expanding polytope (van den Bergen 2001), on signed distances.
 //
-// With h(n) the support function of A - B the depth is the least h(n) over all unit n. The polytope, a triangulated hull of
-// support points of A - B, grows at the face of least signed distance d <= h until h - d is below a tolerance; the answer is
-// the best n *evaluated*, so that -depth is always the true overlap along the returned normal, and an upper bound of the
-// least. Signed distances need no polytope around the origin: cores that only touch, and flat ones, are ordinary input.
-// At most kVertices support points. Polytopes end exactly; smooth shapes are polished by Newton steps on n afterwards.
-// Flat differences (both cores in one plane, or points): depth 0 along the normal of the plane.
+// With h(n) the support function of A - B the depth is the least h(n) over all unit n. The polytope, a triangulated
+// hull of support points of A - B, grows at the face of least signed distance d <= h until h - d is below a tolerance;
+// the answer is the best n *evaluated*, so that -depth is always the true overlap along the returned normal, and an
+// upper bound of the least. Signed distances need no polytope around the origin: cores that only touch, and flat ones,
+// are ordinary input. At most kVertices support points. Polytopes end exactly; smooth shapes are polished by Newton
+// steps on n afterwards. Flat differences (both cores in one plane, or points): depth 0 along the normal of the plane.
 #pragma once
 #include "collision/convex/gjk.h"
 
@@ -82,7 +82,8 @@ HD_CALL bool first_tetrahedron(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T sca
   return true;
 }
 
-/// Replaces the faces that the last point sees by the fan from their border. False when full: the polytope is then spent.
+/// Replaces the faces that the last point sees by the fan from their border. False when full: the polytope is then
+/// spent.
 template <class T> HD_CALL bool expand(Polytope<T>& p, T tiny) {
   constexpr int kEdges = Polytope<T>::kFaces;
   int from[kEdges], to[kEdges], edges = 0, apex = p.points - 1;
@@ -107,9 +108,10 @@ template <class T> HD_CALL bool expand(Polytope<T>& p, T tiny) {
   return edges > 0;
 }
 
-/// Least h(n) near best.normal, by Newton on the sphere where h is smooth and convex there, by gradient steps elsewhere; each
-/// step is taken only if h falls. With t the part of the support point w(n) across n, the gradient, and its change along two
-/// tangents by differences, a step solves H x = -t in the tangent plane. Works for h < 0 (cores apart) as well.
+/// Least h(n) near best.normal, by Newton on the sphere where h is smooth and convex there, by gradient steps
+/// elsewhere; each step is taken only if h falls. With t the part of the support point w(n) across n, the gradient, and
+/// its change along two tangents by differences, a step solves H x = -t in the tangent plane. Works for h < 0 (cores
+/// apart) as well.
 template <class T, class S>
 HD_CALL void polish(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale, Penetration<T>& best) {
   constexpr int kSteps = 32;
@@ -142,8 +144,8 @@ HD_CALL void polish(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale, Penetra
   }
 }
 
-/// The points of both cores that are deepest: of the faces at least distance (a facet may be many), that which holds the
-/// projection of the origin.
+/// The points of both cores that are deepest: of the faces at least distance (a facet may be many), that which holds
+/// the projection of the origin.
 template <class T> HD_CALL void deepest_points(const Polytope<T>& p, T tolerance, Penetration<T>& best) {
   T least = T(1e300), miss = T(1e300);
   for (int f = 0; f < p.faces; ++f) least = min(least, p.offset[f]);
@@ -161,7 +163,7 @@ template <class T> HD_CALL void deepest_points(const Polytope<T>& p, T tolerance
 }
 
 template <class T, class S>
-HD_CALL Penetration<T> penetration(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale) {
+HD_CALL Penetration<T> penetration(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale, T tolerance) {
   Polytope<T> p;
   Penetration<T> best = {{0, 0, 1}, 0, a.pose.p, b.pose.p};
   if (!first_tetrahedron(a, b, scale, p, best.normal)) {
@@ -169,7 +171,6 @@ HD_CALL Penetration<T> penetration(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T
     best.depth = dot(best.normal, x.w), best.on_a = x.a, best.on_b = x.b;
     return best;
   }
-  T tolerance = scale * T(1e-9);
   best.depth = T(1e300);
   while (true) {
     int f = 0;
@@ -181,7 +182,7 @@ HD_CALL Penetration<T> penetration(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T
     if (h < best.depth) best.normal = n, best.depth = h;
     if (!(gain > tolerance) || p.points == Polytope<T>::kVertices) break;
     p.point[p.points++] = x;
-    if (!expand(p, tolerance * T(1e-3))) break;
+    if (!expand(p, scale * T(1e-12))) break;
   }
   deepest_points(p, tolerance, best);
   return best;

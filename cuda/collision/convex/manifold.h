@@ -1,15 +1,15 @@
-// Contact manifold of two convex shapes whose normal n and distance are known: the two support features, polygons of at most
-// 8 points, are laid over one another along n and their common part's corners are the contacts.
+// Contact manifold of two convex shapes whose normal n and distance are known: the two support features, polygons of at
+// most 8 points, are laid over one another along n and their common part's corners are the contacts.
 //
-// Features: box: the face most along n. Cylinder: a body-fixed octagon on the cap, or the line on its side. Capsule: its axis,
-// moved by the radius. Mesh: of the vertices within 0.5 % of the size of the support plane, the extreme ones in 8 body-fixed
-// directions. Sphere, ellipsoid: a point, the only contact then is that of the closest points.
-// Corners are (1) points of A over B, (2) points of B over A, (3) crossings of their edges; the gap at each is that of both
+// Features: box: the face most along n. Cylinder: a body-fixed octagon on the cap, or the line on its side. Capsule:
+// its axis, moved by the radius. Mesh: of the vertices within 0.5 % of the size of the support plane, the extreme ones
+// in 8 body-fixed directions. Sphere, ellipsoid: a point, the only contact then is that of the closest points. Corners
+// are (1) points of A over B, (2) points of B over A, (3) crossings of their edges; the gap at each is that of both
 // features along n, but never below the known distance. The closest points themselves join where no corner is as deep.
 // A corner's slot follows from its number in its feature, so that resting contacts keep theirs. With more corners than
-// slots: the deepest (to 1e-5 of the size), then those farthest from the chosen, in order.
-// Source: the idea is Jolt's ManifoldBetweenTwoFaces; here both polygons are treated alike. Deviation from MuJoCo: it keeps
-// other corners, and one contact where multiccd is off.
+// slots: the deepest (to 1e-5 of the size), then those farthest from the chosen, in order. Source: the idea is Jolt's
+// ManifoldBetweenTwoFaces; here both polygons are treated alike. Deviation from MuJoCo: it keeps other corners, and one
+// contact where multiccd is off.
 #pragma once
 #include "collision/convex/shape.h"
 
@@ -23,7 +23,8 @@ template <class T> struct Feature {
 };
 
 template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
-  constexpr double kCos[8] = {1, 0.70710678118654752, 0, -0.70710678118654752, -1, -0.70710678118654752, 0, 0.70710678118654752};
+  constexpr double kCos[8] = {1,  0.70710678118654752,  0, -0.70710678118654752,
+                              -1, -0.70710678118654752, 0, 0.70710678118654752};
   return t1 * T(kCos[k]) + t2 * T(kCos[(k + 6) % 8]);
 }
 
@@ -88,7 +89,9 @@ HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& fra
   for (int i = 0; i < f.count; ++i) f.point[i] = frame * (s.pose * f.point[i] + grow);
 }
 
-template <class T> HD T turn(Vec3<T> a, Vec3<T> b, Vec3<T> c) { return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x); }
+template <class T> HD T turn(Vec3<T> a, Vec3<T> b, Vec3<T> c) {
+  return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
+}
 
 /// True and the height of the feature where it is over or under x, within `slack` across.
 template <class T> HD_CALL bool height_of(const Feature<T>& f, Vec3<T> x, T slack, T& z) {
@@ -121,7 +124,10 @@ template <class T> HD_CALL bool height_of(const Feature<T>& f, Vec3<T> x, T slac
 
 template <class T> struct Manifold {
   static constexpr int kPoints = 32;
-  struct Point { T x, y, a, b; int slot; };  // across; heights of A's and B's surfaces along n
+  struct Point {
+    T x, y, a, b;
+    int slot;
+  };  // across; heights of A's and B's surfaces along n
   Point point[kPoints];
   int count;
 };
@@ -152,7 +158,8 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
       T along_r = turn(p, q, r), along_s = turn(p, q, s), along_p = turn(r, s, p), along_q = turn(r, s, q);
       if (!(along_r * along_s < 0 && along_p * along_q < 0)) continue;
       T t = along_p / (along_p - along_q), u = along_r / (along_r - along_s);
-      add_corner(m, p.x + (q.x - p.x) * t, p.y + (q.y - p.y) * t, p.z + (q.z - p.z) * t, r.z + (s.z - r.z) * u, i, same);
+      add_corner(m, p.x + (q.x - p.x) * t, p.y + (q.y - p.y) * t, p.z + (q.z - p.z) * t, r.z + (s.z - r.z) * u, i,
+                 same);
     }
 }
 
@@ -168,7 +175,8 @@ template <class T> HD_CALL void thin_out(Manifold<T>& m, int room, T scale) {
       const auto& p = m.point[i];
       T worth = k == 0 ? p.a - p.b : T(1e300);
       for (int j = 0; j < m.count; ++j)
-        if (keep[j]) worth = min(worth, (p.x - m.point[j].x) * (p.x - m.point[j].x) + (p.y - m.point[j].y) * (p.y - m.point[j].y));
+        if (keep[j])
+          worth = min(worth, (p.x - m.point[j].x) * (p.x - m.point[j].x) + (p.y - m.point[j].y) * (p.y - m.point[j].y));
       if (best < 0 || worth > score + (k == 0 ? scale * T(1e-5) : score * T(0.01))) best = i, score = worth;
     }
     keep[best] = true;
@@ -179,10 +187,11 @@ template <class T> HD_CALL void thin_out(Manifold<T>& m, int room, T scale) {
   m.count = kept;
 }
 
-/// The contacts of shapes A and B with normal n from A to B and distance `dist` at the closest points, halfway between which
-/// is `middle`. Writes out[0 .. room).
+/// The contacts of shapes A and B with normal n from A to B and distance `dist` at the closest points, halfway between
+/// which is `middle`. Writes out[0 .. room).
 template <class T, class S>
-HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n, T dist, Vec3<T> middle, T scale, int room, Candidate<T>* out) {
+HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n, T dist, Vec3<T> middle, T scale,
+                           int room, Candidate<T>* out) {
   for (int k = 0; k < room; ++k) out[k] = absent<T>();
   Mat3<T> frame = frame_of_normal(n);
   Feature<T> fa, fb;
@@ -200,7 +209,8 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n
     if (lift > 0) p.a = p.a - lift, p.b = p.b + lift;
     deepest = min(deepest, p.b - p.a);
   }
-  bool octagon = a.type == GeomKind::kCylinder || b.type == GeomKind::kCylinder;  // whose corners miss the rim's lowest point
+  bool octagon =
+      a.type == GeomKind::kCylinder || b.type == GeomKind::kCylinder;  // whose corners miss the rim's lowest point
   if (!(deepest <= dist + scale * T(octagon ? 1e-5 : 1e-7))) {
     if (m.count == Manifold<T>::kPoints) --m.count;
     m.point[m.count++] = {0, 0, dist * T(-0.5), dist * T(0.5), 0};

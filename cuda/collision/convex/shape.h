@@ -49,9 +49,7 @@ template <class T, class S> HD_CALL int hull_support(const HullView<S>& hull, Ve
 template <class T, class S> HD Vec3<T> support(ConvexShape<T, S>& s, Vec3<T> d) {
   Vec3<T> l = transposed_times(s.pose.R, d), x = {T(0), T(0), T(0)};
   switch (s.type) {
-    case GeomKind::kCapsule:
-      x.z = l.z < 0 ? -s.size.y : s.size.y;
-      break;
+    case GeomKind::kCapsule: x.z = l.z < 0 ? -s.size.y : s.size.y; break;
     case GeomKind::kEllipsoid: {
       Vec3<T> scaled = {l.x * s.size.x, l.y * s.size.y, l.z * s.size.z};
       T length = norm(scaled), inverse = length > 0 ? T(1) / length : T(0);
@@ -79,7 +77,8 @@ template <class T, class S> HD Vec3<T> support(ConvexShape<T, S>& s, Vec3<T> d) 
 template <class T> struct SupportPoint { Vec3<T> w, a, b; };  // w = a - b
 
 /// The point of A - B farthest along d.
-template <class T, class S> HD SupportPoint<T> support_difference(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> d) {
+template <class T, class S> HD SupportPoint<T> support_difference(ConvexShape<T, S>& a, ConvexShape<T, S>& b,
+                                                                  Vec3<T> d) {
   Vec3<T> p = support(a, d), q = support(b, -d);
   return {p - q, p, q};
 }

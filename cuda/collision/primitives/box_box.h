@@ -1,10 +1,11 @@
 // Box-box: up to 8 contacts, one world at a time.
 //
-// Overlapping: the least overlap along the 15 axes of the separating axis theorem (6 face normals, 9 products of edges) is the
-// exact penetration depth (Gottschalk et al. 1996). Faces win ties, so resting boxes keep their faces. Apart: the distance and
-// normal of the closest points (convex/gjk.h); separating axes alone would underestimate it at corners. Then the manifold of
-// both support faces (convex/manifold.h): up to 8 corners, slots 0..3 from A's corners and edges, 4..7 from B's corners.
-// Deviation from MuJoCo: apart, it uses the separating axis; its choice of corners differs where more than 4 are within margin.
+// Overlapping: the least overlap along the 15 axes of the separating axis theorem (6 face normals, 9 products of edges)
+// is the exact penetration depth (Gottschalk et al. 1996). Faces win ties, so resting boxes keep their faces. Apart:
+// the distance and normal of the closest points (convex/gjk.h); separating axes alone would underestimate it at
+// corners. Then the manifold of both support faces (convex/manifold.h): up to 8 corners, slots 0..3 from A's corners
+// and edges, 4..7 from B's corners. Deviation from MuJoCo: apart, it uses the separating axis; its choice of corners
+// differs where more than 4 are within margin.
 #pragma once
 #include "collision/convex/gjk.h"
 #include "collision/convex/manifold.h"
@@ -12,8 +13,8 @@
 namespace stiction {
 
 template <class T> struct Separation {
-  Vec3<T> normal;  // from A to B
-  T gap;           // largest signed gap of all axes
+  Vec3<T> normal;      // from A to B
+  T gap;               // largest signed gap of all axes
   int edge_a, edge_b;  // axes whose product is the normal, or -1
 };
 
@@ -24,7 +25,8 @@ template <class T> HD_CALL Separation<T> largest_separation(const GeomPose<T>& a
   T tie = (ha[0] + ha[1] + ha[2] + hb[0] + hb[1] + hb[2]) * T(1e-9);
   auto offer = [&](Vec3<T> n, int i, int j) {
     T reach = 0, along = dot(n, d);
-    for (int k = 0; k < 3; ++k) reach += ha[k] * abs(dot(n, column(a.pose.R, k))) + hb[k] * abs(dot(n, column(b.pose.R, k)));
+    for (int k = 0; k < 3; ++k)
+      reach += ha[k] * abs(dot(n, column(a.pose.R, k))) + hb[k] * abs(dot(n, column(b.pose.R, k)));
     if (abs(along) - reach > best.gap + tie) best = {along < 0 ? -n : n, abs(along) - reach, i, j};
   };
   for (int k = 0; k < 6; ++k) offer(column(k < 3 ? a.pose.R : b.pose.R, k % 3), -1, -1);
@@ -37,7 +39,8 @@ template <class T> HD_CALL Separation<T> largest_separation(const GeomPose<T>& a
 }
 
 /// The middle of the deepest place: between the two edges, or at a corner of the box whose face it is not.
-template <class T, class S> HD Vec3<T> deepest_middle(ConvexShape<T, S>& a, ConvexShape<T, S>& b, const Separation<T>& s) {
+template <class T, class S> HD Vec3<T> deepest_middle(ConvexShape<T, S>& a, ConvexShape<T, S>& b,
+                                                      const Separation<T>& s) {
   Vec3<T> p = support(a, s.normal), q = support(b, -s.normal);
   if (s.edge_a >= 0) {  // p + x u and q + y v, closest
     Vec3<T> u = column(a.pose.R, s.edge_a), v = column(b.pose.R, s.edge_b), w = q - p, n = cross(u, v);

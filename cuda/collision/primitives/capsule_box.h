@@ -1,12 +1,13 @@
 // Capsule (geom 1) against box (geom 2): the capsule's axis against the box, grown by the radius. Two candidates.
 //
-// In the box's frame the axis is x(s) = c + s u, |s| <= l. Its squared distance to the box is convex, and half its derivative
-// g(s) = u . (x(s) - clamp(x(s))) is piecewise linear with bends where x(s) crosses a face's plane: g is evaluated at the
-// bends and the ends, and the root interpolated, which is exact. Where the axis pierces the box, the least translation that
-// frees it is along one of 3 face normals or 3 products u x e_i (the facets of box + segment).
-// A second candidate exists where the axis is within 0.1 rad of the tangent plane: the far end of the part of the axis that
-// lies beside the face or edge touched. Candidate 0 is then the one lower on the axis; otherwise candidate 1 is absent.
-// Deviation from MuJoCo: its second point follows other rules; the deeper one agrees where the axis is outside the box.
+// In the box's frame the axis is x(s) = c + s u, |s| <= l. Its squared distance to the box is convex, and half its
+// derivative g(s) = u . (x(s) - clamp(x(s))) is piecewise linear with bends where x(s) crosses a face's plane: g is
+// evaluated at the bends and the ends, and the root interpolated, which is exact. Where the axis pierces the box, the
+// least translation that frees it is along one of 3 face normals or 3 products u x e_i (the facets of box + segment). A
+// second candidate exists where the axis is within 0.1 rad of the tangent plane: the far end of the part of the axis
+// that lies beside the face or edge touched. Candidate 0 is then the one lower on the axis; otherwise candidate 1 is
+// absent. Deviation from MuJoCo: its second point follows other rules; the deeper one agrees where the axis is outside
+// the box.
 #pragma once
 #include "collision/primitives/sphere_solid.h"
 
@@ -17,7 +18,7 @@ template <class Real> HD Real closest_on_axis(const Real (&c)[3], const Real (&u
   Real zero(0), low = -l, high = l, g_low(0), g_high(0);
   auto offer = [&](Real s) {
     Real g(0);
-    UNROLL for (int i = 0; i < 3; ++i) {
+  UNROLL for (int i = 0; i < 3; ++i) {
       Real x = c[i] + s * u[i];
       g = g + u[i] * (x - clamp(x, -h[i], h[i]));
     }
@@ -41,9 +42,11 @@ template <class Real> HD Real closest_on_axis(const Real (&c)[3], const Real (&u
   return select(crosses, low + (high - low) * t, select(g_low < zero, high, -l));
 }
 
-/// The part [low, high] of the axis beside the box: within the slabs whose faces the normal n does not mean. May be empty.
+/// The part [low, high] of the axis beside the box: within the slabs whose faces the normal n does not mean. May be
+/// empty.
 template <class Real>
-HD void clip_axis(const Real (&c)[3], const Real (&u)[3], Real l, const Real (&h)[3], const Real (&n)[3], Real& low, Real& high) {
+HD void clip_axis(const Real (&c)[3], const Real (&u)[3], Real l, const Real (&h)[3], const Real (&n)[3], Real& low,
+                  Real& high) {
   low = -l, high = l;
   UNROLL for (int i = 0; i < 3; ++i) {
     Mask<Real> clips = (abs(n[i]) < Real(0.5f)) & (abs(u[i]) > Real(1e-6f));
@@ -56,7 +59,8 @@ HD void clip_axis(const Real (&c)[3], const Real (&u)[3], Real l, const Real (&h
 /// How an axis that pierces the box leaves it: outward normal n, its depth, and the parameter s of the deepest point.
 /// `edge`: along u x e_i, where there is but one contact.
 template <class Real>
-HD void pierced(const Real (&c)[3], const Real (&u)[3], Real l, const Real (&h)[3], Real (&n)[3], Real& depth, Real& s, Mask<Real>& edge) {
+HD void pierced(const Real (&c)[3], const Real (&u)[3], Real l, const Real (&h)[3], Real (&n)[3], Real& depth, Real& s,
+                Mask<Real>& edge) {
   Real zero(0), one(1);
   depth = Real(1e30f), s = zero, edge = mask_of<Real>(false);
   UNROLL for (int i = 0; i < 3; ++i) {
@@ -83,12 +87,14 @@ HD void pierced(const Real (&c)[3], const Real (&u)[3], Real l, const Real (&h)[
 
 template <class Real>
 HD void capsule_box(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Real>* out) {
-  Vec3<Real> centre = transposed_times(b.pose.R, a.pose.p - b.pose.p), axis = transposed_times(b.pose.R, column(a.pose.R, 2));
+  Vec3<Real> centre = transposed_times(b.pose.R, a.pose.p - b.pose.p);
+  Vec3<Real> axis = transposed_times(b.pose.R, column(a.pose.R, 2));
   Real c[3] = {centre.x, centre.y, centre.z}, u[3] = {axis.x, axis.y, axis.z}, h[3] = {b.size.x, b.size.y, b.size.z};
   Real r = a.size.x, l = a.size.y, s = closest_on_axis(c, u, l, h), depth, inner_s, low, high, n[3];
   Vec3<Real> outward;
   Real core = box_distance(centre + axis * s, b.size, outward);
-  Mask<Real> inside = core <= (h[0] + h[1] + h[2]) * Real(kLengthNoise<Real>), edge;  // where it enters is on the surface
+  Real on_surface = (h[0] + h[1] + h[2]) * Real(kLengthNoise<Real>);  // where a piercing axis enters
+  Mask<Real> inside = core <= on_surface, edge;
   pierced(c, u, l, h, n, depth, inner_s, edge);
   edge = edge & inside;
   outward = select(inside, Vec3<Real>{n[0], n[1], n[2]}, outward);

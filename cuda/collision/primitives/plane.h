@@ -5,9 +5,10 @@
 //   ellipsoid  0: its lowest point
 //   cylinder   0, 1: the lowest points of the rims at -z, +z; 2, 3: with the lower of these a triangle on the lower cap
 //   box        0..7: its corners, bit k of the index = the sign of axis k
-//   mesh       0..3: the lowest vertex and those that spread most, of the vertices that overlap or are within 1 % of the size
-//              above the lowest; in the order of the vertices. One world at a time.
-// Deviations from MuJoCo: it keeps at most 4 corners of a box and 3 vertices of a mesh; the cylinder's rims are ordered by height.
+//   mesh       0..3: the lowest vertex and those that spread most, of vertices that overlap or are within 1 % of the
+//              size above the lowest; in the order of the vertices. One world at a time.
+// Deviations from MuJoCo: it keeps at most 4 corners of a box and 3 vertices of a mesh; the cylinder's rims are ordered
+// by height.
 #pragma once
 #include "collision/contact.h"
 

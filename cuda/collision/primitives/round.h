@@ -1,12 +1,12 @@
 // Sphere-sphere, sphere-capsule, capsule-capsule: distances between points and segments, grown by radii.
 //
-// capsule-capsule: the closest points of two segments are the foot points of the common perpendicular if both lie on the
-// segments, else the best of the four (end, segment) pairs (the squared distance is convex on the rectangle of parameters).
-// The perpendicular comes from cross products, which stay exact in float for nearly parallel axes. Two candidates: axes within
-// 0.1 rad that overlap lengthwise also touch at the far end of the overlap. Candidate 0 is then the one lower on the axis of
-// capsule 1, candidate 1 the upper; otherwise candidate 0 is the closest pair and candidate 1 absent.
-// Deviation from MuJoCo: it makes two contacts only of exactly parallel capsules, and where axes meet its normal is
-// arbitrary; here it is perpendicular to both. Coincident centres: see each function.
+// capsule-capsule: the closest points of two segments are the foot points of the common perpendicular if both lie on
+// the segments, else the best of the four (end, segment) pairs (the squared distance is convex on the rectangle of
+// parameters). The perpendicular comes from cross products, which stay exact in float for nearly parallel axes. Two
+// candidates: axes within 0.1 rad that overlap lengthwise also touch at the far end of the overlap. Candidate 0 is then
+// the one lower on the axis of capsule 1, candidate 1 the upper; otherwise candidate 0 is the closest pair and
+// candidate 1 absent. Deviation from MuJoCo: it makes two contacts only of exactly parallel capsules, and where axes
+// meet its normal is arbitrary; here it is perpendicular to both. Coincident centres: see each function.
 #pragma once
 #include "collision/contact.h"
 
@@ -40,7 +40,8 @@ HD void sphere_capsule(const GeomPose<Real>& a, const GeomPose<Real>& b, Candida
 
 /// The parameters s, t of the closest points s u and w + t v, |s| <= hs, |t| <= ht; n = u x v, n2 = |n|^2.
 template <class Real>
-HD void closest_on_segments(Vec3<Real> u, Real hs, Vec3<Real> w, Vec3<Real> v, Real ht, Vec3<Real> n, Real n2, Real& s, Real& t) {
+HD void closest_on_segments(Vec3<Real> u, Real hs, Vec3<Real> w, Vec3<Real> v, Real ht, Vec3<Real> n, Real n2, Real& s,
+                            Real& t) {
   Real uv = dot(u, v), uw = dot(u, w), vw = dot(v, w), best(1e30f);
   auto offer = [&](Real si, Real ti) {
     Vec3<Real> d = w + v * ti - u * si;

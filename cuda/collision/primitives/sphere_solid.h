@@ -1,7 +1,8 @@
 // Sphere-box and sphere-cylinder: the signed distance of a point to a solid, minus the radius. One candidate.
 //
-// Outside, the closest point comes from clamping; inside (or within rounding of the surface), the nearest face decides, ties
-// by order (x, y, z; side before caps). A centre on the cylinder's axis leaves through x. Same contacts as MuJoCo's.
+// Outside, the closest point comes from clamping; inside (or within rounding of the surface), the nearest face decides,
+// ties by order (x, y, z; side before caps). A centre on the cylinder's axis leaves through x. Same contacts as
+// MuJoCo's.
 #pragma once
 #include "collision/contact.h"
 
@@ -36,13 +37,14 @@ template <class Real> HD Real cylinder_distance(Vec3<Real> x, Real r, Real h, Ve
   Mask<Real> inside = far2 <= tiny * tiny + Real(1e-30f);
   Real length = sqrt(select(inside, one, far2)), per = one / length;
   Mask<Real> radial = side >= cap;
-  Real nr = select(inside, select(radial, one, zero), dr * per), nz = select(inside, select(radial, zero, one), dz * per);
+  Real nr = select(inside, select(radial, one, zero), dr * per),
+       nz = select(inside, select(radial, zero, one), dz * per);
   n = {cx * nr, cy * nr, up * nz};
   return select(inside, max(side, cap), length);
 }
 
-/// The contact of a ball about x (radius r, geom 1) with a solid (geom 2), both in the frame `solid`; n and core are the
-/// outward normal and signed distance of x.
+/// The contact of a ball about x (radius r, geom 1) with a solid (geom 2), both in the frame `solid`; n and core are
+/// the outward normal and signed distance of x.
 template <class Real>
 HD Candidate<Real> ball_solid_contact(const Pose<Real>& solid, Vec3<Real> x, Real r, Vec3<Real> n, Real core) {
   return {solid * (x - n * ((core + r) * Real(0.5f))), -(solid.R * n), core - r};

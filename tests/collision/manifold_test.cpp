@@ -1,0 +1,160 @@
+// Covers cuda/collision/convex/manifold.h and the multi-point pairs of primitives/, on resting poses.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/collision/support_oracle.h"
+
+namespace stiction {
+namespace {
+
+using oracle::Body;
+
+struct Found {
+  std::vector<Candidate<double>> all;
+  int active(double margin) const {
+    return static_cast<int>(std::count_if(all.begin(), all.end(), [&](auto& c) { return c.dist < margin; }));
+  }
+  /// Does the vertical line through (x, y) pass inside the contacts? What keeps a body above it from tipping.
+  bool supports(double x, double y, double margin) const {
+    for (int k = 0; k < 64; ++k) {
+      double c = std::cos(k * 0.09817477), s = std::sin(k * 0.09817477), most = -1;
+      for (auto& p : all)
+        if (p.dist < margin) most = std::max(most, c * (p.pos.x - x) + s * (p.pos.y - y));
+      if (most <= 1e-6) return false;
+    }
+    return true;
+  }
+};
+
+Found collide_double(const Body& a, const Body& b) {
+  HullView<double> ha = {}, hb = {};
+  if (a.hull) ha = a.hull->view<double>();
+  if (b.hull) hb = b.hull->view<double>();
+  Found f;
+  f.all.resize(candidate_count(a.type, b.type));
+  collide<double, double>(a.type, b.type, a.geom, &ha, b.geom, &hb, true, f.all.data());
+  return f;
+}
+Mat3<double> turned(double yaw, double tilt) {
+  Quat<double> z = {std::cos(yaw / 2), 0, 0, std::sin(yaw / 2)}, x = {std::cos(tilt / 2), std::sin(tilt / 2), 0, 0};
+  return rotation(x * z);
+}
+const oracle::Hull& block() {
+  static const oracle::Hull hull = oracle::box_hull(0.1, 0.1, 0.05);
+  return hull;
+}
+/// A body whose flat face is 0.05 below its origin.
+Body flat(int type) {
+  return {type,
+          {{0.1, type == GeomKind::kCylinder ? 0.05 : 0.1, 0.05}, {turned(0, 0), {0, 0, 0}}},
+          type == GeomKind::kMesh ? &block() : nullptr};
+}
+
+class Resting : public testing::TestWithParam<std::pair<int, int>> {};
+
+/// Face on face, overlapping, touching and just apart, turned and shifted: three contacts or more that hold the weight.
+TEST_P(Resting, SupportsTheWeight) {
+  auto [low, high] = GetParam();
+  for (double gap : {-1e-3, -1e-5, 0.0, 1e-4})
+    for (double yaw : {0.0, 0.3, 0.7853981634, 1.2})
+      for (double shift : {0.0, 0.03})
+        for (double tilt : {0.0, 1e-7, 1e-5}) {
+          Body a = flat(low), b = flat(high);
+          b.geom.pose = {turned(yaw, tilt), {shift, shift / 2, 0.1 + gap}};
+          Found f = collide_double(a, b);
+          EXPECT_GE(f.active(gap + 1e-4), 3)
+              << "gap " << gap << " yaw " << yaw << " shift " << shift << " tilt " << tilt;
+          EXPECT_TRUE(f.supports(shift, shift / 2, gap + 1e-4))
+              << "gap " << gap << " yaw " << yaw << " shift " << shift << " tilt " << tilt;
+          for (auto& c : f.all)
+            if (c.dist < kFar) {
+              EXPECT_NEAR(c.dist, gap, 1e-5);
+              EXPECT_NEAR(c.normal.z, 1, 1e-5);
+            }
+        }
+}
+std::string resting_name(const testing::TestParamInfo<std::pair<int, int>>& info) {
+  const char* name[] = {"", "", "", "", "", "Cylinder", "Box", "Mesh"};
+  return std::string(name[info.param.second]) + "On" + name[info.param.first];
+}
+INSTANTIATE_TEST_SUITE_P(Faces, Resting,
+                         testing::Values(std::pair{5, 5}, std::pair{5, 6}, std::pair{5, 7}, std::pair{6, 6},
+                                         std::pair{6, 7}, std::pair{7, 7}),
+                         resting_name);
+
+/// On a plane, the plane being geom 1.
+TEST(Manifold, SupportsWhatRestsOnAPlane) {
+  Body plane = {GeomKind::kPlane, {{0, 0, 0}, {turned(0, 0), {0, 0, 0}}}};
+  for (int type : {GeomKind::kCylinder, GeomKind::kBox, GeomKind::kMesh})
+    for (double yaw : {0.0, 0.4, 0.7853981634})
+      for (double tilt : {0.0, 1e-6}) {
+        Body b = flat(type);
+        b.geom.pose = {turned(yaw, tilt), {0.3, 0.1, 0.0499}};
+        Found f = collide_double(plane, b);
+        EXPECT_GE(f.active(1e-3), 3);
+        EXPECT_TRUE(f.supports(0.3, 0.1, 1e-3));
+      }
+}
+
+TEST(Manifold, KeepsBothEndsOfLyingCapsulesAndCylinders) {
+  const double quarter = 1.5707963267948966;
+  for (int low : {GeomKind::kBox, GeomKind::kMesh})
+    for (int high : {GeomKind::kCapsule, GeomKind::kCylinder})
+      for (double tilt : {0.0, 1e-6, -1e-6}) {
+        Body a = flat(low), b = {high, {{0.02, 0.06, 0}, {turned(0, quarter + tilt), {0.01, 0.02, 0.0699}}}};
+        bool swap = high < low;
+        Found f = swap ? collide_double(b, a) : collide_double(a, b);
+        ASSERT_EQ(f.active(1e-4), 2) << low << " " << high;
+        double low_end = 1, high_end = -1;
+        for (auto& c : f.all) {
+          if (c.dist >= 1e-4) continue;
+          low_end = std::min(low_end, c.pos.y), high_end = std::max(high_end, c.pos.y);
+          EXPECT_NEAR(c.dist, -1e-4, 1e-6);
+        }
+        EXPECT_NEAR(low_end, -0.04, 1e-3);
+        EXPECT_NEAR(high_end, 0.08, 1e-3);
+      }
+}
+
+TEST(Manifold, GivesCrossingAxesAPerpendicularNormal) {
+  const double quarter = 1.5707963267948966;
+  Body a = {GeomKind::kCapsule, {{0.05, 0.2, 0}, {turned(0, 0), {0, 0, 0}}}}, b = a;
+  b.geom.pose.R = turned(0, quarter);
+  Found f = collide_double(a, b);
+  EXPECT_NEAR(f.all[0].dist, -0.1, 1e-12);
+  EXPECT_NEAR(std::abs(f.all[0].normal.x), 1, 1e-9);
+  EXPECT_EQ(f.all[1].dist, kFar);
+}
+
+TEST(Manifold, KeepsTwoContactsOfParallelCapsules) {
+  for (double tilt : {0.0, 1e-9, -1e-9, 1e-4, -1e-4}) {
+    Body a = {GeomKind::kCapsule, {{0.05, 0.2, 0}, {turned(0, 0), {0, 0, 0}}}}, b = a;
+    b.geom.pose = {turned(0, tilt), {0, 0.0999, 0.1}};
+    Found f = collide_double(a, b);
+    EXPECT_NEAR(f.all[0].pos.z, -0.1, 1e-3);  // candidate 0 is the lower, whichever is deeper
+    EXPECT_NEAR(f.all[1].pos.z, 0.2, 1e-3);
+  }
+}
+
+/// A resting body's slots keep their contacts under noise: what warm start relies on.
+TEST_P(Resting, KeepsItsSlotsUnderNoise) {
+  auto [low, high] = GetParam();
+  oracle::Poses random(1);
+  Found first;
+  int moved = 0, rounds = 100;
+  for (int i = 0; i < rounds; ++i) {
+    Body a = flat(low), b = flat(high);
+    b.geom.pose = {turned(0.3 + random.uniform(-1e-6, 1e-6), random.uniform(-1e-6, 1e-6)),
+                   {random.uniform(-1e-6, 1e-6), 0.01, 0.0999}};
+    Found f = collide_double(a, b);
+    if (i == 0) first = f;
+    bool same = true;
+    for (size_t k = 0; k < f.all.size(); ++k) same &= norm(f.all[k].pos - first.all[k].pos) < 1e-4;
+    moved += !same;
+  }
+  EXPECT_LE(moved, rounds / 10);
+}
+
+}  // namespace
+}  // namespace stiction
