@@ -3,10 +3,15 @@
 //
 //   r_dyn   |D (A v - b - J'l)| / max(|D b|, |D J'l|, least_momentum),   D = diag(A)^-1/2           1
 //   r_con   max_i  |g_i l_i - P(g_i l_i - s_i - (0, 0, mu |s_t|))|,      s = J v + e + R l          m/s
-//   r_ccp   the same without the correction mu |s_t|: the convex solvers' score                     m/s
+//   r_split max_i  of |g l_n - max(0, g l_n - s_n)| and |g l_t - D(g l_t - s_t)|, D = disk of radius mu g l_n   m/s
+//   r_ccp   r_con without the correction mu |s_t|: the convex solvers' score                     m/s
 //   r_row   the same for interval rows, P = clamp to g [lower, upper]                               m/s, rad/s
 //   r_cone  max_i  g_i max(0, |l_t| - mu l_n, -l_n) / V                                             1
 //   V       max |J_i v*| over contacts with l_i != 0 or e_n <= 0 (touching), at least least_velocity m/s
+//
+// r_con goes blind at large friction: with l = 0 a contact closing at speed u while sliding has r_con near u / mu. r_split,
+// Signorini and Coulomb each with its own projection, does not; it is 0 for the same (v, l). Solvers here call converged what
+// passes r_con <= tolerance V and r_split <= 10 tolerance V; the second binds only where mu is far above 1.
 //
 // g = tr(W_ii) / 3 of the exact block W_ii = J_i A^-1 J_i', W_kk for a row; P = the nearest impulse in the cone (a cone does not
 // mind the factor g, and velocities have a sane size whatever the masses). Rows are judged one by one against
@@ -23,7 +28,7 @@
 namespace stiction {
 
 struct DenseResidual {
-  double r_dyn, r_con, r_ccp, r_row, row_ratio, r_cone, scale;
+  double r_dyn, r_con, r_split, r_ccp, r_row, row_ratio, r_cone, scale;
   int immovable;
   bool factored;
 };
@@ -94,7 +99,7 @@ HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* 
   bool pushed = l[0] != 0 || l[1] != 0 || l[2] != 0;
   if (g == 0) {
     ++out.immovable;
-    if (pushed) out.r_con = out.r_ccp = kInfinity;
+    if (pushed) out.r_con = out.r_split = out.r_ccp = kInfinity;
     return;
   }
   if (pushed || p.e[3 * i + 2] <= T(0)) out.scale = worst(out.scale, fast);
@@ -102,6 +107,10 @@ HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* 
   Vec3<double> held = {g * l[0], g * l[1], g * l[2]}, convex = {held.x - s[0], held.y - s[1], held.z - s[2]},
                exact = convex;
   exact.z -= mu * slip;
+  double normal = max(convex.z, 0.0), limit = mu * held.z, reach = sqrt(convex.x * convex.x + convex.y * convex.y);
+  double shrink = reach > limit ? limit / reach : 1.0;
+  out.r_split = worst(out.r_split, abs(held.z - normal));
+  out.r_split = worst(out.r_split, norm(Vec3<double>{held.x - convex.x * shrink, held.y - convex.y * shrink, 0.0}));
   out.r_con = worst(out.r_con, norm(held - project_proximal(exact, mu)));
   out.r_ccp = worst(out.r_ccp, norm(held - project_proximal(convex, mu)));
   overreach = worst(overreach, max(sqrt(held.x * held.x + held.y * held.y) - mu * held.z, -held.z));
@@ -134,8 +143,8 @@ HD DenseResidual residual_dense(const DenseProblem<T>& p, const T* velocity, con
   using namespace residual_detail;
   int n = p.nv;
   double *U = workspace, *v = U + n * n, *free = v + n, *x = free + n, *push = x + n;
-  DenseResidual out = {kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, options.least_velocity,
-                       0,         true};
+  DenseResidual out = {
+      kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, options.least_velocity, 0, true};
   for (int i = 0; i < n * n; ++i) U[i] = p.A[i];
   for (int k = 0; k < n; ++k) {
     v[k] = velocity[k], free[k] = p.b[k];
@@ -145,7 +154,7 @@ HD DenseResidual residual_dense(const DenseProblem<T>& p, const T* velocity, con
   if (!out.factored) return out;
   cholesky_solve(n, U, free);
   dynamics(p, v, options.least_momentum, x, push, out);
-  out.r_con = out.r_ccp = out.r_row = out.row_ratio = 0;
+  out.r_con = out.r_split = out.r_ccp = out.r_row = out.row_ratio = 0;
   double overreach = 0;
   for (int i = 0; i < p.contacts; ++i) contact(p, i, U, v, free, x, overreach, out);
   for (int i = 0; i < p.rows; ++i) row(p, i, U, v, free, options.least_velocity, x, out);

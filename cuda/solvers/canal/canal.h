@@ -320,18 +320,23 @@ struct Solver {
     return sqrt(x * x + y * y);
   }
 
-  /// Residuals of impulses l at velocities u: r_con, V, r_row into stats; returns the worse of r_con / V and r_row / V_row.
+  /// Residuals of impulses l at velocities u: r_con, V, r_row into stats; returns the worst of r_con / V, r_split / 10 V
+  /// (contact/residual_dense.h) and r_row / V_row.
   HD_CALL T certify(const T* l, const T* u) {
-    T con(0), row(0), ratio(0), scale = opt.least_velocity, bad(0);
+    T con(0), row(0), ratio(0), scale = opt.least_velocity, bad(0), split(0);
     for (int i = 0; i < nc; ++i) {
       T g = mobility[i], mu = P.mu[i];
       const T *li = l + 3 * i, *ui = u + 3 * i, *e = P.e + 3 * i, *R = P.R + 3 * i;
       if (!(g > T(0))) continue;
       if (li[0] != T(0) || li[1] != T(0) || li[2] != T(0) || e[2] <= T(0)) scale = max(scale, fast[i]);
       Vec3<T> s = {ui[0] + e[0] + R[0] * li[0], ui[1] + e[1] + R[1] * li[1], ui[2] + e[2] + R[2] * li[2]};
-      s.z += mu * sqrt(s.x * s.x + s.y * s.y);
-      Vec3<T> l_g = {g * li[0], g * li[1], g * li[2]};
-      T r = norm(l_g - project_proximal(l_g - s, mu));
+      Vec3<T> held_g = {g * li[0], g * li[1], g * li[2]}, next = held_g - s;
+      T reach = sqrt(next.x * next.x + next.y * next.y), limit = mu * held_g.z,
+        shrink = reach > limit ? limit / reach : T(1);
+      split = max(split, max(abs(held_g.z - max(next.z, T(0))),
+                             norm(Vec3<T>{held_g.x - next.x * shrink, held_g.y - next.y * shrink, T(0)})));
+      next.z -= mu * sqrt(s.x * s.x + s.y * s.y);
+      T r = norm(held_g - project_proximal(next, mu));
       con = max(con, r), bad += r;
     }
     for (int r = 0; r < nr; ++r) {
@@ -342,7 +347,7 @@ struct Solver {
       row = max(row, d), ratio = max(ratio, d / max(fast[nc + r], opt.least_velocity)), bad += s * s;
     }
     stats.r_con = con, stats.r_row = row, stats.scale = scale;
-    score = max(con / scale, ratio);
+    score = max(max(con, T(0.1) * split) / scale, ratio);
     if (!is_finite(bad) || !is_finite(score)) score = T(1e30f);
     return score;
   }

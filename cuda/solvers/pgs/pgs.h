@@ -9,7 +9,7 @@
 // a = relaxation, 0.6 by default: 1 / max with a = 1 cycles on 8 % of quadruped states, 1 / min on many more. Both tangents are
 // updated from the same w: with one after the other a sliding contact's fixed point is not Coulomb's. The normal goes first.
 //
-// Stop: r_con <= tolerance V and r_row <= tolerance V_row, the natural residuals of contact/residual_dense.h taken from W and q,
+// Stop: r_con <= tolerance V, r_split <= 10 tolerance V and r_row <= tolerance V_row, the natural residuals of contact/residual_dense.h taken from W and q,
 // tested every `check` sweeps; tolerance 0: always `sweeps` sweeps. A world that has converged is frozen by select.
 //
 // Shapes: DelassusProblem of contact/dense.h; R_t equal for both tangents; W finite also in inactive entries. Real may be a
@@ -104,29 +104,32 @@ struct Sweeper {
     }
   }
 
-  /// Natural residual of contact i, m/s.
-  HD Real contact_residual(int i) const {
+  /// r_con and r_split of contact i, m/s.
+  HD Real contact_residual(int i, Real& split) const {
     int k = 3 * i;
-    Real g = mobility(i);
+    Real g = mobility(i), mu = P.mu[i], zero(0);
     Vec3<Real> s = {sigma(k), sigma(k + 1), sigma(k + 2)}, l = {P.impulse[k], P.impulse[k + 1], P.impulse[k + 2]};
-    s.z = s.z + P.mu[i] * sqrt(s.x * s.x + s.y * s.y);
-    Vec3<Real> held = l * g;
-    return norm(held - project_proximal(held - s, P.mu[i]));
+    Vec3<Real> held = l * g, next = held - s;
+    Vec3<Real> disk = project_strict(Vec3<Real>{next.x, next.y, held.z}, mu);
+    split = max(abs(held.z - max(next.z, zero)), norm(Vec3<Real>{held.x - disk.x, held.y - disk.y, zero}));
+    next.z = next.z - mu * sqrt(s.x * s.x + s.y * s.y);
+    return norm(held - project_proximal(next, mu));
   }
 
   /// r_con, r_row, scale and converged of the present impulses.
   HD void test(PgsStats<Real>& out) const {
-    Real zero(0), least(opt.least_velocity), ratio(0), sum(0);
+    Real zero(0), least(opt.least_velocity), ratio(0), sum(0), split(0);
     out.r_con = out.r_row = zero, out.scale = least;
     for (int i = 0; i < nc; ++i) {
       int k = 3 * i;
       auto on = acts(i);
       if (!any(on)) continue;
-      Real r = select(on, contact_residual(i), zero), pushed = max(abs(P.impulse[k]), abs(P.impulse[k + 1]));
+      Real half_way, r = select(on, contact_residual(i, half_way), zero),
+                     pushed = max(abs(P.impulse[k]), abs(P.impulse[k + 1]));
       Real fast = max(max(abs(P.q[k]), abs(P.q[k + 1])), abs(P.q[k + 2]));
       auto touching = on & ((max(pushed, P.impulse[k + 2]) > zero) | (P.e[k + 2] <= zero));
       out.scale = max(out.scale, select(touching, fast, zero));
-      out.r_con = max(out.r_con, r), sum = sum + r;
+      out.r_con = max(out.r_con, r), split = max(split, select(on, half_way, zero)), sum = sum + r;
     }
     for (int r = 0; r < P.rows; ++r) {
       int k = 3 * nc + r;
@@ -138,7 +141,7 @@ struct Sweeper {
       sum = sum + select(on, s * s, zero);
     }
     Real limit(opt.tolerance);
-    out.converged = (out.r_con <= limit * out.scale) & (ratio <= limit) & is_finite(sum);
+    out.converged = (max(out.r_con, split * Number(0.1)) <= limit * out.scale) & (ratio <= limit) & is_finite(sum);
   }
 };
 
