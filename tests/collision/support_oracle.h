@@ -159,7 +159,7 @@ inline double best_separation(const Body& a, const Body& b, const V& hint, int g
       for (int k = 0; k < 8 && !moved; ++k) {
         V trial = unit(axpy(step * std::cos(k * 0.785398), t, axpy(step * std::sin(k * 0.785398), u, n)));
         double value = separation_along(a, b, trial);
-        if (value > g) g = value, n = trial, moved = true;
+        if (value > g + 1e-13) g = value, n = trial, moved = true;
       }
       if (!moved) step *= 0.3;
     }
