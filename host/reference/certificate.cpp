@@ -73,7 +73,8 @@ Delassus delassus(const ContactProblem& p) {
   J << p.J, p.J_row;
   Eigen::LLT<Matrix> factor(p.A);
   Delassus d;
-  d.W = J * factor.solve(J.transpose());
+  d.W = Matrix::Zero(J.rows(), J.rows());
+  if (J.rows() > 0) d.W = J * factor.solve(J.transpose());  // Eigen does not solve for no right-hand side
   d.W = (0.5 * (d.W + d.W.transpose())).eval();
   d.q = J * factor.solve(p.b);
   d.e = stacked(p.e, p.e_row);
