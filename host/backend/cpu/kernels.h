@@ -1,0 +1,45 @@
+// The border between the host and its internal libraries, one per instruction set: plain data and function pointers. Each
+// library compiles the same sources with its own flags and hides everything but one table.
+#pragma once
+#include <cstddef>
+
+#include "core/options.h"
+#include "host/step/batch.h"
+#include "host/step/outputs.h"
+
+namespace stiction {
+
+enum class SolverKind : int { kSubAdmm = 0, kPgs = 1 };
+
+template <class T>
+struct CpuJob {
+  const ModelView<Capacity, T>* model;
+  Options<T> options;
+  BatchArrays<T> arrays;
+  KinematicArrays<T> outputs;
+  int steps;
+  SolverKind solver;
+};
+
+/// What a thread calls for packs first .. last - 1 of a batch. Workspaces are per thread, 64-byte aligned.
+template <class T>
+struct CpuKernels {
+  int width;  // worlds per pack
+  size_t workspace_bytes;
+  void (*step)(const CpuJob<T>& job, int first, int last, void* workspace);
+  void (*kinematics)(const CpuJob<T>& job, int first, int last, void* workspace);
+};
+
+struct CpuLibrary {
+  const char* isa;
+  const CpuKernels<float>* float32;
+  const CpuKernels<double>* float64;  // null where the library has none
+};
+
+}  // namespace stiction
+
+extern "C" {
+__attribute__((visibility("default"))) const stiction::CpuLibrary* stiction_cpu_scalar();
+__attribute__((visibility("default"))) const stiction::CpuLibrary* stiction_cpu_avx2();
+__attribute__((visibility("default"))) const stiction::CpuLibrary* stiction_cpu_avx512();
+}

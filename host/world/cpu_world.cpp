@@ -1,0 +1,181 @@
+// World on the CPU: threads over packs.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "host/world/contact_export.h"
+#include "host/world/world.h"
+
+namespace stiction {
+namespace {
+
+const CpuLibrary* library(const std::string& isa) {
+#if defined(__x86_64__)
+  if (isa == "avx512") return stiction_cpu_avx512();
+  if (isa == "avx2") return stiction_cpu_avx2();
+#endif
+  return isa == "scalar" ? stiction_cpu_scalar() : nullptr;
+}
+
+struct AlignedDelete {
+  void operator()(void* p) const { ::operator delete(p, std::align_val_t(64)); }
+};
+using Aligned = std::unique_ptr<void, AlignedDelete>;
+Aligned aligned(size_t bytes) {
+  void* p = ::operator new(bytes, std::align_val_t(64));
+  std::memset(p, 0, bytes);
+  return Aligned(p);
+}
+
+template <class T>
+class CpuWorld final : public World {
+ public:
+  CpuWorld(std::shared_ptr<const Model> model, const WorldOptions& options, const CpuLibrary* lib, const CpuKernels<T>* kernels)
+      : World(std::move(model), options), lib_(lib), kernels_(kernels), tables_(convert<T>(*compile(*model_))) {
+    const auto& view = tables_->view;
+    layout_ = std::make_unique<RecordLayout<ModelView<Capacity, T>>>(view);
+    packs_ = (num_envs() + kernels_->width - 1) / kernels_->width;
+    records_ = aligned(sizeof(T) * record_size() * packs_ * kernels_->width);
+    for (int i = 0; i < threads_->size(); ++i) workspaces_.push_back(aligned(kernels_->workspace_bytes));
+    max_contacts_ = options_.max_contacts ? options_.max_contacts : view.world_slots + view.pair_slots;
+    add_contact_buffers();
+    make_job();
+    reset(nullptr);
+  }
+
+  void step(int n) override {
+    if (n < 0) throw std::invalid_argument("n is " + std::to_string(n) + ", expected >= 0");
+    if (n == 0) return;
+    job_.steps = n;
+    auto work = [this](int thread, int first, int last) { kernels_->step(job_, first, last, workspaces_[thread].get()); };
+    threads_->run(packs_, work);
+    update_watched();
+  }
+
+  int64_t record_size() const override { return layout_->reals(); }
+  void get_records(double* rows) const override {
+    for (int64_t e = 0; e < num_envs(); ++e)
+      for (int64_t i = 0; i < record_size(); ++i) rows[e * record_size() + i] = record(e, i);
+  }
+  void set_records(const double* rows) override {
+    for (int64_t e = 0; e < num_envs(); ++e)
+      for (int64_t i = 0; i < record_size(); ++i) record(e, i) = static_cast<T>(rows[e * record_size() + i]);
+  }
+  std::string isa() const override { return lib_->isa; }
+  int pack_width() const override { return kernels_->width; }
+
+ protected:
+  void update_kinematics() override {
+    auto work = [this](int thread, int first, int last) {
+      kernels_->kinematics(job_, first, last, workspaces_[thread].get());
+    };
+    threads_->run(packs_, work);
+  }
+
+  void update_contacts() override {
+    ContactArrays<T> out = contact_arrays();
+    auto work = [&](int, int first, int last) {
+      for (int e = first; e < last; ++e)
+        export_contacts(tables_->view, e, [&](int i) { return record(e, i); }, max_contacts_, out);
+    };
+    threads_->run(num_envs(), work);
+  }
+
+  void clear_records(const uint8_t* mask) override {
+    for (int64_t e = 0; e < num_envs(); ++e) {
+      if (mask != nullptr && !mask[e]) continue;
+      for (int64_t i = 0; i < record_size(); ++i) record(e, i) = 0;
+      for (int s = 0; s < layout_->slots + layout_->pairs; ++s) record(e, layout_->slot(s) + kRecordId) = -1;
+    }
+  }
+
+ private:
+  T& record(int64_t env, int64_t i) const {
+    const int W = kernels_->width;
+    return static_cast<T*>(records_.get())[((env / W) * record_size() + i) * W + env % W];
+  }
+
+  void add_contact_buffers() {
+    const int64_t n = num_envs(), c = max_contacts_;
+    const DType real = options_.float64 ? DType::kFloat64 : DType::kFloat32;
+    add("contact.geom", DType::kInt32, {n, c, 2}, false), add("contact.pos", real, {n, c, 3}, false);
+    add("contact.frame", real, {n, c, 3, 3}, false), add("contact.dist", real, {n, c}, false);
+    add("contact.impulse", real, {n, c, 3}, false), add("contact.active", DType::kBool, {n, c}, false);
+    add("contact.count", DType::kInt32, {n}, false);
+    add("net_contact_force", real, {n, model_->nbody, 3}, false);
+  }
+  ContactArrays<T> contact_arrays() {
+    return {buffer("contact.geom").template as<int>(), buffer("contact.pos").template as<T>(),
+            buffer("contact.frame").template as<T>(), buffer("contact.dist").template as<T>(),
+            buffer("contact.impulse").template as<T>(), buffer("contact.active").template as<uint8_t>(),
+            buffer("contact.count").template as<int>(), buffer("net_contact_force").template as<T>(),
+            static_cast<T>(1 / options_.step.h)};
+  }
+
+  void make_job() {
+    job_.model = &tables_->view;
+    const Options<double>& o = options_.step;
+    Options<T>& to = job_.options;
+    to.h = T(o.h), to.implicit = o.implicit, to.explicit_damping = o.explicit_damping, to.erp = T(o.erp);
+    to.max_recovery = T(o.max_recovery), to.margin = T(o.margin), to.iterations = o.iterations;
+    to.tolerance = T(o.tolerance), to.certify = T(o.certify), to.penalty = o.penalty, to.anderson = o.anderson;
+    to.adaptive = o.adaptive, to.relaxation = T(o.relaxation), to.tikhonov = T(o.tikhonov);
+    to.warm_start = o.warm_start, to.fallback = o.fallback;
+    BatchArrays<T>& a = job_.arrays;
+    a.num_envs = num_envs();
+    a.qpos = buffer("qpos").template as<T>(), a.qvel = buffer("qvel").template as<T>();
+    a.ctrl = buffer("ctrl").template as<T>(), a.time = buffer("time").template as<double>();
+    a.qfrc_applied = buffer("qfrc_applied").template as<T>(), a.xfrc_applied = buffer("xfrc_applied").template as<T>();
+    a.status = buffer("status").template as<int>();
+    a.records = static_cast<T*>(records_.get());
+    static const char* kNames[kCertificateFields] = {"r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale",
+                                                     "num_contacts", "iterations", "converged"};
+    for (int f = 0; f < kCertificateFields; ++f)
+      a.certificate[f] = buffer(std::string("certificate.") + kNames[f]).template as<T>();
+    job_.outputs = {buffer("xpos").template as<T>(), buffer("xquat").template as<T>(), buffer("body_linvel").template as<T>(),
+                    buffer("body_angvel").template as<T>(), buffer("site_xpos").template as<T>()};
+    job_.steps = 1;
+    job_.solver = options_.solver;
+  }
+
+  const CpuLibrary* lib_;
+  const CpuKernels<T>* kernels_;
+  std::unique_ptr<ModelTables<T>> tables_;
+  std::unique_ptr<RecordLayout<ModelView<Capacity, T>>> layout_;
+  int packs_ = 0;
+  Aligned records_;
+  std::vector<Aligned> workspaces_;
+  CpuJob<T> job_;
+};
+
+}  // namespace
+
+std::vector<std::string> available_isas() {
+  std::vector<std::string> names;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    names.push_back("avx512");
+  if (v3) names.push_back("avx2"), names.push_back("scalar");
+#else
+  names.push_back("scalar");
+#endif
+  return names;
+}
+
+std::unique_ptr<World> World::create(std::shared_ptr<const Model> model, const WorldOptions& options) {
+  const std::vector<std::string> isas = available_isas();
+  if (isas.empty()) throw std::runtime_error("this processor lacks AVX2 and FMA (x86-64-v3), which stiction's CPU backend needs");
+  const std::string isa = options.float64 ? "scalar" : options.isa.empty() ? isas[0] : options.isa;
+  if (std::find(isas.begin(), isas.end(), isa) == isas.end())
+    throw std::invalid_argument("isa is '" + isa + "', which this processor does not have; best here: " + isas[0]);
+  const CpuLibrary* lib = library(isa);
+  if (options.float64) return std::make_unique<CpuWorld<double>>(std::move(model), options, lib, lib->float64);
+  return std::make_unique<CpuWorld<float>>(std::move(model), options, lib, lib->float32);
+}
+
+}  // namespace stiction

@@ -1,0 +1,100 @@
+// World: a batch of environments of one model, its buffers and its steps.
+//
+// Owns every array, sized once; step() neither allocates nor copies to anywhere else. Arrays are row-major (num_envs, ...) and
+// the only truth: what a user writes into them is what the next step sees. Not thread-safe; one caller at a time.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/backend/cpu/kernels.h"
+#include "host/backend/thread_pool.h"
+#include "host/model/compile.h"
+
+namespace stiction {
+
+enum class DType { kFloat32, kFloat64, kInt32, kInt64, kBool };
+
+/// A buffer for bindings: C-contiguous.
+struct ArrayView {
+  void* data;
+  DType dtype;
+  std::vector<int64_t> shape;
+  bool writable;
+};
+
+struct WorldOptions {
+  int num_envs = 1;
+  bool float64 = false;
+  std::string isa;        // "", "scalar", "avx2", "avx512": "" is the best there is
+  SolverKind solver = SolverKind::kSubAdmm;
+  int num_threads = 0;    // 0: as many as cores
+  int max_contacts = 0;   // 0: every slot
+  Options<double> step;   // h = 0: the model's
+};
+
+/// Names of the instruction sets this processor has, best first.
+std::vector<std::string> available_isas();
+
+class World {
+ public:
+  /// Throws std::invalid_argument: sizes, options, a model that does not fit.
+  World(std::shared_ptr<const Model> model, const WorldOptions& options);
+  virtual ~World() = default;
+
+  /// By name: qpos, qvel, ctrl, time, qfrc_applied, xfrc_applied, status; xpos, xquat, body_linvel, body_angvel, site_xpos;
+  /// certificate.<field>; contact.<field>, net_contact_force. Derived arrays are brought up to date by the call, and from then
+  /// on by every step. Throws std::invalid_argument for another name.
+  ArrayView array(const std::string& name);
+  std::vector<std::string> array_names() const;
+
+  virtual void step(int n) = 0;
+  /// Brings derived arrays up to date with qpos and qvel.
+  void forward();
+  /// Environments with mask[i] != 0 (null: all) to qpos0 or to a keyframe; clears velocity, controls, warm start, status, time.
+  void reset(const uint8_t* mask, int keyframe = -1);
+  void clear_status(const uint8_t* mask);
+  /// Warm start and contacts of the last step, to be kept with a state. One row per environment.
+  virtual int64_t record_size() const = 0;
+  virtual void get_records(double* rows) const = 0;
+  virtual void set_records(const double* rows) = 0;
+
+  const Model& model() const { return *model_; }
+  const WorldOptions& options() const { return options_; }
+  int num_envs() const { return options_.num_envs; }
+  int max_contacts() const { return max_contacts_; }
+  virtual std::string isa() const = 0;
+  virtual int pack_width() const = 0;
+  /// Smooth dynamics of one environment, dense and in double, for inspection: M (nv, nv), bias, ... see contact_problem.
+  int num_threads() const { return threads_->size(); }
+
+  static std::unique_ptr<World> create(std::shared_ptr<const Model> model, const WorldOptions& options);
+
+ protected:
+  struct Buffer {
+    std::vector<unsigned char> bytes;
+    DType dtype;
+    std::vector<int64_t> shape;
+    bool writable;
+    template <class T>
+    T* as() { return reinterpret_cast<T*>(data); }
+    unsigned char* data = nullptr;
+  };
+  Buffer& add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable);
+  Buffer& buffer(const std::string& name);
+  virtual void update_kinematics() = 0;
+  virtual void update_contacts() = 0;
+  virtual void clear_records(const uint8_t* mask) = 0;
+  void update_watched();
+
+  std::shared_ptr<const Model> model_;
+  WorldOptions options_;
+  int max_contacts_ = 0;
+  std::unique_ptr<ThreadPool> threads_;
+  std::vector<std::pair<std::string, std::unique_ptr<Buffer>>> buffers_;
+  bool watch_kinematics_ = false, watch_contacts_ = false;
+};
+
+}  // namespace stiction
