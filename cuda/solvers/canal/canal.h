@@ -1,6 +1,6 @@
 // CANAL: the cascaded Newton augmented Lagrangian of exact Coulomb on a dense problem. The robust solver for few worlds: a
-// fallback where a first-order method stalls. Source: Lee, Lee, Park, "Variations of augmented Lagrangian for robotic
-// multi-contact simulation", section V. README.md lists the deviations.
+// fallback where a first-order method stalls. Source: J. Lee et al., "Variations of Augmented Lagrangian for
+// Robotic Multi-Contact Simulation", section V. README.md lists the deviations.
 //
 // Outer: freeze De Saxce's correction p_i = mu |s_t| and the multiplier held in l0; inner: the strongly convex
 //
