@@ -13,22 +13,28 @@ struct LinkBound {
   Pose<Real> pose;      // relative to the common point
   Vec3<Real> shift;     // from the common point to the link's own origin O
   Vec3<Real> center;    // of the sphere
+  Real margin;          // see reach_margins
 };
 
 template <class L>
 HD void link_bounds(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                    const PerLink<L, typename L::Real>& margin,
                     PerLink<L, LinkBound<typename L::Real>>& bound) {
   using Real = typename L::Real;
-  auto fill = [](const Pose<Real>& pose, Vec3<Real> shift, const auto& link, LinkBound<Real>& b) {
+  auto fill = [](const Pose<Real>& pose, Vec3<Real> shift, Real near, const auto& link, LinkBound<Real>& b) {
+    b.margin = near;
     b.pose = {pose.R, pose.p + shift};
     b.shift = shift;
     b.center = b.pose * link.bound_center;
   };
   Vec3<Real> zero{Real(0), Real(0), Real(0)};
-  for (int t = 0; t < m.trunk_links(); ++t) fill(kin.pose.trunk[t], zero, m.trunk[t], bound.trunk[t]);
+  for (int t = 0; t < m.trunk_links(); ++t) fill(kin.pose.trunk[t], zero, margin.trunk[t], m.trunk[t], bound.trunk[t]);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> shift = limb.on_trunk() ? zero : kin.limb_origin[at.limb] - kin.trunk_origin;
-    for (int k = 0; k < limb.links(); ++k) fill(kin.pose.limb[at.link + k], shift, limb.link(k), bound.limb[at.link + k]);
+    for (int k = 0; k < limb.links(); ++k) {
+      int i = at.link + k;
+      fill(kin.pose.limb[i], shift, margin.limb[i], limb.link(k), bound.limb[i]);
+    }
   });
 }
 
@@ -74,17 +80,16 @@ HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real>
   set_lane(x.point.active, w, kWidth<Real> == 1 ? 1 : -1);
   set_lane(x.link1, w, link1), set_lane(x.link2, w, link2), set_lane(x.geom1, w, geom1), set_lane(x.geom2, w, geom2);
 }
-HD void set_lane(bool& m, int, int value) { m = value != 0; }
 
 template <class L>
 HD void find_pair_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                           typename L::Real margin, PerLink<L, LinkBound<typename L::Real>>& bound,
+                           const PerLink<L, typename L::Real>& margins, PerLink<L, LinkBound<typename L::Real>>& bound,
                            Contacts<L>& contacts) {
   using Real = typename L::Real;
   contacts.pairs = 0;
   contacts.overflow = mask_of<Real>(false);
   if (L::Shape::kPairs == 0 || m.link_pairs == 0) return;
-  link_bounds<L>(g, m, kin, bound);
+  link_bounds<L>(g, m, kin, margins, bound);
   int used[kWidth<Real>] = {};
   for (int i = 0; i < m.link_pairs; ++i) {
     const LinkPairModel& lp = m.link_pair[i];
@@ -94,6 +99,7 @@ HD void find_pair_contacts(const typename L::Group& g, const typename L::Model& 
     };
     const auto b1 = link_of(lp.link1), b2 = link_of(lp.link2);
     Vec3<Real> d = b2.center - b1.center;
+    Real margin = b1.margin + b2.margin;
     Real reach = margin + flat_model_link<L>(m, lp.link1).bound_radius + flat_model_link<L>(m, lp.link2).bound_radius;
     Mask<Real> near = dot(d, d) < reach * reach;
     if (!g.any(near)) continue;

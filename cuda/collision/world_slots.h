@@ -10,7 +10,7 @@
 namespace stiction {
 
 /// Candidates of one station, at most; host/model/compile refuses more.
-inline constexpr int kStationCandidates = 128;
+inline constexpr int kStationCandidates = 192;
 
 /// One pair of geoms, in one place so that step functions stay small.
 template <class Real, class S>
@@ -128,10 +128,24 @@ HD void station_slots(const typename L::Model& m, const StationModel& st, const 
   }
 }
 
+/// How far away a contact may be to take part: what its link can move in the step at the velocities V, and a reserve.
+template <class L, class Real = typename L::Real>
+HD void reach_margins(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin, Scalar<Real> h,
+                      Scalar<Real> reserve, const PerLink<L, Motion<Real>>& V, PerLink<L, Real>& margin) {
+  auto fill = [&](const auto& link, const Pose<Real>& pose, const Motion<Real>& v) {
+    return (norm(velocity_at(v, pose.p)) + norm(v.w) * link.reach) * h + reserve;
+  };
+  UNROLL for (int t = 0; t < m.trunk_links(); ++t) margin.trunk[t] = fill(m.trunk[t], kin.pose.trunk[t], V.trunk[t]);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int k = 0; k < limb.links(); ++k)
+      margin.limb[at.link + k] = fill(limb.link(k), kin.pose.limb[at.link + k], V.limb[at.link + k]);
+  });
+}
+
 /// Fills all world slots and tells which some world has active.
 template <class L>
 HD void find_world_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                            typename L::Real margin, Contacts<L>& contacts) {
+                            const PerLink<L, typename L::Real>& margin, Contacts<L>& contacts) {
   using Real = typename L::Real;
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> origin = kin.limb_origin[at.limb];
@@ -140,7 +154,8 @@ HD void find_world_contacts(const typename L::Group& g, const typename L::Model&
       int begin = at.slot + limb.slot_begin(s), end = at.slot + limb.slot_end(s);
       if (begin == end) continue;
       Pose<Real> link = s == 0 ? at_trunk<L>(kin.pose.trunk, limb.attach()) : kin.pose.limb[at.link + s - 1];
-      station_slots<L>(m, st, link, origin, margin, contacts.point.slot + begin);
+      Real near = s == 0 ? at_trunk<L>(margin.trunk, limb.attach()) : margin.limb[at.link + s - 1];
+      station_slots<L>(m, st, link, origin, near, contacts.point.slot + begin);
       UNROLL for (int c = begin; c < end; ++c)
         if (!L::Shape::kFixed) contacts.live[c] = any(contacts.point.slot[c].active);
     }

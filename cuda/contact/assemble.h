@@ -116,17 +116,19 @@ HD typename L::Real trunk_dof_compliance(const TreeMatrix<L>& H, int dof) {
 /// Rows over several dofs. Equality: q1 - q1_0 - poly(q2 - q2_0) = 0. A tendon has the length sum coef (q - 0).
 template <class L, class Real = typename L::Real>
 HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                 const TreeVector<L>& q, const typename L::Real* ctrl, ContactProblem<L>& problem) {
+                 const TreeVector<L>& q, const TreeVector<L>& v, const typename L::Real* ctrl,
+                 ContactProblem<L>& problem) {
   Real zero(0), one(1), unbounded(1e30f);
   for (int i = 0; i < m.ties; ++i) {
     const auto& tie = m.tie[i];
     ScalarRow<Real>& row = problem.tie[i];
     Real* coef = problem.tie_coef[i];
-    Real length(0);
+    Real length(0), rate(0);
     row.sign = one, row.e = row.R = zero, row.lower = -unbounded, row.upper = unbounded, row.active = mask_of<Real>(true);
     for (int j = 0; j < tie.terms; ++j) {
       coef[j] = Real(tie.coef[j]);
       length = length + coef[j] * dof_of<L>(g, m, q, tie.link[j]);
+      rate = rate + coef[j] * dof_of<L>(g, m, v, tie.link[j]);
     }
     if (tie.kind == kTieEquality) {
       Real violation = dof_of<L>(g, m, q, tie.link[0]) - tie.q0[0], d(0), slope(0), value(0);
@@ -157,6 +159,7 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
         Real u = ctrl[i], g1 = Real(a.gear);
         if (a.clamp_ctrl) u = clamp(u, Real(a.ctrl_lower), Real(a.ctrl_upper));
         force = Real(a.gain) * u + a.bias0 + Real(a.bias1) * g1 * length;
+        if (!opt.implicit) force = force + Real(a.bias2) * g1 * rate;
         k = -Real(a.bias1) * g1 * g1, d = -Real(a.bias2) * g1 * g1;
         if (a.clamp_force) {
           auto clamped = (force > Real(a.force_upper)) | (force < Real(a.force_lower));
@@ -164,6 +167,10 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
           k = select(clamped, zero, k), d = select(clamped, zero, d);
         }
         force = force * g1;
+      }
+      if (!opt.implicit) {  // MuJoCo's Euler: everything about tendons is explicit
+        if (tie.kind == kTieSpring) force = force - Real(tie.damping) * rate;
+        k = d = zero;
       }
       Real h(opt.h), bs = h * d + h * h * k;
       auto soft = bs > Real(1e-12f);
@@ -210,7 +217,7 @@ HD void limit_row(const Options<S>& opt, const LinkModel<Number>& link, Real q, 
   row.e = normal_bias(opt, gap);
   row.R = zero, row.lower = zero, row.upper = Real(1e30f);
   // A limit further away than twice the free motion and a reserve takes no part.
-  row.active = mask_of<Real>(link.limited != 0) & (gap < max(-row.free, zero) * (S(2) * opt.h) + opt.margin);
+  row.active = mask_of<Real>(link.limited != 0) & (gap < max(-row.free, zero) * opt.h + opt.margin);
 }
 
 template <class L, class Real = typename L::Real>
@@ -221,7 +228,7 @@ HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const O
                   int& friction_live, auto weight) {
     if (m.has_limits) {
       limit_row(opt, link, x, free, limit);
-      limit_live = link.limited && (L::Shape::kFixed || g.any(limit.active));
+      limit_live = link.limited && (L::Shape::kFixed || any(limit.active));
     } else {
       limit_live = 0;
     }
@@ -230,7 +237,7 @@ HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const O
       friction.upper = Real(link.friction) * opt.h, friction.lower = -friction.upper;
       friction.active = friction.upper > zero;
       friction.sign = one, friction.e = friction.R = zero, friction.free = free;
-      friction_live = L::Shape::kFixed || g.any(friction.active);
+      friction_live = L::Shape::kFixed || any(friction.active);
     }
     if (!limit_live && !friction_live) return;
     Real w = weight();

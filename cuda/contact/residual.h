@@ -24,16 +24,6 @@ struct Certificate {
 template <class Real>
 HD Real least_scale(Real gravity, Real h) { return max(gravity * h, Real(1e-4f)); }
 
-/// The largest of a non-negative number over the lanes of a group: each lane shows its own in turn, as a group only sums.
-template <class L, class Real = typename L::Real>
-HD Real largest_of(const typename L::Group& g, Real x) {
-  if constexpr (L::Group::kSize == 1) return x;
-  Real largest(0);
-  UNROLL for (int lane = 0; lane < L::Group::kSize; ++lane)
-    largest = max(largest, g.sum(g.rank() == lane ? x : Real(0)));
-  return largest;
-}
-
 /// V, before anything is solved: over contacts that are closed or warm.
 template <class L, class Real = typename L::Real>
 HD Real velocity_scale(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
@@ -48,7 +38,7 @@ HD Real velocity_scale(const typename L::Group& g, const typename L::Model& m, c
   });
   for (int i = 0; i < contacts.pairs; ++i)
     shared = max(shared, size(contacts.pair[i].point, problem.pair_row[i], l.pair[i]));
-  return max(max(largest_of<L>(g, own), shared), least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)));
+  return max(max(g.max(own), shared), least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)));
 }
 
 template <class Real>
@@ -136,9 +126,9 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
   Real floor = sqrt(Real(m.mean_mass)) * gravity * opt.h;
 
   Certificate<Real> c;
-  c.r_con = max(largest_of<L>(g, own.r_con), shared.r_con), c.r_ccp = max(largest_of<L>(g, own.r_ccp), shared.r_ccp);
-  c.r_row = max(largest_of<L>(g, own.r_row), shared.r_row), c.r_cone = max(largest_of<L>(g, own.r_cone), shared.r_cone);
-  c.penetration = max(largest_of<L>(g, own.penetration), shared.penetration);
+  c.r_con = max(g.max(own.r_con), shared.r_con), c.r_ccp = max(g.max(own.r_ccp), shared.r_ccp);
+  c.r_row = max(g.max(own.r_row), shared.r_row), c.r_cone = max(g.max(own.r_cone), shared.r_cone);
+  c.penetration = max(g.max(own.penetration), shared.penetration);
   c.num_contacts = g.sum(own.num_contacts) + shared.num_contacts;
   c.scale = velocity_scale<L>(g, m, opt, contacts, problem, l);
   c.r_cone = c.r_cone / c.scale;

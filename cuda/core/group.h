@@ -1,12 +1,19 @@
 // The lanes that share one world: `Group`.
 //
 //   Serial            one lane (CPU; with Real = Pack it still is one lane, of W worlds)
-//   Tile<T>           T neighbouring lanes of a warp, T = 1, 2, 4 ... 32 (CUDA)
-//   TileEmulator<T>   the same on a CPU, see core/tile_emulator.h
+//   Tile<T>           T neighbouring lanes of a warp, T = 1, 2, 4 ... 32 (CUDA); tiles of a warp may go their own ways
+//   LockstepTile<T>   the same for kernels without any branch on data: all lanes of the warp reach every sum together
+//   TileEmulator<T>   Tile<T> on a CPU, see core/tile_emulator.h
 //
 // A group offers rank(), kSize and sum(x), which returns the same bits in every lane. Every lane must reach the same sums in
 // the same order; between two sums a lane owns its limbs and shares nothing, so there is no barrier and no shared memory.
-// any(mask) is for loops that end when no world needs them.
+//
+//   max(x)       the largest over the lanes, the same bits in every lane
+//   either(m)    a mask: set where some lane has it set
+//   any(m)       is a mask set in some lane (and world of a pack); for loops that end when no world needs them
+//   sync()       what lanes have written to memory (records, arrays) is visible to each other
+//
+// All five are collective: never within each_limb, nor under a condition that lanes may see differently.
 #pragma once
 #include "core/scalar.h"
 
@@ -17,25 +24,49 @@ struct Serial {
   HD int rank() const { return 0; }
   template <class Real>
   HD Real sum(Real x) const { return x; }
+  template <class Real>
+  HD Real max(Real x) const { return x; }
+  template <class M>
+  HD M either(M m) const { return m; }
   template <class M>
   HD bool any(M m) const { return stiction::any(m); }
+  HD void sync() const {}
 };
 
 #ifdef __CUDACC__
-template <int T>
+template <int T, bool kLockstep = false>
 struct Tile {
   static constexpr int kSize = T;
   __device__ __forceinline__ int rank() const { return threadIdx.x & (T - 1); }
   /// Butterfly: lane i adds lane i^1, then i^2, ...; addition commutes, hence equal bits in all lanes.
   template <class Real>
   __device__ __forceinline__ Real sum(Real x) const {
-#pragma unroll
-    for (int bit = 1; bit < T; bit *= 2) x += __shfl_xor_sync(0xffffffffu, x, bit, T);
+    UNROLL for (int bit = 1; bit < T; bit *= 2) x += __shfl_xor_sync(lanes(), x, bit, T);
     return x;
   }
-  /// Of all worlds of the warp, because its lanes must reach every sum together.
-  __device__ __forceinline__ bool any(bool m) const { return __any_sync(0xffffffffu, m); }
+  /// In the order of ranks, for max(NaN, x) is not max(x, NaN).
+  template <class Real>
+  __device__ __forceinline__ Real max(Real x) const {
+    UNROLL for (int bit = 1; bit < T; bit *= 2) {
+      Real y = __shfl_xor_sync(lanes(), x, bit, T);
+      x = rank() & bit ? stiction::max(y, x) : stiction::max(x, y);
+    }
+    return x;
+  }
+  __device__ __forceinline__ bool either(bool m) const { return T == 1 ? m : (__ballot_sync(lanes(), m) & own()) != 0; }
+  __device__ __forceinline__ bool any(bool m) const { return either(m); }
+  __device__ __forceinline__ void sync() const { __syncwarp(lanes()); }
+
+ private:
+  /// This tile's lanes of the warp.
+  __device__ __forceinline__ static unsigned own() {
+    if constexpr (T == 32) return 0xffffffffu;
+    else return ((1u << T) - 1) << (threadIdx.x & 31 & ~(T - 1));
+  }
+  /// The lanes that meet in a collective.
+  __device__ __forceinline__ static unsigned lanes() { return kLockstep ? 0xffffffffu : own(); }
 };
+template <int T> using LockstepTile = Tile<T, true>;
 #endif
 
 }  // namespace stiction

@@ -46,6 +46,7 @@ HD int lane(int x, int) { return x; }
 HD void set_lane(float& x, int, float value) { x = value; }
 HD void set_lane(double& x, int, double value) { x = value; }
 HD void set_lane(int& x, int, int value) { x = value; }
+HD void set_lane(bool& x, int, int value) { x = value != 0; }
 
 template <class Real>
 struct RealTraits {
@@ -162,12 +163,15 @@ HD Index<Real> index_of(int i) {
   if constexpr (kWidth<Real> == 1) return i;
   else return Index<Real>{} + i;
 }
-/// !m. On packs ~m, which is not what ~ means for a bool.
-template <class M>
-HD M negate(M m) {
-  if constexpr (sizeof(M) == 1) return !m;
-  else return ~m;
+/// !m. On packs ~m, which is not what ~ means for a bool (or for the int that bool & bool is).
+HD bool negate(bool m) { return !m; }
+HD bool negate(int m) { return m == 0; }
+#ifndef __CUDACC__
+template <LaneVector V>
+HD V negate(const V& m) {
+  return ~m;
 }
+#endif
 /// Calls body(i) for every lane whose mask is set, in order: the way irregular work is done in packs.
 template <class Real, class Body>
 HD void for_each_lane(const Mask<Real>& m, Body body) {

@@ -59,6 +59,7 @@ struct LinkModel {
   Vec3<S> buoyant_com{};                  // its centre                                                     m
   Vec3<S> bound_center{};                 // sphere around the geoms that may touch other moving bodies     m
   S bound_radius{};
+  S reach{};                              // of its colliding geoms, from the link's origin                 m
 };
 
 struct LimbModel {

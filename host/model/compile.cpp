@@ -30,6 +30,7 @@ class Compiler {
     place_limbs();
     geoms();
     contacts();
+    reaches();
     stations();
     link_pairs();
     actuators();
@@ -312,6 +313,23 @@ class Compiler {
     }
     require_at_most("contact slots against static geometry", v.world_slots, Capacity::kSlots);
     v.planes = static_cast<int>(out_->plane.size());
+  }
+
+  /// How far colliding geoms reach from their link's origin: with its speed, how far they may move in a step.
+  void reaches() {
+    auto extend = [&](int link, const PairModel<double>& p) {
+      for (int g : {p.geom1, p.geom2}) {
+        const auto& geom = out_->geom[g];
+        if (geom.link != link) continue;
+        double& reach = link_at(link).reach;
+        reach = std::max(reach, norm(geom.pose.p) + geom.radius);
+      }
+    };
+    for (const auto* lists : {&probes_, &statics_})
+      for (const auto& [link, pairs] : *lists)
+        for (const auto& p : pairs) extend(link, p);
+    for (const auto& [links, pairs] : moving_)
+      for (const auto& p : pairs) extend(links.first, p), extend(links.second, p);
   }
 
   void link_pairs() {

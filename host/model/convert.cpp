@@ -21,7 +21,7 @@ LinkModel<S> to(const LinkModel<double>& a) {
   b.friction = S(a.friction), b.lower = S(a.lower), b.upper = S(a.upper);
   b.force_lower = S(a.force_lower), b.force_upper = S(a.force_upper);
   b.buoyant_mass = S(a.buoyant_mass), b.buoyant_com = to<S>(a.buoyant_com);
-  b.bound_center = to<S>(a.bound_center), b.bound_radius = S(a.bound_radius);
+  b.bound_center = to<S>(a.bound_center), b.bound_radius = S(a.bound_radius), b.reach = S(a.reach);
   return b;
 }
 template <class S>

@@ -2,8 +2,8 @@
 //
 //   stage       reads                              writes
 //   fk          Model, State                       Kinematics
-//   collide     Model, Kinematics                  Contacts
 //   dynamics    Model, State, Loads, Kinematics    A, b, v*
+//   collide     Model, Kinematics, v*              Contacts: what may touch within the step
 //   assemble    Contacts, Kinematics, A, v*        ContactProblem (read-only from here), warm start
 //   solve       ContactProblem, options            impulses, v
 //   certify     ContactProblem, impulses, v        Certificate
@@ -29,6 +29,7 @@ struct Workspace {
   TreeVector<L> v;
   typename Solver::Workspace solver;
   PerLink<L, LinkBound<Real>> bound;
+  PerLink<L, Real> margin;
 };
 
 /// What a step reports of each world; over several steps the worst.
@@ -183,7 +184,7 @@ HD bool assemble(const typename L::Group& g, const typename L::Model& m, const O
                  const Kinematics<L>& kin, const State<L>& x, const Loads<L>& loads, const Contacts<L>& contacts,
                  PerLink<L, Force<Real>>& extra, PerLink<L, Motion<Real>>& V, ContactProblem<L>& problem) {
   dof_rows<L>(g, m, opt, x.q, problem);
-  tie_rows<L>(g, m, opt, x.q, loads.tie_ctrl, problem);
+  tie_rows<L>(g, m, opt, x.q, x.v, loads.tie_ctrl, problem);
   tie_weights<L>(g, m, problem);
   world_rows<L>(g, m, opt, kin, contacts, problem);
   pair_rows<L>(g, m, opt, kin, contacts, extra, problem);
@@ -208,9 +209,6 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   link_inertias<L>(g, m, w.kin, w.I);
   place_loads<L>(g, m, arrays, rows, w.kin, w.applied, w.loads, out.bad);
 
-  find_world_contacts<L>(g, m, w.kin, Real(opt.margin), w.contacts);
-  find_pair_contacts<L>(g, m, w.kin, Real(opt.margin), w.bound, w.contacts);
-
   ContactProblem<L>& problem = w.problem;
   free_motion<L>(g, m, opt, w.kin, w.I, x, w.loads, w.v, problem.A, problem.b);
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
@@ -220,8 +218,14 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.b, problem.free);
   solve<L>(g, m, problem.factor, problem.free, share);
 
+  link_motions<L>(g, m, w.kin, problem.free, w.solver.V);
+  reach_margins<L>(g, m, w.kin, opt.h, opt.margin, w.solver.V, w.margin);
+  find_world_contacts<L>(g, m, w.kin, w.margin, w.contacts);
+  find_pair_contacts<L>(g, m, w.kin, w.margin, w.bound, w.contacts);
+
   auto& extra = w.solver.extra;
   problem.any_row = assemble<L>(g, m, opt, w.kin, x, w.loads, w.contacts, extra, w.solver.V, problem);
+  g.sync();  // records of pairs and ties were written by one lane
   records.warm_start(g, m, w.contacts, problem, opt.warm_start != 0, w.impulses);
   Real iterations(0);
   if (problem.any_row) {
@@ -275,12 +279,14 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m, const
   Records<L> records{record};
   load_state<L>(g, m, arrays, rows, x);
   load_loads<L>(g, m, arrays, rows, w.applied, out.bad);
+  out.bad = g.either(out.bad);  // every lane read its own controls
   for (int i = 0; i < at_least_one(L::kActuators); ++i) w.loads.ctrl[i] = w.applied.ctrl[i];
   for (int i = 0; i < m.ties; ++i) w.loads.tie_ctrl[i] = w.applied.tie_ctrl[i];
   auto frozen = mask_of<Real>(false);
   for (int i = 0; i < kWidth<Real>; ++i)
     if (arrays.status[rows.world(i)] & kNonFinite) set_lane(frozen, i, kWidth<Real> == 1 ? 1 : -1);
   for (int s = 0; s < steps; ++s) step_world<L, Solver>(g, m, opt, arrays, rows, records, s + 1 == steps, x, frozen, w, out);
+  g.sync();  // all have read what is now written
   store_state<L>(g, m, arrays, rows, x);
 
   if (g.rank() != 0) return;

@@ -411,8 +411,7 @@ struct SubAdmm {
         s.z[j] = keep(z, s.z[j]);
       }
     }
-    // The sum over lanes bounds the largest, and is the only reduction a group offers.
-    return stopping ? g.sum(own) + shared : Real(0);
+    return stopping ? g.max(own) + shared : Real(0);
   }
 
   HD static void finish(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
