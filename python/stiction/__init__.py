@@ -11,6 +11,10 @@ from ._build import VERSION as __version__
 _NAMES = {
     "Model": "model",
     "Simulation": "simulation",
+    "SolverOptions": "solver_options",
+    "Status": "status",
+    "UnsupportedModelError": "model",
+    "make_vec": "vector_env",
 }
 
 __all__ = ["__version__", *_NAMES]

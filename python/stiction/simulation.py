@@ -1,0 +1,391 @@
+"""stiction.Simulation: a batch of environments of one model, stepped together."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from . import _build, _core
+from .model import Model
+from .simulation_arrays import (
+    Array,
+    ArrayCache,
+    CertificateArrays,
+    ClosedWorld,
+    ContactArrays,
+    Parameters,
+    as_numbers,
+    near,
+    parameter_names,
+)
+from .solver_options import SolverOptions
+
+_INTEGRATORS = ("implicit", "euler")
+
+
+@dataclass
+class SimulationState:
+    """All that a later step depends on, as copies (NumPy). ``records``: warm start and contacts of the last step."""
+
+    qpos: np.ndarray
+    qvel: np.ndarray
+    ctrl: np.ndarray
+    time: np.ndarray
+    qfrc_applied: np.ndarray
+    xfrc_applied: np.ndarray
+    records: np.ndarray
+
+
+class Simulation:
+    """``num_envs`` copies of a model.
+
+    Arrays are row-major (num_envs, ...) with MuJoCo's layout and meaning. They are views of the simulation's own memory:
+    what is written into `qpos`, `qvel`, `ctrl`, `time`, `qfrc_applied` or `xfrc_applied` is what the next step sees, and a
+    view stays valid, and keeps the memory, after the simulation is gone. ``sim.ctrl = x`` copies ``x`` in.
+
+    After `step`, `reset` and `set_state` the poses are those of the current ``qpos`` and the contacts those of the step.
+    After writing ``qpos`` or ``qvel`` call `forward`.
+
+    Parameters
+    ----------
+    model: stiction.Model.
+    num_envs: environments, at least 1.
+    device: "cpu", or "cuda" ("cuda:1") where there is a GPU and a CUDA build.
+    dtype: "float32" or "float64" (slower: for checking).
+    timestep: seconds; None is the model's.
+    integrator: "implicit" (default: stiffness and damping of joints and actuators are implicit) or "euler" (MuJoCo's: joint
+        damping implicit, the rest explicit).
+    solver: "subadmm", "pgs", or a `SolverOptions`.
+    per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`.
+    max_contacts: length of the arrays in `contact`; None is every slot.
+    array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
+    num_threads: None is every core that this process may use. Results do not depend on it.
+
+    The environment variable STICTION_ISA ("avx512", "avx2", "scalar") overrides the choice of the CPU's instruction set.
+    """
+
+    qpos = Array("Positions (num_envs, nq); quaternions w, x, y, z.", writable=True)
+    qvel = Array("Velocities (num_envs, nv).", writable=True)
+    ctrl = Array("Controls (num_envs, nu).", writable=True)
+    time = Array("Seconds since the reset (num_envs,).", writable=True)
+    qfrc_applied = Array("Applied joint forces (num_envs, nv), N or N m.", writable=True)
+    xfrc_applied = Array("Applied force and torque at bodies' centres of mass (num_envs, nbody, 6).", writable=True)
+    xpos = Array("Positions of body frames (num_envs, nbody, 3), m.")
+    xquat = Array("Orientations of body frames (num_envs, nbody, 4).")
+    body_linvel = Array("Velocities of body frames' origins, world axes (num_envs, nbody, 3), m/s.")
+    body_angvel = Array("Angular velocities, world axes (num_envs, nbody, 3), rad/s.")
+    site_xpos = Array("Positions of sites (num_envs, nsite, 3), m.")
+    net_contact_force = Array("Sum of the contact forces on each body, world axes (num_envs, nbody, 3), N.")
+    status = Array("Bits of `Status` (num_envs,), sticky until `reset` or `clear_status`.")
+
+    def __init__(
+        self,
+        model: Model,
+        num_envs: int = 1,
+        *,
+        device: str = "cpu",
+        dtype="float32",
+        timestep: float | None = None,
+        integrator: str | None = None,
+        solver: str | SolverOptions = "subadmm",
+        per_env=(),
+        max_contacts: int | None = None,
+        array: str = "native",
+        num_threads: int | None = None,
+    ):
+        self._world = ClosedWorld()  # until there is one
+        if not isinstance(model, Model):
+            raise TypeError(f"model is {type(model).__name__}, expected stiction.Model; see Model.from_mjcf")
+        if array not in ("native", "torch"):
+            raise ValueError(f"array is {array!r}, expected 'native' or 'torch'")
+        self._model = model
+        self._num_envs = _count("num_envs", num_envs, 1)
+        self._device = _checked_device(device)
+        self._dtype = _checked_dtype(dtype)
+        self._integrator = _checked_integrator(integrator)
+        self._solver = SolverOptions.of(solver)
+        self._per_env = _checked_per_env(per_env, model)
+        options = self._solver.to_core() | {
+            "h": 0.0 if timestep is None else _checked_timestep(timestep),
+            "implicit": int(self._integrator == "implicit"),
+        }
+        extra = {"per_env": list(self._per_env)} if self._per_env else {}
+        self._world = _core.World(
+            model.core,
+            num_envs=self._num_envs,
+            float64=self._dtype == "float64",
+            isa=os.environ.get("STICTION_ISA", ""),
+            solver=self._solver.name,
+            num_threads=_usable_cores() if num_threads is None else _count("num_threads", num_threads, 1),
+            max_contacts=0 if max_contacts is None else _count("max_contacts", max_contacts, 1),
+            options=options,
+            **extra,
+        )
+        self._arrays = ArrayCache(self._world, array)
+        self._contact = ContactArrays(self._arrays)
+        self._certificate = CertificateArrays(self._arrays)
+        self._params = Parameters(self._arrays, model, self._per_env)
+
+    # ---- what it is
+
+    @property
+    def model(self) -> Model:
+        return self._model
+
+    @property
+    def num_envs(self) -> int:
+        return self._num_envs
+
+    @property
+    def device(self) -> str:
+        return self._device
+
+    @property
+    def dtype(self) -> str:
+        return self._dtype
+
+    @property
+    def integrator(self) -> str:
+        return self._integrator
+
+    @property
+    def solver(self) -> SolverOptions:
+        return self._solver
+
+    @property
+    def per_env(self) -> tuple[str, ...]:
+        return self._per_env
+
+    @property
+    def timestep(self) -> float:
+        """Seconds."""
+        return self._world.timestep
+
+    @property
+    def max_contacts(self) -> int:
+        return self._world.max_contacts
+
+    @property
+    def num_threads(self) -> int:
+        return self._world.num_threads
+
+    @property
+    def isa(self) -> str:
+        """Instruction set in use: "avx512", "avx2" or "scalar"."""
+        return self._world.isa
+
+    @property
+    def contact(self) -> ContactArrays:
+        """The contacts of the last step."""
+        return self._contact
+
+    @property
+    def certificate(self) -> CertificateArrays:
+        """How accurately the last `step` call was solved."""
+        return self._certificate
+
+    @property
+    def params(self) -> Parameters:
+        """The model's arrays; those named in ``per_env`` are writable."""
+        return self._params
+
+    # ---- stepping
+
+    def step(self, n: int = 1) -> None:
+        """Advances every environment by ``n`` time steps under the controls and applied forces as they are."""
+        self._world.step(operator.index(n))
+
+    def forward(self) -> None:
+        """Brings poses and body velocities up to date with ``qpos`` and ``qvel``."""
+        self._world.forward()
+
+    def reset(self, envs=None, *, keyframe: int | str | None = None) -> None:
+        """Puts environments back to ``qpos0`` or a keyframe, at time 0, without forces, warm start, contacts or status.
+
+        ``envs``: None (all), a boolean mask (num_envs,), indices, or a slice. ``keyframe``: number or name.
+        """
+        world = self._world
+        key = -1 if keyframe is None else self._keyframe(keyframe)
+        world.reset(self._mask(envs), key)
+
+    def clear_status(self, envs=None) -> None:
+        """Clears `status`; an environment that was `Status.NON_FINITE` moves again, so mend its state first."""
+        self._world.clear_status(self._mask(envs))
+
+    def get_state(self) -> SimulationState:
+        """Copies of all that a later step depends on; with `set_state` the same steps give the same bits."""
+        records = self._world.get_records()
+        copies = {f.name: self._arrays.numpy(f.name).copy() for f in fields(SimulationState) if f.name != "records"}
+        return SimulationState(**copies, records=records)
+
+    def set_state(self, state: SimulationState) -> None:
+        """Puts a state of `get_state` back; `status` stays as it is."""
+        if not isinstance(state, SimulationState):
+            raise TypeError(f"state is {type(state).__name__}, expected what get_state returned")
+        checked = {}
+        for field in fields(SimulationState):
+            values = checked[field.name] = as_numbers(f"state.{field.name}", getattr(state, field.name))
+            if field.name != "records" and values.shape != (expected := self._arrays.numpy(field.name).shape):
+                raise ValueError(f"state.{field.name} has shape {values.shape}, expected {expected}")
+        self._world.set_records(checked.pop("records"))
+        for name, values in checked.items():
+            np.copyto(self._arrays.numpy(name), values, casting="unsafe")
+        self._world.forward()
+
+    def close(self) -> None:
+        """Lets the memory go, but for views still held; any later use raises ValueError."""
+        if not isinstance(self._world, ClosedWorld):
+            self._world = ClosedWorld()
+            self._arrays.close()
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self.close()
+
+    # ---- looking inside
+
+    def contact_problem(self, env: int = 0):
+        """The contact problem of the last substep of one environment, dense and in double."""
+        return self._world.contact_problem(self._environment(env))
+
+    def __repr__(self) -> str:
+        if isinstance(self._world, ClosedWorld):
+            return "stiction.Simulation(closed)"
+        m = self._model
+        return (
+            f"stiction.Simulation(nq={m.nq}, nv={m.nv}, nu={m.nu}, num_envs={self._num_envs}, device={self._device!r}, "
+            f"dtype={self._dtype!r}, timestep={self.timestep:g}, integrator={self._integrator!r}, "
+            f"solver={self._solver.name!r}, isa={self.isa!r}, num_threads={self.num_threads})"
+        )
+
+    # ---- what users give
+
+    def _environment(self, env) -> int:
+        try:
+            number = operator.index(env)
+        except TypeError:
+            raise TypeError(f"env is {type(env).__name__}, expected an integer") from None
+        if not -self._num_envs <= number < self._num_envs:
+            raise ValueError(f"env is {number}, expected 0 to {self._num_envs - 1}")
+        return number % self._num_envs
+
+    def _keyframe(self, keyframe) -> int:
+        nkey = self._model.nkey
+        if isinstance(keyframe, str):
+            names = list(self._model.key_names)
+            if not keyframe or keyframe not in names:
+                there = f"there are: {', '.join(map(repr, filter(None, names)))}" if any(names) else "none has a name"
+                raise ValueError(f"no keyframe named {keyframe!r}{near(keyframe, names)}; {there}")
+            return names.index(keyframe)
+        try:
+            number = operator.index(keyframe)
+        except TypeError:
+            raise TypeError(f"keyframe is {type(keyframe).__name__}, expected a number or a name") from None
+        if not 0 <= number < nkey:
+            there = f"expected 0 to {nkey - 1}" if nkey else "but the model has none"
+            raise ValueError(f"keyframe is {number}, {there}")
+        return number
+
+    def _mask(self, envs) -> np.ndarray | None:
+        """Bytes (num_envs,), or None for all."""
+        if envs is None:
+            return None
+        mask = np.zeros(self._num_envs, np.uint8)
+        if isinstance(envs, slice):
+            mask[envs] = 1
+            return mask
+        chosen = np.asarray(envs)
+        if chosen.dtype == bool:
+            if chosen.shape != mask.shape:
+                raise ValueError(f"the mask has shape {chosen.shape}, expected {mask.shape}")
+            return chosen.astype(np.uint8)
+        if chosen.size == 0:
+            return mask
+        if chosen.dtype.kind not in "iu":
+            raise TypeError(f"envs is an array of {chosen.dtype}, expected a boolean mask, indices or a slice")
+        if chosen.min() < -self._num_envs or chosen.max() >= self._num_envs:
+            raise ValueError(
+                f"envs has indices from {chosen.min()} to {chosen.max()}, expected 0 to {self._num_envs - 1}"
+            )
+        mask[chosen] = 1
+        return mask
+
+
+def _count(name: str, value, low: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, expected an integer") from None
+    if number < low:
+        raise ValueError(f"{name} is {number}, expected at least {low}")
+    return number
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _checked_timestep(timestep) -> float:
+    try:
+        seconds = float(timestep)
+    except (TypeError, ValueError):
+        raise TypeError(f"timestep is {timestep!r}, expected seconds") from None
+    if not 0 < seconds <= 1 or not math.isfinite(seconds):
+        raise ValueError(f"timestep is {seconds} s, expected more than 0 and at most 1")
+    return seconds
+
+
+def _checked_integrator(integrator) -> str:
+    if integrator is None:
+        return _INTEGRATORS[0]
+    if integrator not in _INTEGRATORS:
+        raise ValueError(f"integrator is {integrator!r}, expected 'implicit' or 'euler'")
+    return integrator
+
+
+def _checked_dtype(dtype) -> str:
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype).removeprefix("torch.")
+    if name not in ("float32", "float64"):
+        raise ValueError(f"dtype is {dtype!r}, expected 'float32' or 'float64'")
+    return name
+
+
+def _checked_device(device) -> str:
+    kind, _, number = str(device).partition(":")
+    if kind not in ("cpu", "cuda") or (kind == "cpu" and number) or (number and not number.isdigit()):
+        raise ValueError(f"device is {device!r}, expected 'cpu', 'cuda' or 'cuda:<number>'")
+    if kind == "cpu":
+        return kind
+    if not _build.CUDA:
+        raise ValueError(
+            f"device is {device!r}, but this build of stiction is for the CPU only: install it again with nvcc on PATH "
+            "and STICTION_CUDA=ON, or use device='cpu'; `stiction info` shows what there is"
+        )
+    from .info import cuda_facts
+
+    devices = cuda_facts()["devices"]
+    if len(devices) <= int(number or 0):
+        found = f"{len(devices)} GPUs" if devices else "no GPU with a driver (libcuda.so.1)"
+        raise ValueError(f"device is {device!r}, but this machine has {found}: use device='cpu'")
+    raise ValueError(f"device is {device!r}, but this build's simulations run on the CPU only: use device='cpu'")
+
+
+def _checked_per_env(per_env, model: Model) -> tuple[str, ...]:
+    if isinstance(per_env, str):
+        raise TypeError(f"per_env is the string {per_env!r}, expected a sequence of names: ({per_env!r},)")
+    names, known = tuple(per_env), parameter_names(model)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"per_env names {name!r}, which is no array of a model{near(name, known)}")
+    if names and "per_env" not in (_core.World.__init__.__doc__ or ""):
+        raise ValueError(f"per_env is {names}, but this build shares every parameter between environments")
+    return names

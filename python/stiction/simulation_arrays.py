@@ -1,0 +1,195 @@
+"""The arrays of a `Simulation` as attributes: views of its memory, copied into when assigned.
+
+`ArrayCache` makes each view once; `Array` is the attribute `sim.qpos`; `ContactArrays`, `CertificateArrays` and
+`Parameters` are the groups `sim.contact`, `sim.certificate` and `sim.params`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+
+import numpy as np
+
+
+class ClosedWorld:
+    """What is left of a closed simulation: any use raises."""
+
+    def __getattr__(self, name: str):
+        raise ValueError("this simulation is closed")
+
+
+class ArrayCache:
+    """The views of a world's arrays by name: NumPy arrays, or torch tensors of the same memory."""
+
+    def __init__(self, world, array: str):
+        self.world = world
+        self._tensor = _torch_view() if array == "torch" else None
+        self._numpy: dict[str, np.ndarray] = {}
+        self.views: dict[str, object] = {}
+
+    def numpy(self, name: str) -> np.ndarray:
+        view = self._numpy.get(name)
+        if view is None:
+            view = self._numpy[name] = self.world.array(name)
+        return view
+
+    def view(self, name: str):
+        view = self.views.get(name)
+        if view is None:
+            view = self.numpy(name)
+            self.views[name] = view = view if self._tensor is None else self._tensor(view)
+        return view
+
+    def copied(self, name: str, convert) -> object:
+        """convert(array) as what the user asked for: not a view."""
+        values = convert(self.numpy(name))
+        return values if self._tensor is None else self._tensor(values)
+
+    def assign(self, name: str, values) -> None:
+        to = self.numpy(name)
+        if values is self.views.get(name):  # sim.ctrl += x
+            return
+        values = as_numbers(name, values)
+        if values.shape != to.shape:
+            raise ValueError(f"{name} has shape {values.shape}, expected {to.shape}")
+        np.copyto(to, values, casting="unsafe")
+
+    def close(self) -> None:
+        self.world = ClosedWorld()
+        self._numpy.clear()
+        self.views.clear()
+
+
+def as_numbers(name: str, values) -> np.ndarray:
+    values = np.asarray(values)
+    if values.dtype.kind not in "fiub":
+        raise TypeError(f"{name} is an array of {values.dtype}, expected real numbers")
+    return values
+
+
+def _torch_view():
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError("array='torch' needs PyTorch: pip install torch") from error
+
+    def tensor(array):
+        with warnings.catch_warnings():  # tensors cannot be read-only; torch says so for those that should be
+            warnings.filterwarnings("ignore", message=".*not writable.*")
+            return torch.from_numpy(array)
+
+    return tensor
+
+
+class Array:
+    """Attribute of a simulation: a view, made once; assigning copies in where ``writable``."""
+
+    def __init__(self, doc: str, *, writable: bool = False):
+        self.__doc__ = doc
+        self.writable = writable
+
+    def __set_name__(self, owner, name: str):
+        self.name = name
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        cache = instance._arrays
+        view = cache.views.get(self.name)
+        return cache.view(self.name) if view is None else view
+
+    def __set__(self, instance, values) -> None:
+        if not self.writable:
+            raise AttributeError(f"{self.name} is computed by the simulation and cannot be set")
+        instance._arrays.assign(self.name, values)
+
+
+class _Group:
+    """Arrays with a common prefix, as attributes."""
+
+    _prefix = ""
+
+    def __init__(self, arrays: ArrayCache):
+        self._arrays = arrays
+
+    def __repr__(self) -> str:
+        names = [name for name, value in vars(type(self)).items() if isinstance(value, property)]
+        return f"{type(self).__name__}({', '.join(names)})"
+
+
+def _field(name: str, doc: str) -> property:
+    return property(lambda self: self._arrays.view(name), doc=doc)
+
+
+def _converted(name: str, dtype, doc: str) -> property:
+    return property(lambda self: self._arrays.copied(name, lambda values: values.astype(dtype)), doc=doc)
+
+
+class ContactArrays(_Group):
+    """The contacts of the last step, (num_envs, max_contacts, ...): the first ``count`` of each row, zeros behind them."""
+
+    geom = _field("contact.geom", "Geoms (num_envs, max_contacts, 2), -1 where there is none.")
+    pos = _field("contact.pos", "Position (num_envs, max_contacts, 3), m.")
+    frame = _field("contact.frame", "Rows t1, t2, n (num_envs, max_contacts, 3, 3); n from geom[0] to geom[1].")
+    dist = _field("contact.dist", "Gap (num_envs, max_contacts), m; negative where they overlap.")
+    impulse = _field("contact.impulse", "Along t1, t2, n on geom[1], (num_envs, max_contacts, 3), N s.")
+    active = _field("contact.active", "Whether there is a contact, (num_envs, max_contacts).")
+    count = _field("contact.count", "Contacts, (num_envs,).")
+
+
+class CertificateArrays(_Group):
+    """How accurate the last `step` call was, per environment. With n > 1 of its steps: the worst of them."""
+
+    r_dyn = _field("certificate.r_dyn", "Residual of the equation of motion, (num_envs,), m/s.")
+    r_con = _field(
+        "certificate.r_con", "Contact residual of the step with the largest r_con / scale, (num_envs,), m/s."
+    )
+    r_ccp = _field("certificate.r_ccp", "Residual of the convex relaxation, (num_envs,), m/s.")
+    r_row = _field("certificate.r_row", "Residual of limits, dry friction and equalities over V, (num_envs,).")
+    r_cone = _field("certificate.r_cone", "How far impulses are outside their cones, (num_envs,).")
+    penetration = _field("certificate.penetration", "Deepest overlap, (num_envs,), m.")
+    scale = _field("certificate.scale", "Velocity scale V of that step, (num_envs,), m/s.")
+    num_contacts = _converted("certificate.num_contacts", np.int32, "Contacts, (num_envs,); a copy.")
+    iterations = _converted("certificate.iterations", np.int32, "Iterations, (num_envs,); a copy.")
+    converged = _converted("certificate.converged", bool, "Every step within `SolverOptions.certify`; a copy.")
+
+
+class Parameters:
+    """The model's arrays by MuJoCo's names, read-only (1, ...); writable (num_envs, ...) where named in ``per_env``."""
+
+    def __init__(self, arrays: ArrayCache, model, per_env: tuple[str, ...]):
+        self.__dict__.update(_arrays=arrays, _per_env=per_env, _names=parameter_names(model), _model=model, _shared={})
+
+    def __getattr__(self, name: str):
+        if name in self._per_env:
+            return self._arrays.view(f"params.{name}")
+        if name not in self._names:
+            raise AttributeError(f"no parameter '{name}'{near(name, self._names)}")
+        self._arrays.world.num_threads  # noqa: B018  (raises when closed)
+        view = self._shared.get(name)
+        if view is None:
+            view = self._shared[name] = getattr(self._model, name)[None]
+        return view
+
+    def __setattr__(self, name: str, values) -> None:
+        if name not in self._names:
+            raise AttributeError(f"no parameter '{name}'{near(name, self._names)}")
+        if name not in self._per_env:
+            raise ValueError(f"params.{name} is shared by all environments; name it in per_env=('{name}',) to write it")
+        self._arrays.assign(f"params.{name}", values)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self._names})
+
+    def __repr__(self) -> str:
+        return f"Parameters(per_env={self._per_env})"
+
+
+def parameter_names(model) -> tuple[str, ...]:
+    return tuple(name for name, value in model.to_arrays().items() if isinstance(value, np.ndarray))
+
+
+def near(name: str, names) -> str:
+    found = difflib.get_close_matches(str(name), list(names), n=4, cutoff=0.5)
+    return f"; near: {', '.join(repr(other) for other in found)}" if found else ""

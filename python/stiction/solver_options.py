@@ -1,0 +1,92 @@
+"""stiction.SolverOptions: the contact solver and what can be set of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+_PENALTIES = ("normal_tangential", "per_contact", "paper")  # in the order of PenaltyRule in cuda/core/options.h
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverOptions:
+    """Which solver, how long it may take, how accurate it must be, and how gaps are closed.
+
+    The defaults are good for robots in reinforcement learning: 20 iterations, started from the impulses of the last step.
+    """
+
+    #: "subadmm" or "pgs".
+    name: str = "subadmm"
+    #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
+    iterations: int = 20
+    #: Stop an environment when its residual is below this part of its velocity scale V (1).
+    tolerance: float = 0.0
+    #: r_con / V beyond which a step sets `Status.NOT_CONVERGED` (1).
+    certify: float = 1e-3
+    #: SubADMM's penalty per contact: "normal_tangential" (one for each), "per_contact", or "paper" (one per environment).
+    penalty: str = "normal_tangential"
+    #: SubADMM: Anderson acceleration of depth 3.
+    anderson: bool = True
+    #: SubADMM: adapt the penalty every so many iterations; 0 is never.
+    adaptive: int = 0
+    #: SubADMM's over-relaxation, in (0, 2); 1 is none.
+    relaxation: float = 1.5
+    #: Regularisation of Anderson's normal equations (1).
+    tikhonov: float = 1e-3
+    #: Start from the impulses of the last step.
+    warm_start: bool = True
+    #: Newton's method for environments above ``certify``.
+    fallback: bool = True
+    #: Part of an overlap that one step is to remove, in [0, 1].
+    erp: float = 0.2
+    #: Bound on the velocity that removes it (m/s, rad/s).
+    max_recovery: float = 1.0
+    #: Contacts with larger gaps are not looked at (m).
+    margin: float = 0.02
+
+    def __post_init__(self):
+        if not isinstance(self.name, str):
+            raise TypeError(f"solver name is {type(self.name).__name__}, expected a string such as 'subadmm'")
+        for field in fields(self):
+            value, kind = getattr(self, field.name), type(field.default)
+            if kind is str:
+                continue
+            if kind is int and (isinstance(value, bool) or not hasattr(value, "__index__")):
+                raise TypeError(f"{field.name} is {value!r}, expected an integer")
+            if kind is bool and value not in (0, 1):
+                raise TypeError(f"{field.name} is {value!r}, expected True or False")
+            try:
+                object.__setattr__(self, field.name, kind(value))
+            except (TypeError, ValueError):
+                raise TypeError(f"{field.name} is {value!r}, expected a number") from None
+        self._within("iterations", 0, 100_000)
+        self._within("adaptive", 0, 100_000)
+        self._within("tolerance", 0, 1)
+        self._within("erp", 0, 1)
+        for name in ("certify", "tikhonov", "max_recovery", "margin"):
+            self._within(name, 0, math.inf)
+        if not 0 < self.relaxation < 2:
+            raise ValueError(f"relaxation is {self.relaxation}, expected more than 0 and less than 2")
+        if self.penalty not in _PENALTIES:
+            raise ValueError(f"penalty is {self.penalty!r}, expected one of {', '.join(map(repr, _PENALTIES))}")
+
+    def _within(self, name: str, low: float, high: float) -> None:
+        value = getattr(self, name)
+        if not low <= value <= high:
+            upper = "" if high == math.inf else f" and at most {high:g}"
+            raise ValueError(f"{name} is {value}, expected at least {low:g}{upper}")
+
+    def to_core(self) -> dict[str, float | int]:
+        """The options by the names of cuda/core/options.h, as numbers."""
+        numbers = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
+        numbers["penalty"] = _PENALTIES.index(self.penalty)
+        return {name: int(value) if isinstance(value, bool) else value for name, value in numbers.items()}
+
+    @classmethod
+    def of(cls, solver) -> SolverOptions:
+        """A `SolverOptions` as it is; a name with every default."""
+        if isinstance(solver, cls):
+            return solver
+        if isinstance(solver, str):
+            return cls(name=solver)
+        raise TypeError(f"solver is {type(solver).__name__}, expected a name such as 'subadmm' or a SolverOptions")

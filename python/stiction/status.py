@@ -1,0 +1,29 @@
+"""stiction.Status: the bits of `Simulation.status`, and how to count them."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+
+class Status(enum.IntFlag):
+    """Why an environment needs attention. Bits stick until `Simulation.reset` or `Simulation.clear_status`."""
+
+    #: A position, velocity or input was NaN, infinite or absurdly large. The environment keeps its last finite state and
+    #: stands still until it is reset. Look at the action, the applied forces and the parameters; take a smaller time step.
+    NON_FINITE = 1
+    #: The certificate of a step exceeded `SolverOptions.certify`. More iterations, or another solver.
+    NOT_CONVERGED = 2
+    #: More contacts between moving bodies than there are slots; the deepest were kept. Raise ``max_contacts``.
+    CONTACT_OVERFLOW = 4
+    #: The Newton fallback solved a step. Information.
+    FALLBACK = 8
+    #: A contact between bodies that cannot move was ignored.
+    IMMOVABLE = 16
+
+    @classmethod
+    def counts(cls, status) -> dict[str, int]:
+        """How many environments have each bit: ``{"NON_FINITE": 0, ...}``."""
+        bits = np.asarray(status)
+        return {flag.name: int(np.count_nonzero(bits & flag.value)) for flag in cls}
