@@ -42,6 +42,10 @@ class CpuWorld final : public World {
     max_contacts_ = options_.max_contacts ? options_.max_contacts : view.world_slots + view.pair_slots;
     add_contact_buffers();
     make_job();
+    for (auto& workspace : workspaces_) {
+      fallback_.push_back(aligned(sizeof(double) * kernels_->fallback_size(job_)));
+      kernels_->set_fallback(workspace.get(), static_cast<double*>(fallback_.back().get()));
+    }
     reset(nullptr);
   }
 
@@ -62,6 +66,12 @@ class CpuWorld final : public World {
   void set_records(const double* rows) override {
     for (int64_t e = 0; e < num_envs(); ++e)
       for (int64_t i = 0; i < record_size(); ++i) record(e, i) = static_cast<T>(rows[e * record_size() + i]);
+    if (watch_contacts_) update_contacts();
+  }
+  DenseProblem<double> contact_problem(int env) override {
+    if (env < 0 || env >= num_envs())
+      throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " + std::to_string(num_envs() - 1));
+    return kernels_->problem(job_, env, workspaces_[0].get(), static_cast<double*>(fallback_[0].get()));
   }
   std::string isa() const override { return lib_->isa; }
   int pack_width() const override { return kernels_->width; }
@@ -146,7 +156,7 @@ class CpuWorld final : public World {
   std::unique_ptr<RecordLayout<ModelView<Capacity, T>>> layout_;
   int packs_ = 0;
   Aligned records_;
-  std::vector<Aligned> workspaces_;
+  std::vector<Aligned> workspaces_, fallback_;
   CpuJob<T> job_;
 };
 

@@ -43,12 +43,12 @@ class SimulationState:
 class Simulation:
     """``num_envs`` copies of a model.
 
-    Arrays are row-major (num_envs, ...) with MuJoCo's layout and meaning. They are views of the simulation's own memory:
-    what is written into `qpos`, `qvel`, `ctrl`, `time`, `qfrc_applied` or `xfrc_applied` is what the next step sees, and a
-    view stays valid, and keeps the memory, after the simulation is gone. ``sim.ctrl = x`` copies ``x`` in.
+    Arrays are row-major (num_envs, ...) with MuJoCo's layout and meaning. They are views of the simulation's own
+    memory: what is written into `qpos`, `qvel`, `ctrl`, `time`, `qfrc_applied` or `xfrc_applied` is what the next step
+    sees, and a view stays valid, and keeps the memory, after the simulation is gone. ``sim.ctrl = x`` copies ``x`` in.
 
-    After `step`, `reset` and `set_state` the poses are those of the current ``qpos`` and the contacts those of the step.
-    After writing ``qpos`` or ``qvel`` call `forward`.
+    After `step`, `reset` and `set_state` the poses are those of the current ``qpos`` and the contacts those of the
+    step. After writing ``qpos`` or ``qvel`` call `forward`.
 
     Parameters
     ----------
@@ -57,15 +57,15 @@ class Simulation:
     device: "cpu", or "cuda" ("cuda:1") where there is a GPU and a CUDA build.
     dtype: "float32" or "float64" (slower: for checking).
     timestep: seconds; None is the model's.
-    integrator: "implicit" (default: stiffness and damping of joints and actuators are implicit) or "euler" (MuJoCo's: joint
-        damping implicit, the rest explicit).
+    integrator: "implicit" (default: stiffness and damping of joints and actuators are implicit) or "euler" (MuJoCo's:
+        joint damping implicit, the rest explicit).
     solver: "subadmm", "pgs", or a `SolverOptions`.
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`.
     max_contacts: length of the arrays in `contact`; None is every slot.
     array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
     num_threads: None is every core that this process may use. Results do not depend on it.
 
-    The environment variable STICTION_ISA ("avx512", "avx2", "scalar") overrides the choice of the CPU's instruction set.
+    The environment variable STICTION_ISA ("avx512", "avx2", "scalar") overrides the choice of the instruction set.
     """
 
     qpos = Array("Positions (num_envs, nq); quaternions w, x, y, z.", writable=True)

@@ -127,7 +127,7 @@ def _converted(name: str, dtype, doc: str) -> property:
 
 
 class ContactArrays(_Group):
-    """The contacts of the last step, (num_envs, max_contacts, ...): the first ``count`` of each row, zeros behind them."""
+    """The contacts of the last step: the first ``count`` of each row, zeros behind them."""
 
     geom = _field("contact.geom", "Geoms (num_envs, max_contacts, 2), -1 where there is none.")
     pos = _field("contact.pos", "Position (num_envs, max_contacts, 3), m.")
@@ -143,7 +143,7 @@ class CertificateArrays(_Group):
 
     r_dyn = _field("certificate.r_dyn", "Residual of the equation of motion, (num_envs,), m/s.")
     r_con = _field(
-        "certificate.r_con", "Contact residual of the step with the largest r_con / scale, (num_envs,), m/s."
+        "certificate.r_con", "Contact residual of the step with the largest r_con / V, (num_envs,), m/s."
     )
     r_ccp = _field("certificate.r_ccp", "Residual of the convex relaxation, (num_envs,), m/s.")
     r_row = _field("certificate.r_row", "Residual of limits, dry friction and equalities over V, (num_envs,).")

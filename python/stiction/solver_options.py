@@ -12,7 +12,7 @@ _PENALTIES = ("normal_tangential", "per_contact", "paper")  # in the order of Pe
 class SolverOptions:
     """Which solver, how long it may take, how accurate it must be, and how gaps are closed.
 
-    The defaults are good for robots in reinforcement learning: 20 iterations, started from the impulses of the last step.
+    The defaults suit robots in reinforcement learning: 20 iterations, started from the impulses of the last step.
     """
 
     #: "subadmm" or "pgs".
@@ -23,7 +23,7 @@ class SolverOptions:
     tolerance: float = 0.0
     #: r_con / V beyond which a step sets `Status.NOT_CONVERGED` (1).
     certify: float = 1e-3
-    #: SubADMM's penalty per contact: "normal_tangential" (one for each), "per_contact", or "paper" (one per environment).
+    #: SubADMM's penalty: "normal_tangential" or "per_contact" (of each contact), or "paper" (one per environment).
     penalty: str = "normal_tangential"
     #: SubADMM: Anderson acceleration of depth 3.
     anderson: bool = True
