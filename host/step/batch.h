@@ -43,7 +43,13 @@ struct RecordLayout {
   HD int limit(int dof) const { return (slots + pairs) * kRecordFields + dof; }
   HD int friction(int dof) const { return (slots + pairs) * kRecordFields + dofs + dof; }
   HD int tie(int i) const { return (slots + pairs) * kRecordFields + 2 * dofs + i; }
-  HD int reals() const { return (slots + pairs) * kRecordFields + 2 * dofs + ties; }
+  /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q
+  /// and qw per dof.
+  HD int base() const { return (slots + pairs) * kRecordFields + 2 * dofs + ties; }
+  HD int velocity(int dof) const { return base() + 7 + dof; }
+  HD int position(int dof) const { return base() + 7 + dofs + dof; }
+  HD int quaternion(int dof) const { return base() + 7 + 2 * dofs + dof; }
+  HD int reals() const { return base() + 7 + 3 * dofs; }
 };
 
 /// Worlds first, first + 1, ... of row-major arrays. Beyond the last world a pack repeats it, and stores nothing there.

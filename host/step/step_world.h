@@ -12,6 +12,7 @@
 #include "collision/pair_slots.h"
 #include "dynamics/integrate.h"
 #include "host/step/batch.h"
+#include "host/step/fallback.h"
 #include "solvers/subadmm/subadmm.h"
 
 namespace stiction {
@@ -30,6 +31,7 @@ struct Workspace {
   typename Solver::Workspace solver;
   PerLink<L, LinkBound<Real>> bound;
   PerLink<L, Real> margin;
+  FallbackMemory<L> fallback;
 };
 
 /// What a step reports of each world; over several steps the worst.
@@ -37,8 +39,13 @@ template <class Real>
 struct Outcome {
   Certificate<Real> certificate;
   Real iterations, converged;
-  Mask<Real> bad, overflow, unsolved;
+  Mask<Real> bad, overflow, fallback;
 };
+
+template <class Real, class S>
+HD Mask<Real> converges(const Options<S>& opt, const Certificate<Real>& c) {
+  return (c.r_con <= c.scale * opt.certify) & (c.r_row <= Real(opt.certify));
+}
 
 /// Wrenches of xfrc_applied (N, nbody, 6) and of gravity compensation on the links; turns the base's applied torque.
 template <class L, class Real = typename L::Real>
@@ -178,6 +185,25 @@ struct Records {
   }
 };
 
+/// The state, kept in a record, and back.
+template <class L, class Real, class Touch>
+HD void each_state_entry(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record, Touch touch) {
+  RecordLayout<typename L::Model> layout(m);
+  if (m.free_base()) {
+    Real* r = record + layout.base();
+    touch(x.position.x, r[0]), touch(x.position.y, r[1]), touch(x.position.z, r[2]);
+    touch(x.orientation.w, r[3]), touch(x.orientation.x, r[4]), touch(x.orientation.y, r[5]), touch(x.orientation.z, r[6]);
+    UNROLL for (int t = 0; t < 6; ++t) touch(x.v.trunk[t], record[layout.velocity(m.trunk[0].dof + t)]);
+  }
+  each_joint<L>(g, m,
+                [&](const auto& link, Real& q, Real& v, Real& qw) {
+                  if (link.dof < 0) return;
+                  touch(q, record[layout.position(link.dof)]), touch(v, record[layout.velocity(link.dof)]);
+                  if (link.kind == kBallLink) touch(qw, record[layout.quaternion(link.dof)]);
+                },
+                x.q, x.v, x.qw);
+}
+
 /// Sets the rows' diagonal weights and free velocities; tells whether there is anything to solve.
 template <class L, class Real = typename L::Real>
 HD bool assemble(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
@@ -197,24 +223,21 @@ HD bool assemble(const typename L::Group& g, const typename L::Model& m, const O
   return g.any(found);
 }
 
-/// One step. `frozen`: worlds that must not move. `out` gathers the worst over the steps of a call; begin it with fresh().
-template <class L, class Solver>
-HD void step_world(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<typename L::Real>>& opt,
-                   const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
-                   const Records<L>& records, bool last, State<L>& x, Mask<typename L::Real> frozen,
-                   Workspace<L, Solver>& w, Outcome<typename L::Real>& out) {
-  using Real = typename L::Real;
-  const Real zero(0), one(1);
+/// All that is known before solving: from the state to the contact problem and its warm start.
+template <class L, class Solver, class Real = typename L::Real>
+HD void assemble_world(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                       const BatchArrays<Scalar<Real>>& arrays, const Rows<Real>& rows, const Records<L>& records,
+                       const State<L>& x, Workspace<L, Solver>& w, Mask<Real>& bad) {
   forward_kinematics<L>(g, m, x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
-  place_loads<L>(g, m, arrays, rows, w.kin, w.applied, w.loads, out.bad);
+  place_loads<L>(g, m, arrays, rows, w.kin, w.applied, w.loads, bad);
 
   ContactProblem<L>& problem = w.problem;
   free_motion<L>(g, m, opt, w.kin, w.I, x, w.loads, w.v, problem.A, problem.b);
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
   factor<L>(g, m, problem.factor);
   Real share[L::kTrunkDofs];
-  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = zero;
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
   each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.b, problem.free);
   solve<L>(g, m, problem.factor, problem.free, share);
 
@@ -222,11 +245,21 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   reach_margins<L>(g, m, w.kin, opt.h, opt.margin, w.solver.V, w.margin);
   find_world_contacts<L>(g, m, w.kin, w.margin, w.contacts);
   find_pair_contacts<L>(g, m, w.kin, w.margin, w.bound, w.contacts);
-
-  auto& extra = w.solver.extra;
-  problem.any_row = assemble<L>(g, m, opt, w.kin, x, w.loads, w.contacts, extra, w.solver.V, problem);
-  g.sync();  // records of pairs and ties were written by one lane
+  problem.any_row = assemble<L>(g, m, opt, w.kin, x, w.loads, w.contacts, w.solver.extra, w.solver.V, problem);
   records.warm_start(g, m, w.contacts, problem, opt.warm_start != 0, w.impulses);
+}
+
+/// One step. `frozen`: worlds that must not move. `out` gathers the worst over the steps of a call; begin it with fresh().
+template <class L, class Solver>
+HD void step_world(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<typename L::Real>>& opt,
+                   const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
+                   const Records<L>& records, State<L>& x, Mask<typename L::Real> frozen, Workspace<L, Solver>& w,
+                   Outcome<typename L::Real>& out) {
+  using Real = typename L::Real;
+  const Real zero(0);
+  assemble_world<L, Solver>(g, m, opt, arrays, rows, records, x, w, out.bad);
+  ContactProblem<L>& problem = w.problem;
+  auto& extra = w.solver.extra;
   Real iterations(0);
   if (problem.any_row) {
     Real scale = velocity_scale<L>(g, m, opt, w.contacts, problem, w.impulses);
@@ -235,6 +268,15 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
     each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.free, w.v);
   }
   Certificate<Real> c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);
+  if constexpr (L::Group::kSize == 1 && !L::Shape::kFixed) {
+    auto flagged = negate(converges(opt, c)) & is_finite(c.r_con) & negate(frozen | out.bad);
+    if (opt.fallback && w.fallback.memory != nullptr && any(flagged)) {
+      fall_back<L>(m, opt, w.kin, w.contacts, problem, flagged, c, extra, w.loads.force, w.fallback, w.impulses);
+      velocity_of<L>(g, m, w.kin, w.contacts, problem, w.impulses, extra, w.v);
+      c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);
+      out.fallback = out.fallback | flagged;
+    }
+  }
 
   // A world that is no longer finite stands still: in the sum of squares a NaN or an infinity of any dof shows.
   Real own(0), trunk(0);
@@ -248,7 +290,7 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   records.store(g, m, w.kin, w.contacts, problem, w.impulses);
   integrate<L>(g, m, opt.h, w.kin, w.v, moving, x);
 
-  auto converged = (c.r_con <= c.scale * opt.certify) & (c.r_row <= Real(opt.certify));
+  auto converged = converges(opt, c);
   auto worse = c.r_con * out.certificate.scale > out.certificate.r_con * c.scale;
   auto take = [&](Real& to, Real from) { to = select(moving, max(to, from), to); };
   out.certificate.r_con = select(moving & worse, c.r_con, out.certificate.r_con);
@@ -285,7 +327,11 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m, const
   auto frozen = mask_of<Real>(false);
   for (int i = 0; i < kWidth<Real>; ++i)
     if (arrays.status[rows.world(i)] & kNonFinite) set_lane(frozen, i, kWidth<Real> == 1 ? 1 : -1);
-  for (int s = 0; s < steps; ++s) step_world<L, Solver>(g, m, opt, arrays, rows, records, s + 1 == steps, x, frozen, w, out);
+  for (int s = 0; s < steps; ++s) {
+    if (!L::Shape::kFixed && s + 1 == steps)
+      each_state_entry<L>(g, m, x, record, [](const Real& now, Real& kept) { kept = now; });
+    step_world<L, Solver>(g, m, opt, arrays, rows, records, x, frozen, w, out);
+  }
   g.sync();  // all have read what is now written
   store_state<L>(g, m, arrays, rows, x);
 
@@ -297,10 +343,35 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m, const
   for (int i = 0; i < rows.count(); ++i) {
     int world = rows.first + i;
     int bits = (lane(out.bad, i) ? kNonFinite : 0) | (lane(out.overflow, i) ? kContactOverflow : 0) |
+               (lane(out.fallback, i) ? kFallback : 0) |
                (lane(out.converged, i) > 0 ? 0 : kNotConverged);
     arrays.status[world] |= bits;
     if (!lane(frozen, i) && !lane(out.bad, i)) arrays.time[world] += steps * static_cast<double>(opt.h);
   }
+}
+
+/// The contact problem of the last step of world `w` of a pack, dense, with the impulses that solved it: assembled again from
+/// the state kept in the record. `memory`: dense_problem_size numbers for all slots and rows.
+template <class L, class Solver, class T>
+HD DenseProblem<T> last_problem(const typename L::Model& m, const Options<Scalar<typename L::Real>>& opt,
+                                const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
+                                typename L::Real* record, int w, Workspace<L, Solver>& space, T* memory) {
+  using Real = typename L::Real;
+  const typename L::Group g;
+  State<L> x;
+  Records<L> records{record};
+  auto bad = mask_of<Real>(false);
+  each_state_entry<L>(g, m, x, record, [](Real& now, const Real& kept) { now = kept; });
+  load_loads<L>(g, m, arrays, rows, space.applied, bad);
+  for (int i = 0; i < at_least_one(L::kActuators); ++i) space.loads.ctrl[i] = space.applied.ctrl[i];
+  for (int i = 0; i < m.ties; ++i) space.loads.tie_ctrl[i] = space.applied.tie_ctrl[i];
+  Options<Scalar<Real>> warm = opt;
+  warm.warm_start = 1;
+  if (!m.free_base()) x.position = {Real(0), Real(0), Real(0)};
+  assemble_world<L, Solver>(g, m, warm, arrays, rows, records, x, space, bad);
+  RowList<L>& list = space.fallback.list;
+  list.build(m, space.contacts, space.problem, space.impulses);
+  return dense_problem<L>(m, space.kin, space.contacts, space.problem, list, w, space.solver.extra, space.v, memory);
 }
 
 }  // namespace stiction

@@ -57,6 +57,9 @@ class World {
   void reset(const uint8_t* mask, int keyframe = -1);
   void clear_status(const uint8_t* mask);
   /// Warm start and contacts of the last step, to be kept with a state. One row per environment.
+  /// The last step's contact problem of one environment with the impulses that solved it. Views into scratch that the next call
+  /// on this world overwrites. Applied forces and controls must be those of the step.
+  virtual DenseProblem<double> contact_problem(int env) = 0;
   virtual int64_t record_size() const = 0;
   virtual void get_records(double* rows) const = 0;
   virtual void set_records(const double* rows) = 0;

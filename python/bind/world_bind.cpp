@@ -75,6 +75,23 @@ void bind_world(py::module_& m) {
            py::arg("mask") = py::none(), py::arg("keyframe") = -1)
       .def("clear_status", [](World& w, std::optional<ByteMask> mask) { w.clear_status(mask_data(w, mask)); },
            py::arg("mask") = py::none())
+      .def("contact_problem",
+           [](World& w, int env) {
+             const DenseProblem<double> d = w.contact_problem(env);
+             auto copy = [](const double* data, std::vector<py::ssize_t> shape) {
+               py::array_t<double> a(shape);
+               std::copy(data, data + a.size(), a.mutable_data());
+               return a;
+             };
+             const py::ssize_t n = d.nv, c = d.contacts, r = d.rows;
+             py::dict out;
+             out["A"] = copy(d.A, {n, n}), out["b"] = copy(d.b, {n}), out["J"] = copy(d.J, {3 * c, n});
+             out["e"] = copy(d.e, {3 * c}), out["R"] = copy(d.R, {3 * c}), out["mu"] = copy(d.mu, {c});
+             out["impulse"] = copy(d.impulse, {3 * c}), out["J_row"] = copy(d.J_row, {r, n});
+             out["e_row"] = copy(d.e_row, {r}), out["R_row"] = copy(d.R_row, {r}), out["lower"] = copy(d.lower, {r});
+             out["upper"] = copy(d.upper, {r}), out["row_impulse"] = copy(d.row_impulse, {r});
+             return out;
+           })
       .def("get_records", [](const World& w) {
         py::array_t<double> rows({static_cast<py::ssize_t>(w.num_envs()), static_cast<py::ssize_t>(w.record_size())});
         w.get_records(rows.mutable_data());

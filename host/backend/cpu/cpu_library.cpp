@@ -18,9 +18,21 @@ void kinematics(const CpuJob<Scalar<Real>>& job, int first, int last, void* work
 }
 
 template <class Real>
+using SpaceOf = Workspace<Lane<Real, Capacity, Serial>, SubAdmm<Lane<Real, Capacity, Serial>>>;
+
+template <class Real>
+int64_t fallback_numbers(const CpuJob<Scalar<Real>>& job) {
+  return fallback_size(*job.model);
+}
+template <class Real>
+void set_fallback(void* workspace, double* memory) {
+  static_cast<SpaceOf<Real>*>(workspace)->fallback.memory = memory;
+}
+
+template <class Real>
 constexpr CpuKernels<Scalar<Real>> kernels() {
-  using L = Lane<Real, Capacity, Serial>;
-  return {kWidth<Real>, sizeof(Workspace<L, SubAdmm<L>>), step<Real>, kinematics<Real>};
+  return {kWidth<Real>,           sizeof(SpaceOf<Real>), step<Real>,         kinematics<Real>,
+          fallback_numbers<Real>, set_fallback<Real>,    problem_subadmm<Real>};
 }
 
 constexpr CpuKernels<float> kFloat32 = kernels<CpuReal>();

@@ -25,6 +25,9 @@ void step_packs(const CpuJob<Scalar<Real>>& job, int first, int last, void* memo
 }
 
 /// Each solver is compiled in a file of its own.
-template <class Real> void step_subadmm(const CpuJob<Scalar<Real>>& job, int first, int last, void* memory);
+template <class Real>
+void step_subadmm(const CpuJob<Scalar<Real>>& job, int first, int last, void* memory);
+template <class Real>
+DenseProblem<double> problem_subadmm(const CpuJob<Scalar<Real>>& job, int world, void* workspace, double* memory);
 
 }  // namespace stiction

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 
+#include "contact/dense.h"
 #include "core/options.h"
 #include "host/step/batch.h"
 #include "host/step/outputs.h"
@@ -28,6 +29,11 @@ struct CpuKernels {
   size_t workspace_bytes;
   void (*step)(const CpuJob<T>& job, int first, int last, void* workspace);
   void (*kinematics)(const CpuJob<T>& job, int first, int last, void* workspace);
+  /// Numbers of double that the fallback of a thread needs, and where they are.
+  int64_t (*fallback_size)(const CpuJob<T>& job);
+  void (*set_fallback)(void* workspace, double* memory);
+  /// The last step's problem of one world, in double; the views point into `memory` (fallback_size numbers).
+  DenseProblem<double> (*problem)(const CpuJob<T>& job, int world, void* workspace, double* memory);
 };
 
 struct CpuLibrary {

@@ -1,0 +1,221 @@
+// The live rows of a contact problem in one list, and their dense form: for solvers that need W or J, for Newton's fallback and
+// for users who look at the problem. Serial groups only.
+//
+// Order: world slots (limb by limb), pair slots; then limits, dry friction (trunk first), ties.
+#pragma once
+#include "contact/dense.h"
+#include "contact/impulses.h"
+
+namespace stiction {
+
+template <class L>
+struct RowList {
+  using Real = typename L::Real;
+  using Shape = typename L::Shape;
+  static constexpr int kContacts = Shape::kSlots + at_least_one(Shape::kPairs);
+  static constexpr int kRows = 2 * Shape::kDofs + at_least_one(Shape::kTies);
+
+  int contacts = 0, rows = 0;
+  const ContactPoint<Real>* point[kContacts];
+  const ContactRow<Real>* contact[kContacts];
+  const ScalarRow<Real>* row[kRows];
+  Vec3<Real>*contact_impulse[kContacts], *contact_unit[kContacts];  // in l, and in unit
+  Real *row_impulse[kRows], *row_unit[kRows];
+  Impulses<L> unit;  // all 0 between calls
+
+  void build(const typename L::Model& m, const Contacts<L>& contacts_found, const ContactProblem<L>& problem, Impulses<L>& l) {
+    const typename L::Group g;
+    contacts = rows = 0;
+    Real zero(0);
+    Vec3<Real> none{zero, zero, zero};
+    auto add_contact = [&](const ContactPoint<Real>& p, const ContactRow<Real>& r, Vec3<Real>& li, Vec3<Real>& ui) {
+      point[contacts] = &p, contact[contacts] = &r, contact_impulse[contacts] = &li, contact_unit[contacts++] = &ui;
+      ui = none;
+    };
+    each_slot<L>(g, m, contacts_found, [&](const auto&, Place, int, int c) {
+      add_contact(contacts_found.point.slot[c], problem.row.slot[c], l.slot.slot[c], unit.slot.slot[c]);
+    });
+    for (int s = 0; s < contacts_found.pairs; ++s)
+      add_contact(contacts_found.pair[s].point, problem.pair_row[s], l.pair[s], unit.pair[s]);
+    auto add_row = [&](bool, const ScalarRow<Real>& r, Real& li, Real& ui) {
+      row[rows] = &r, row_impulse[rows] = &li, row_unit[rows++] = &ui;
+      ui = zero;
+    };
+    each_dof_row<L>(g, m, problem.limit_live, add_row, problem.limit, l.limit, unit.limit);
+    each_dof_row<L>(g, m, problem.friction_live, add_row, problem.friction, l.friction, unit.friction);
+    for (int i = 0; i < m.ties; ++i) {
+      unit.tie[i] = zero;
+      if (problem.tie_live[i]) add_row(false, problem.tie[i], l.tie[i], unit.tie[i]);
+    }
+  }
+
+  int size() const { return 3 * contacts + rows; }
+  /// The entry k of `unit` that stands for row k of the list.
+  Real& unit_entry(int k) {
+    if (k >= 3 * contacts) return *row_unit[k - 3 * contacts];
+    Vec3<Real>& u = *contact_unit[k / 3];
+    return k % 3 == 0 ? u.x : k % 3 == 1 ? u.y : u.z;
+  }
+};
+
+/// x = J_k', a row of J as a tree vector. extra: scratch.
+template <class L, class Real = typename L::Real>
+HD_CALL void jacobian_row(const typename L::Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
+                          const ContactProblem<L>& problem, RowList<L>& list, int k, PerLink<L, Force<Real>>& extra,
+                          TreeVector<L>& x) {
+  const typename L::Group g;
+  Real share[L::kTrunkDofs];
+  const Impulses<L>& u = list.unit;
+  each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
+  list.unit_entry(k) = Real(1);
+  add_row_forces<L>(
+      g, m, kin, contacts, problem, [&](int c) { return u.slot.slot[c]; }, [&](int s, int) { return u.pair[s]; },
+      [&](TreeVector<L>& f) {
+        each_dof_row<L>(g, m, problem.limit_live,
+                        [](bool, const auto& r, Real a, Real& fi) { fi = fi + r.sign * a; }, problem.limit, u.limit, f);
+        each_dof_row<L>(g, m, problem.friction_live, [](bool, Real a, Real& fi) { fi = fi + a; }, u.friction, f);
+      },
+      [&](int i, int) { return u.tie[i]; }, extra, x, share);
+  list.unit_entry(k) = Real(0);
+  for (int t = 0; t < m.trunk_dofs(); ++t) x.trunk[t] = x.trunk[t] + share[t];
+}
+
+// ---- dense, one world, MuJoCo's dofs -------------------------------------------------------------------------------------
+
+/// visit(dof, entry of x) for every dof; the free base's angular part (body axes) is turned by the caller.
+template <class L, class Visit>
+HD void each_named_dof(const typename L::Model& m, Visit visit) {
+  const typename L::Group g;
+  if (m.free_base())
+    for (int t = 0; t < 6; ++t) visit(m.trunk[0].dof + (t < 3 ? t + 3 : t - 3), true, t);
+  for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) visit(m.trunk[m.link_of_dof(t)].dof, true, t);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    for (int k = 0; k < limb.links(); ++k)
+      if (limb.link(k).dof >= 0) visit(limb.link(k).dof, false, at.link + k);
+  });
+}
+
+/// A covector of world `w` in MuJoCo's order.
+template <class L, class T>
+HD void dense_covector(const typename L::Model& m, const Kinematics<L>& kin, const TreeVector<L>& x, int w, T* out) {
+  each_named_dof<L>(m, [&](int dof, bool trunk, int i) { out[dof] = lane(trunk ? x.trunk[i] : x.limb[i], w); });
+  if (!m.free_base()) return;
+  const auto& R = kin.pose.trunk[0].R;
+  T* a = out + m.trunk[0].dof + 3;
+  T world[3] = {a[0], a[1], a[2]};
+  for (int i = 0; i < 3; ++i) {
+    a[i] = 0;
+    for (int j = 0; j < 3; ++j) {
+      auto column_i = column(R, i);
+      a[i] += T(lane(j == 0 ? column_i.x : j == 1 ? column_i.y : column_i.z, w)) * world[j];
+    }
+  }
+}
+
+/// A of world `w`, (nv, nv).
+template <class L, class T>
+HD void dense_matrix(const typename L::Model& m, const Kinematics<L>& kin, const TreeMatrix<L>& A, int w, T* out) {
+  using Real = typename L::Real;
+  const typename L::Group g;
+  const int n = m.nv;
+  for (int i = 0; i < n * n; ++i) out[i] = 0;
+  int trunk_dof[L::kTrunkDofs];
+  each_named_dof<L>(m, [&](int dof, bool trunk, int i) {
+    if (trunk) trunk_dof[i] = dof;
+  });
+  auto put = [&](int i, int j, const Real& a) { out[i * n + j] = out[j * n + i] = lane(a, w); };
+  for (int t = 0; t < m.trunk_dofs(); ++t)
+    for (int u = 0; u <= t; ++u) put(trunk_dof[t], trunk_dof[u], A.trunk[t][u]);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    for (int k = 0; k < limb.links(); ++k) {
+      int dof = limb.link(k).dof;
+      if (dof < 0) continue;
+      for (int t = 0; t < limb.trunk_dofs(); ++t) put(dof, trunk_dof[t], A.cross[at.link + k][t]);
+      for (int j = k; j >= 0; j = limb.parent(j)) put(dof, limb.link(j).dof, A.limb[at.entry + entry_of(k, j)]);
+    }
+  });
+  if (!m.free_base()) return;
+  const int a = m.trunk[0].dof + 3;  // rows and columns of the angular part: A <- T' A T, T = R there
+  auto turn = [&](T* first, int stride) {
+    T x[3] = {first[0], first[stride], first[2 * stride]};
+    for (int i = 0; i < 3; ++i) {
+      auto c = column(kin.pose.trunk[0].R, i);
+      first[i * stride] = T(lane(c.x, w)) * x[0] + T(lane(c.y, w)) * x[1] + T(lane(c.z, w)) * x[2];
+    }
+  };
+  for (int j = 0; j < n; ++j) turn(out + a * n + j, n);
+  for (int i = 0; i < n; ++i) turn(out + i * n + a, 1);
+}
+
+HD constexpr int64_t dense_problem_size(int nv, int contacts, int rows) {
+  return static_cast<int64_t>(nv) * nv + nv + (3ll * contacts + rows) * nv + 10ll * contacts + 6ll * rows;
+}
+/// A problem with room for so many contacts and rows in `memory`, dense_problem_size numbers.
+template <class T>
+HD DenseProblem<T> carve_dense(T* memory, int nv, int contacts, int rows) {
+  auto take = [&memory](int64_t n) {
+    T* at = memory;
+    memory += n;
+    return at;
+  };
+  DenseProblem<T> d;
+  d.nv = nv, d.contacts = contacts, d.rows = rows;
+  d.A = take(static_cast<int64_t>(nv) * nv), d.b = take(nv), d.J = take(3ll * contacts * nv);
+  d.e = take(3 * contacts), d.R = take(3 * contacts), d.mu = take(contacts), d.impulse = take(3 * contacts);
+  d.J_row = take(static_cast<int64_t>(rows) * nv);
+  d.e_row = take(rows), d.R_row = take(rows), d.lower = take(rows), d.upper = take(rows), d.row_impulse = take(rows);
+  return d;
+}
+
+/// World w's problem: its active contacts and rows only. `memory` must have room for all of the list.
+template <class L, class T, class Real = typename L::Real>
+HD_CALL DenseProblem<T> dense_problem(const typename L::Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
+                                      const ContactProblem<L>& problem, RowList<L>& list, int w,
+                                      PerLink<L, Force<Real>>& extra, TreeVector<L>& scratch, T* memory) {
+  int nc = 0, nr = 0;
+  for (int i = 0; i < list.contacts; ++i) nc += lane(list.point[i]->active, w) ? 1 : 0;
+  for (int i = 0; i < list.rows; ++i) nr += lane(list.row[i]->active, w) ? 1 : 0;
+  DenseProblem<T> d = carve_dense(memory, m.nv, nc, nr);
+  dense_matrix<L>(m, kin, problem.A, w, d.A);
+  dense_covector<L>(m, kin, problem.b, w, d.b);
+  nc = nr = 0;
+  for (int i = 0; i < list.contacts; ++i) {
+    if (!lane(list.point[i]->active, w)) continue;
+    const ContactRow<Real>& r = *list.contact[i];
+    const Vec3<Real>& l = *list.contact_impulse[i];
+    for (int k = 0; k < 3; ++k) {
+      jacobian_row<L>(m, kin, contacts, problem, list, 3 * i + k, extra, scratch);
+      dense_covector<L>(m, kin, scratch, w, d.J + static_cast<int64_t>(3 * nc + k) * m.nv);
+      d.e[3 * nc + k] = k == 2 ? T(lane(r.e, w)) : T(0);
+      d.R[3 * nc + k] = lane(k == 2 ? r.R_n : r.R_t, w);
+      d.impulse[3 * nc + k] = lane(k == 0 ? l.x : k == 1 ? l.y : l.z, w);
+    }
+    d.mu[nc++] = lane(list.point[i]->mu, w);
+  }
+  for (int i = 0; i < list.rows; ++i) {
+    const ScalarRow<Real>& r = *list.row[i];
+    if (!lane(r.active, w)) continue;
+    jacobian_row<L>(m, kin, contacts, problem, list, 3 * list.contacts + i, extra, scratch);
+    dense_covector<L>(m, kin, scratch, w, d.J_row + static_cast<int64_t>(nr) * m.nv);
+    d.e_row[nr] = lane(r.e, w), d.R_row[nr] = lane(r.R, w), d.lower[nr] = lane(r.lower, w), d.upper[nr] = lane(r.upper, w);
+    d.row_impulse[nr++] = lane(*list.row_impulse[i], w);
+  }
+  return d;
+}
+
+/// Impulses of a dense problem back into world w.
+template <class L, class T>
+HD void take_impulses(RowList<L>& list, int w, const DenseProblem<T>& d) {
+  using S = Scalar<typename L::Real>;
+  int nc = 0, nr = 0;
+  for (int i = 0; i < list.contacts; ++i) {
+    if (!lane(list.point[i]->active, w)) continue;
+    Vec3<typename L::Real>& l = *list.contact_impulse[i];
+    set_lane(l.x, w, S(d.impulse[3 * nc])), set_lane(l.y, w, S(d.impulse[3 * nc + 1])), set_lane(l.z, w, S(d.impulse[3 * nc + 2]));
+    ++nc;
+  }
+  for (int i = 0; i < list.rows; ++i)
+    if (lane(list.row[i]->active, w)) set_lane(*list.row_impulse[i], w, S(d.row_impulse[nr++]));
+}
+
+}  // namespace stiction
