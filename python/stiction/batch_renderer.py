@@ -1,0 +1,101 @@
+"""Pictures of several environments of one batch, side by side on one floor, through `mujoco.Renderer`.
+
+The environments share the model's static scene; each moving robot is drawn at its own place of a grid by shifting its
+free base. Shadows and reflections are off: in software they cost ten times the rest.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import math
+import os
+
+import numpy as np
+
+
+def choose_gl() -> None:
+    """Sets MUJOCO_GL, where neither it nor a display is there; before `mujoco` is imported."""
+    if "MUJOCO_GL" not in os.environ and not os.environ.get("DISPLAY"):
+        libraries = {"egl": "EGL", "osmesa": "OSMesa"}
+        found = [name for name, library in libraries.items() if ctypes.util.find_library(library)]
+        if found:
+            os.environ["MUJOCO_GL"] = found[0]
+
+
+class BatchRenderer:
+    """Draws rows of qpos. ``count``: environments in the picture (1 where the robot has no free base)."""
+
+    def __init__(self, mjmodel, count: int, *, width: int = 960, height: int = 544, spacing: float = 2.0):
+        import mujoco
+
+        self._mujoco = mujoco
+        self._model = mjmodel
+        self._data = mujoco.MjData(mjmodel)
+        self._floating = mjmodel.njnt > 0 and mjmodel.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE
+        self.count = count if self._floating else 1
+        columns = math.ceil(math.sqrt(self.count))
+        rows = math.ceil(self.count / columns)
+        place = np.arange(self.count)
+        self._offsets = np.stack(
+            [(place % columns - (columns - 1) / 2) * spacing, (place // columns - (rows - 1) / 2) * spacing], axis=1
+        )
+        mjmodel.vis.global_.offwidth = max(mjmodel.vis.global_.offwidth, width)
+        mjmodel.vis.global_.offheight = max(mjmodel.vis.global_.offheight, height)
+        self._renderer = mujoco.Renderer(mjmodel, height, width, max_geom=200 + self.count * mjmodel.ngeom)
+        for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
+            self._renderer.scene.flags[flag] = 0
+        self._camera = mujoco.MjvCamera()
+        self._camera.lookat[:] = (0, 0, 0.2)
+        self._camera.distance = 1.5 + spacing * columns
+        self._camera.elevation, self._camera.azimuth = -30, 70
+
+    def render(self, qpos: np.ndarray) -> np.ndarray:
+        """(height, width, 3) bytes of the first ``count`` rows of ``qpos``; their starting places become the grid's."""
+        mujoco, scene = self._mujoco, self._renderer.scene
+        for number in range(self.count):
+            self._data.qpos[:] = qpos[number]
+            if self._floating:
+                self._data.qpos[:2] += self._offsets[number]
+            mujoco.mj_kinematics(self._model, self._data)
+            mujoco.mj_comPos(self._model, self._data)
+            mujoco.mj_camlight(self._model, self._data)
+            if number == 0:
+                self._renderer.update_scene(self._data, self._camera)
+            else:
+                moving = int(mujoco.mjtCatBit.mjCAT_DYNAMIC)
+                mujoco.mjv_addGeoms(self._model, self._data, mujoco.MjvOption(), mujoco.MjvPerturb(), moving, scene)
+        return self._renderer.render()
+
+    def close(self) -> None:
+        self._renderer.close()
+
+    def __enter__(self) -> BatchRenderer:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self.close()
+
+
+def write_video(path, frames, fps: int) -> None:
+    """An MP4 of (height, width, 3) bytes through imageio-ffmpeg; ImportError without it."""
+    import imageio_ffmpeg
+
+    height, width = frames[0].shape[:2]
+    writer = imageio_ffmpeg.write_frames(str(path), (width, height), fps=fps, quality=7, ffmpeg_log_level="error")
+    writer.send(None)
+    for frame in frames:
+        writer.send(np.ascontiguousarray(frame))
+    writer.close()
+
+
+def write_sheet(path, frames, columns: int = 3) -> None:
+    """A PNG with the frames beside each other, row by row, each at half size."""
+    from PIL import Image
+
+    height, width = frames[0].shape[0] // 2, frames[0].shape[1] // 2
+    rows = math.ceil(len(frames) / columns)
+    sheet = Image.new("RGB", (columns * width, rows * height))
+    for number, frame in enumerate(frames):
+        small = Image.fromarray(frame).resize((width, height), Image.Resampling.LANCZOS)
+        sheet.paste(small, (number % columns * width, number // columns * height))
+    sheet.save(path, optimize=True)
