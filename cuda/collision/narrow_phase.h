@@ -101,6 +101,13 @@ HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const H
 // ---- all worlds of a Real
 // -----------------------------------------------------------------------------------------------
 
+/// Pairs that are computed for all worlds at once.
+HD constexpr bool is_regular(int type1, int type2) {
+  if (type1 == GeomKind::kPlane) return type2 != GeomKind::kMesh;
+  if (type1 == GeomKind::kSphere) return type2 != GeomKind::kEllipsoid && type2 != GeomKind::kMesh;
+  return type1 == GeomKind::kCapsule && (type2 == GeomKind::kCapsule || type2 == GeomKind::kBox);
+}
+
 /// True and the candidates where the pair is a regular one.
 template <class Real> HD bool collide_regular(int type1, int type2, const GeomPose<Real>& a, const GeomPose<Real>& b,
                                               Candidate<Real>* out) {

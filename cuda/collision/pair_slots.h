@@ -7,6 +7,21 @@
 
 namespace stiction {
 
+/// The squared distance of the segments c1 + s a1 and c2 + t a2, |s|, |t| <= 1, d = c2 - c1: at least what is returned is less
+/// than it by rounding only. Lumelsky's clamped two-variable minimum.
+template <class Real>
+HD Real segment_distance_squared(Vec3<Real> a1, Vec3<Real> a2, Vec3<Real> d) {
+  const Real one(1), tiny(1e-12f);
+  Real aa = dot(a1, a1), bb = dot(a2, a2), ab = dot(a1, a2), da = dot(d, a1), db = dot(d, a2);
+  Real det = aa * bb - ab * ab;
+  Real s = clamp((da * bb - db * ab) / max(det, tiny), -one, one);
+  Real t = clamp((s * ab - db) / max(bb, tiny), -one, one);
+  s = clamp((t * ab + da) / max(aa, tiny), -one, one);
+  t = clamp((s * ab - db) / max(bb, tiny), -one, one);
+  Vec3<Real> gap = d + a2 * t - a1 * s;
+  return dot(gap, gap);
+}
+
 /// Poses of links relative to one point for all trees, the trunk's origin, and the spheres around what may touch.
 template <class Real>
 struct LinkBound {
@@ -112,6 +127,12 @@ HD void find_pair_contacts(const typename L::Group& g, const typename L::Model& 
       Vec3<Real> apart = x2.pose.p - x1.pose.p;
       Real close = margin + g1.radius + g2.radius;
       Mask<Real> wanted = near & (dot(apart, apart) < close * close);
+      if (any(wanted) && !is_regular(g1.type, g2.type)) {
+        Vec3<Real> a1 = l1.pose.R * g1.capsule_axis, a2 = l2.pose.R * g2.capsule_axis;
+        Vec3<Real> between = l2.pose * g2.capsule_center - l1.pose * g1.capsule_center;
+        Real touch = margin + g1.capsule_radius + g2.capsule_radius;
+        wanted = wanted & (segment_distance_squared(a1, a2, between) < touch * touch);
+      }
       if (!any(wanted)) continue;
       Candidate<Real> out[kMaxCandidates];
       collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, x1, g1.mesh < 0 ? nullptr : m.hull + g1.mesh, x2,

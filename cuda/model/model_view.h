@@ -92,6 +92,8 @@ struct GeomModel {
   Vec3<S> size{};
   Pose<S> pose{};             // in the link's frame
   S radius{};                 // bounding sphere about pose.p; 0 for planes
+  Vec3<S> capsule_center{}, capsule_axis{};  // a capsule around it, in the link's frame; axis: half its segment     m
+  S capsule_radius{};
 };
 /// Two geoms that may touch; geom types in ascending order.
 template <class S>

@@ -211,8 +211,35 @@ class Compiler {
         for (int i = 0; i < m_.mesh_vertnum[x.mesh]; ++i)
           mesh_radius = std::max(mesh_radius, norm(vec3_at(m_.mesh_vert, m_.mesh_vertadr[x.mesh] + i)));
       x.radius = x.type == static_cast<int>(GeomType::kPlane) ? 0 : bounding_radius(x.type, x.size, mesh_radius);
+      if (x.type != static_cast<int>(GeomType::kMesh) || x.mesh >= 0) bounding_capsule(x);
       out_->geom.push_back(x);
     }
+  }
+
+  /// A capsule around a geom: tighter than its ball for what is long. Its segment lies along the longest of the geom's axes.
+  void bounding_capsule(GeomModel<double>& x) const {
+    Vec3<double> low{-x.size.x, -x.size.y, -x.size.z}, high = x.size;
+    auto type = static_cast<GeomType>(x.type);
+    if (type == GeomType::kSphere) low = {-x.size.x, -x.size.x, -x.size.x}, high = -low;
+    if (type == GeomType::kCapsule || type == GeomType::kCylinder)
+      low = {-x.size.x, -x.size.x, -x.size.y}, high = {x.size.x, x.size.x, x.size.y};
+    if (type == GeomType::kMesh) {
+      low = {1e30, 1e30, 1e30}, high = -low;
+      for (int i = 0; i < m_.mesh_vertnum[x.mesh]; ++i) {
+        Vec3<double> p = vec3_at(m_.mesh_vert, m_.mesh_vertadr[x.mesh] + i);
+        low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
+        high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
+      }
+    }
+    Vec3<double> center = (low + high) * 0.5, half = (high - low) * 0.5;
+    const int longest = half.x >= half.y && half.x >= half.z ? 0 : half.y >= half.z ? 1 : 2;
+    const double length = longest == 0 ? half.x : longest == 1 ? half.y : half.z;
+    const double a = longest == 0 ? half.y : half.x, b = longest == 2 ? half.y : half.z;
+    const bool round = type == GeomType::kSphere || type == GeomType::kCapsule || type == GeomType::kCylinder ||
+                       type == GeomType::kEllipsoid;
+    x.capsule_radius = round ? std::max(a, b) : std::hypot(a, b);
+    x.capsule_center = x.pose * center;
+    x.capsule_axis = column(x.pose.R, longest) * (type == GeomType::kSphere ? 0 : length);
   }
 
   static bool probe_like(int type) {

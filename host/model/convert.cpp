@@ -31,7 +31,8 @@ ProbeModel<S> to(const ProbeModel<double>& a) {
 template <class S> PlaneModel<S> to(const PlaneModel<double>& a) { return {to<S>(a.frame), S(a.distance)}; }
 template <class S>
 GeomModel<S> to(const GeomModel<double>& a) {
-  return {a.type, a.link, a.body, a.mesh, to<S>(a.size), to<S>(a.pose), S(a.radius)};
+  return {a.type, a.link, a.body, a.mesh, to<S>(a.size), to<S>(a.pose), S(a.radius),
+          to<S>(a.capsule_center), to<S>(a.capsule_axis), S(a.capsule_radius)};
 }
 template <class S>
 PairModel<S> to(const PairModel<double>& a) {
