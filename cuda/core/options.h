@@ -29,6 +29,7 @@ struct Options {
   S tikhonov = S(1e-3);        // of Anderson's normal equations, relative to each column's square
   int warm_start = 1;
   int fallback = 1;            // Newton for worlds above `certify`
+  int certificates = 1;        // how often a CPU step computes its certificate: more only tells the benches what one costs
 };
 
 }  // namespace stiction

@@ -267,7 +267,10 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   } else {
     each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.free, w.v);
   }
-  Certificate<Real> c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);
+  Certificate<Real> c;
+  int times = L::Group::kSize == 1 ? opt.certificates : 1;
+  do c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);
+  while (--times > 0);
   if constexpr (L::Group::kSize == 1 && !L::Shape::kFixed) {
     auto flagged = negate(converges(opt, c)) & is_finite(c.r_con) & negate(frozen | out.bad);
     if (opt.fallback && w.fallback.memory != nullptr && any(flagged)) {

@@ -133,6 +133,7 @@ class CpuWorld final : public World {
     to.tolerance = T(o.tolerance), to.certify = T(o.certify), to.penalty = o.penalty, to.anderson = o.anderson;
     to.adaptive = o.adaptive, to.relaxation = T(o.relaxation), to.tikhonov = T(o.tikhonov);
     to.warm_start = o.warm_start, to.fallback = o.fallback;
+    to.certificates = o.certificates;
     BatchArrays<T>& a = job_.arrays;
     a.num_envs = num_envs();
     a.qpos = buffer("qpos").template as<T>(), a.qvel = buffer("qvel").template as<T>();

@@ -47,6 +47,7 @@ Options<double> options_from(const py::dict& d) {
   real("tolerance", o.tolerance), real("certify", o.certify), real("relaxation", o.relaxation), real("tikhonov", o.tikhonov);
   whole("implicit", o.implicit), whole("iterations", o.iterations), whole("penalty", o.penalty), whole("anderson", o.anderson);
   whole("adaptive", o.adaptive), whole("warm_start", o.warm_start), whole("fallback", o.fallback);
+  whole("certificates", o.certificates);
   return o;
 }
 
