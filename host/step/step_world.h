@@ -282,12 +282,13 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
     }
   }
 
-  // A world that is no longer finite stands still: in the sum of squares a NaN or an infinity of any dof shows.
-  Real own(0), trunk(0);
+  // A world that is no longer finite stands still: in the sum a NaN, an infinity or an absurd number of any dof shows.
+  Real own(0), trunk = abs(x.position.x) + abs(x.position.y) + abs(x.position.z);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int k = 0; k < limb.links(); ++k) own = own + abs(w.v.limb[at.link + k]);
+    UNROLL for (int k = 0; k < limb.links(); ++k) own = own + abs(w.v.limb[at.link + k]) + abs(x.q.limb[at.link + k]);
   });
   UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) trunk = trunk + abs(w.v.trunk[t]);
+  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) trunk = trunk + abs(x.q.trunk[t]);
   auto finite = is_finite(g.sum(own) + trunk) & is_finite(c.r_con) & is_finite(c.r_dyn);
   auto bad = out.bad | negate(finite);
   auto moving = negate(bad | frozen);
