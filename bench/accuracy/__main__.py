@@ -1,0 +1,151 @@
+"""``python -m bench.accuracy``: r_con/V under random policies, and what each part of SubADMM gives. See README.md."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import stiction
+
+from bench.step import machine
+from bench.step.engines import PricedOptions, Stiction
+from bench.step.scenes import HOLD, SCENES
+
+#: Robots, amplitude of their controls (whole range of the motors; home +- 0.5 rad of the servos), seconds simulated.
+ROBOTS = {
+    "ant": (SCENES["ant"], 1.0, 5.0),
+    "ant, quiet": (SCENES["ant"], 0.1, 5.0),
+    "humanoid": (SCENES["humanoid"], 0.4, 3.0),
+    "anymal_c": (SCENES["anymal_c"], 0.5, 2.0),
+    "anymal_c, standing": (SCENES["anymal_c"], 0.0, 2.0),
+    "go1": (SCENES["go1"], 0.5, 2.0),
+}
+#: What each column of the table changes; the last is the default.
+VARIANTS = {
+    "paper's beta": {"penalty": "paper", "relaxation": 1.0, "anderson": False, "fallback": False},
+    "beta per contact": {"penalty": "per_contact", "relaxation": 1.0, "anderson": False, "fallback": False},
+    "B_n, B_t, alpha 1.5": {"anderson": False, "fallback": False},
+    "+ Anderson": {"fallback": False},
+    "+ Newton fallback": {},
+}
+#: Bounds of the default on the median of r_con/V; p99 is to be at most 1e-2 everywhere.
+MEDIAN = {"ant": 1e-6, "go1": 1e-6, "humanoid": 5e-6, "anymal_c": 1e-4}
+P99 = 1e-2
+
+
+def rollout(scene, amplitude: float, seconds: float, num_envs: int, options: dict, dtype: str) -> dict:
+    """Every step of every environment from the keyframe on, falls and landings included."""
+    scene = replace(scene, amplitude=amplitude)
+    model = stiction.Model.from_mjmodel(scene.mjmodel())
+    engine = Stiction(scene, model, num_envs, dtype=dtype, solver=PricedOptions(**options))
+    sim, c = engine.sim, engine.sim.certificate
+    fields = {name: [] for name in ("residual", "contacts", "rows", "dynamics", "fallback", "converged")}
+    for step in range(round(seconds / engine.timestep)):
+        if step % HOLD == 0 and sim.ctrl.shape[1]:
+            sim.ctrl[:] = engine.controls.next()
+        sim.clear_status()
+        sim.step(1)
+        fields["residual"].append(np.asarray(c.r_con) / np.asarray(c.scale))
+        fields["contacts"].append(np.array(c.num_contacts))
+        fields["rows"].append(np.array(c.r_row))
+        fields["dynamics"].append(np.array(c.r_dyn))
+        fields["converged"].append(np.array(c.converged))
+        fields["fallback"].append((np.asarray(sim.status) & stiction.Status.FALLBACK) != 0)
+    everything = {name: np.stack(values).ravel() for name, values in fields.items()}
+    touching = everything["contacts"] > 0
+    return {
+        "in_contact": float(touching.mean()),
+        "contacts": float(everything["contacts"][touching].mean()) if touching.any() else 0.0,
+        "all": figures(everything, touching),
+        "four_contacts": figures(everything, everything["contacts"] >= 4),
+        "r_dyn_max": float(everything["dynamics"].max()),
+        "status": stiction.Status.counts(sim.status),
+    }
+
+
+def figures(everything: dict, chosen: np.ndarray) -> dict | None:
+    if not chosen.any():
+        return None
+    r = everything["residual"][chosen]
+    result = {f"p{p}": float(np.percentile(r, p)) for p in (50, 95, 99)}
+    result |= {"max": float(r.max()), "share_below_1e-4": float(np.mean(r <= 1e-4)), "number": int(r.size)}
+    result["rows_p99"] = float(np.percentile(everything["rows"][chosen], 99))
+    return result | {name: float(np.mean(everything[name][chosen])) for name in ("fallback", "converged")}
+
+
+def line(name: str, f: dict | None) -> str:
+    if f is None:
+        return f"  {name:34s} none"
+    return (
+        f"  {name:34s} {f['p50']:8.1e} {f['p95']:8.1e} {f['p99']:8.1e} "
+        f"{100 * f['share_below_1e-4']:7.1f} {f['rows_p99']:8.1e} "
+        f"{100 * f['fallback']:8.2f} {100 * f['converged']:9.2f} {f['number']:8d}"
+    )
+
+
+def verdict(name: str, f: dict | None) -> str:
+    if f is None or name not in MEDIAN:
+        return ""
+    against = [f"median {f['p50']:.1e} > {MEDIAN[name]:.0e}"] if f["p50"] > MEDIAN[name] else []
+    against += [f"p99 {f['p99']:.1e} > {P99:.0e}"] if f["p99"] > P99 else []
+    return "  bounds met" if not against else "  bounds missed: " + "; ".join(against)
+
+
+def run_robot(name: str, arguments) -> dict:
+    scene, amplitude, seconds = ROBOTS[name]
+    seconds *= arguments.length
+    print(f"\n{name}: controls home +- {amplitude:g} held {HOLD} steps, {seconds:g} s, {arguments.envs} environments")
+    columns = "     p50      p95      p99  % 1e-4  row p99 fallb. % converg.%   states"
+    print(f"  {'r_con/V':34s} {columns}")
+    result = {"robot": name, "amplitude": amplitude, "seconds": seconds, "variants": {}}
+    for variant in arguments.variants:
+        options = dict(arguments.option) | VARIANTS[variant]
+        found = rollout(scene, amplitude, seconds, arguments.envs, options, arguments.dtype)
+        result["variants"][variant] = found
+        print(line(variant, found["all"]))
+        print(line("    >= 4 contacts", found["four_contacts"]), flush=True)
+    print(f"  in contact {100 * found['in_contact']:.1f} %, then {found['contacts']:.2f} contacts")
+    if variant == list(VARIANTS)[-1]:
+        print(verdict(name, found["all"]))
+    return result
+
+
+def summary(result: dict) -> str:
+    """The table of medians and tails: median / p99 (share at most 1e-4 V)."""
+    names = list(result["robots"][0]["variants"])
+    lines = ["", "| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for robot in result["robots"]:
+        cells = []
+        for variant in names:
+            f = robot["variants"][variant]["all"]
+            cells.append(f"{f['p50']:.0e} / {f['p99']:.0e} ({100 * f['share_below_1e-4']:.0f} %)" if f else "")
+        lines.append(f"| {robot['robot']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main(argv=None) -> dict:
+    from bench.step.__main__ import option
+
+    parser = argparse.ArgumentParser(prog="python -m bench.accuracy", description=__doc__)
+    add = parser.add_argument
+    add("--robots", nargs="+", default=list(ROBOTS), choices=list(ROBOTS))
+    add("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
+    add("--envs", type=int, default=64)
+    add("--length", type=float, default=1.0, help="of the rollouts, as a multiple of each robot's")
+    add("--dtype", default="float32", choices=("float32", "float64"))
+    add("--option", nargs="+", type=option, default=[], metavar="NAME=VALUE", help="fields of stiction.SolverOptions")
+    add("--output", type=Path, help="JSON; default bench/results/<machine>/accuracy.json; '-' writes none")
+    arguments = parser.parse_args(argv)
+
+    result = {"machine": machine.description(), "options": dict(arguments.option), "envs": arguments.envs}
+    result |= {"dtype": arguments.dtype, "robots": [run_robot(name, arguments) for name in arguments.robots]}
+    print(summary(result))
+    if str(arguments.output) != "-":
+        machine.write(arguments.output or machine.results_folder() / "accuracy.json", result)
+    return result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What the benches simulate: models as both engines load them, controls of fixed amplitude, where settling starts.
+
+Files are those of Gymnasium and of MuJoCo's Menagerie in the data folder: ``STICTION_DATA``, else ``../shared/data``
+beside the repository. A scene whose file is missing raises FileNotFoundError with the path.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+HOLD = 5  # steps for which a control is held
+
+
+def data_folder() -> Path:
+    return Path(os.environ.get("STICTION_DATA", ROOT.parent / "shared" / "data"))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """``files``: the first that exists, relative to the repository or the data folder. ``amplitude``: controls are
+    uniform in home +- amplitude, clipped to their ranges; home is the first keyframe's control (0 where there is none).
+    ``settle``: seconds of it before anything is measured."""
+
+    name: str
+    files: tuple[str, ...]
+    amplitude: float
+    settle: float
+
+    def mjmodel(self) -> mujoco.MjModel:
+        """The compiled model with MuJoCo's Euler integrator; nothing else differs from the file."""
+        if not self.files:
+            model = mujoco.MjModel.from_xml_string(ten_cubes())
+        else:
+            paths = [folder / name for name in self.files for folder in (ROOT, data_folder())]
+            found = next((path for path in paths if path.exists()), None)
+            if found is None:
+                raise FileNotFoundError(f"scene {self.name}: none of {', '.join(map(str, paths))} exists")
+            model = mujoco.MjModel.from_xml_path(str(found))
+        model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+        return model
+
+
+def ten_cubes() -> str:
+    """Ten cubes of 10 cm and 1 kg on a plane: seven side by side, three on top of them."""
+    places = [((i - 3) * 0.13, 0.0, 0.05) for i in range(7)] + [((i - 1) * 0.26, 0.0, 0.15) for i in range(3)]
+    bodies = "".join(
+        f'<body pos="{x} {y} {z + 0.002}"><freejoint/><geom type="box" size="0.05 0.05 0.05" mass="1"/></body>'
+        for x, y, z in places
+    )
+    plane = '<geom type="plane" size="5 5 1"/>'
+    return f'<mujoco model="ten cubes"><option timestep="0.005"/><worldbody>{plane}{bodies}</worldbody></mujoco>'
+
+
+_MENAGERIE = "mujoco_menagerie/"
+SCENES = {
+    scene.name: scene
+    for scene in (
+        Scene("ant", ("envs/ant/ant.xml", "gymnasium/assets/ant.xml"), 0.1, 3.0),
+        Scene("humanoid", ("gymnasium/assets/humanoid.xml",), 0.1, 2.0),
+        Scene("anymal_c", (_MENAGERIE + "anybotics_anymal_c/scene_mjx.physics.xml",), 0.1, 1.0),
+        Scene("go1", (_MENAGERIE + "unitree_go1/scene.physics.xml",), 0.1, 1.0),
+        Scene("half_cheetah", ("gymnasium/assets/half_cheetah.xml",), 0.1, 2.0),
+        Scene("panda", (_MENAGERIE + "franka_emika_panda/scene.physics.xml",), 0.1, 0.5),
+        Scene("ten_cubes", (), 0.0, 1.0),
+    )
+}
+
+
+class Controls:
+    """Random controls (num_envs, nu), the same for every engine that asks with the same seed and number."""
+
+    def __init__(self, model: mujoco.MjModel, amplitude: float, num_envs: int, seed: int = 0):
+        self.home = model.key_ctrl[0].copy() if model.nkey else np.zeros(model.nu)
+        limited = model.actuator_ctrllimited.astype(bool)
+        self.low = np.where(limited, model.actuator_ctrlrange[:, 0], -np.inf)
+        self.high = np.where(limited, model.actuator_ctrlrange[:, 1], np.inf)
+        self.home = np.clip(self.home, self.low, self.high)
+        self.amplitude, self.shape = amplitude, (num_envs, model.nu)
+        self._random = np.random.default_rng(seed)
+
+    def next(self) -> np.ndarray:
+        noise = self._random.uniform(-self.amplitude, self.amplitude, self.shape)
+        return np.clip(self.home + noise, self.low, self.high)
+
+
+def start_qpos(model: mujoco.MjModel) -> np.ndarray:
+    """The first keyframe, or qpos0 where there is none or it is all zeros."""
+    key = model.key_qpos[0] if model.nkey else model.qpos0
+    return (key if np.any(key) else model.qpos0).copy()

@@ -1,0 +1,90 @@
+"""The benches run, and say what they should, on sizes too small to measure anything."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+pytest.importorskip("mujoco")
+bench_step = pytest.importorskip("bench.step.__main__")
+bench_accuracy = pytest.importorskip("bench.accuracy.__main__")
+
+from bench.step import rounds, scenes  # noqa: E402
+from bench.step.engines import MujocoC, Stiction  # noqa: E402
+
+SMALL = "--rounds 2 --seconds 0.001 --batch 3 --worlds 2 --settle 0.02 --rest 0.05 --isa scalar".split()
+
+
+def scene_or_skip(name):
+    try:
+        scenes.SCENES[name].mjmodel()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    return name
+
+
+def test_step_bench_reports_both_engines(tmp_path, capsys):
+    path = tmp_path / "step.json"
+    bench_step.main([*SMALL, "--scenes", "ten_cubes", "--no-latency", "--output", str(path)])
+    result = json.loads(path.read_text())
+    (scene,) = result["scenes"]
+    assert {"processor", "commit", "date", "load_average", "mujoco"} <= set(result["machine"])
+    engines = [entry["engine"] for entry in scene["entries"]]
+    assert engines[0] == "stiction" and set(engines[1:]) == {"mujoco"}
+    assert sum(entry.get("reference", False) for entry in scene["entries"]) == 1
+    for entry in scene["entries"]:
+        rate = entry["steps_per_core_second"]
+        assert 0 < rate["min"] <= rate["median"] <= rate["max"] and rate["rounds"] == 2
+    ours = scene["entries"][0]
+    assert ours["contacts"] > 20 and ours["r_con_over_V"]["p99"] < 1e-2
+    assert 0 < scene["profile"]["share"]["solver"] < 1
+    text = capsys.readouterr().out
+    assert "x MuJoCo (" in text and "of rest, um/s" in text and "certificate" in text
+
+
+def test_accuracy_bench_tabulates_variants(tmp_path, capsys):
+    scene_or_skip("ant")
+    path = tmp_path / "accuracy.json"
+    bench_accuracy.main("--robots ant --envs 4 --length 0.2 --output".split() + [str(path)])
+    (robot,) = json.loads(path.read_text())["robots"]
+    assert list(robot["variants"]) == list(bench_accuracy.VARIANTS)
+    default = robot["variants"]["+ Newton fallback"]
+    assert default["in_contact"] > 0.1 and default["all"]["p50"] < 1e-4
+    assert default["all"]["p50"] < robot["variants"]["paper's beta"]["all"]["p50"]
+    assert "| ant |" in capsys.readouterr().out
+
+
+def test_engines_get_the_same_controls_within_range():
+    model = scenes.SCENES[scene_or_skip("ant")].mjmodel()
+    a, b = (scenes.Controls(model, 5.0, 4, seed=3) for _ in range(2))
+    first = a.next()
+    np.testing.assert_array_equal(first, b.next())
+    assert not np.array_equal(first, a.next())
+    assert first.min() == -1 and first.max() == 1
+
+
+def test_both_engines_see_ten_resting_cubes():
+    scene = scenes.SCENES["ten_cubes"]
+    mjmodel = scene.mjmodel()
+    from stiction import Model
+
+    for engine in (Stiction(scene, Model.from_mjmodel(mjmodel), 2), MujocoC(scene, mjmodel, 2)):
+        engine.settle()
+        active, depth = engine.active_and_penetration()
+        assert np.all(active >= 30) and np.all(depth < 1e-3)
+
+
+def test_a_missing_file_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("STICTION_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="go1.*scene.physics.xml"):
+        scenes.SCENES["go1"].mjmodel()
+
+
+def test_ratios_are_taken_round_by_round():
+    fast, slow = rounds.Entry(None, {}), rounds.Entry(None, {})
+    fast.per_core, slow.per_core = [8.0, 2.0, 6.0], [4.0, 1.0, 2.0]
+    assert rounds.ratio(fast, slow) == {"median": 2.0, "min": 2.0, "max": 3.0, "rounds": 3}
