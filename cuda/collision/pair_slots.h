@@ -97,13 +97,12 @@ HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real>
 }
 
 template <class L>
-HD void find_pair_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                           const PerLink<L, typename L::Real>& margins, PerLink<L, LinkBound<typename L::Real>>& bound,
-                           Contacts<L>& contacts) {
+HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                        const PerLink<L, typename L::Real>& margins, PerLink<L, LinkBound<typename L::Real>>& bound,
+                        Contacts<L>& contacts) {
   using Real = typename L::Real;
   contacts.pairs = 0;
-  contacts.overflow = mask_of<Real>(false);
-  if (L::Shape::kPairs == 0 || m.link_pairs == 0) return;
+  if (m.link_pairs == 0) return;
   link_bounds<L>(g, m, kin, margins, bound);
   int used[kWidth<Real>] = {};
   for (int i = 0; i < m.link_pairs; ++i) {
@@ -148,6 +147,14 @@ HD void find_pair_contacts(const typename L::Group& g, const typename L::Model& 
   }
   for (int s = 0; s < contacts.pairs; ++s)
     contacts.pair[s].point.frame = frame_of_normal(contacts.pair[s].point.frame.row[2]);
+}
+
+template <class L>
+HD void find_pair_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                           const PerLink<L, typename L::Real>& margins, PerLink<L, LinkBound<typename L::Real>>& bound,
+                           Contacts<L>& contacts) {
+  contacts.overflow = mask_of<typename L::Real>(false);
+  if constexpr (L::Shape::kPairs > 0) fill_pair_slots<L>(g, m, kin, margins, bound, contacts);
 }
 
 }  // namespace stiction

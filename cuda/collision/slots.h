@@ -28,14 +28,19 @@ struct PairContact {
   Index<Real> geom1, geom2;
 };
 
+/// Pair slots that some world uses; none where the shape has no pair slots.
+template <class Shape, bool = (Shape::kPairs > 0)>
+struct PairCount { int pairs; };
+template <class Shape>
+struct PairCount<Shape, false> { static constexpr int pairs = 0; };
+
 template <class L>
-struct Contacts {
+struct Contacts : PairCount<typename L::Shape> {
   using Real = typename L::Real;
   using Shape = typename L::Shape;
   PerSlot<L, ContactPoint<Real>> point;
   bool live[L::kSlots];        // some world of the pack has the slot active
   PairContact<L> pair[at_least_one(Shape::kPairs)];
-  int pairs;                   // pair slots that some world uses
   Mask<Real> overflow;
 
   HD bool skip(int slot) const { return !Shape::kFixed && !live[slot]; }

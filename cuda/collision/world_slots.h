@@ -78,15 +78,16 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
 
 template <class L, class Real = typename L::Real>
 HD void station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                      Real margin, ContactPoint<Real>* slot) {
+                      Real margin, int slots, ContactPoint<Real>* slot) {
   constexpr int K = L::Shape::kStationSlots;
   if (L::Shape::kFixed || (st.statics == 0 && st.probes <= st.slots)) {
-    UNROLL for (int i = 0; i < st.probes; ++i) {
+    UNROLL for (int i = 0; i < (L::Shape::kFixed ? slots : st.probes); ++i) {  // fixed: as many probes, ghosts among them
       const auto& probe = m.probe[st.probe_begin + i];
       const auto& plane = m.plane[probe.plane];
       fill_point(probe_candidate(probe, plane, link, origin),
                  Surface<typename L::Number>{probe.mu, probe.stiffness, probe.dissipation}, Real(Scalar<Real>(i)), margin,
                  slot[i]);
+      if constexpr (!L::Shape::kCompliance) slot[i].stiffness = slot[i].dissipation = Real(0);
       slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
     }
     return;
@@ -155,7 +156,7 @@ HD void find_world_contacts(const typename L::Group& g, const typename L::Model&
       if (begin == end) continue;
       Pose<Real> link = s == 0 ? at_trunk<L>(kin.pose.trunk, limb.attach()) : kin.pose.limb[at.link + s - 1];
       Real near = s == 0 ? at_trunk<L>(margin.trunk, limb.attach()) : margin.limb[at.link + s - 1];
-      station_slots<L>(m, st, link, origin, near, contacts.point.slot + begin);
+      station_slots<L>(m, st, link, origin, near, end - begin, contacts.point.slot + begin);
       UNROLL for (int c = begin; c < end; ++c)
         if (!L::Shape::kFixed) contacts.live[c] = any(contacts.point.slot[c].active);
     }

@@ -228,7 +228,7 @@ HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const O
                   int& friction_live, auto weight) {
     if (m.has_limits) {
       limit_row(opt, link, x, free, limit);
-      limit_live = link.limited && (L::Shape::kFixed || any(limit.active));
+      limit_live = L::Shape::kFixed || (link.limited && any(limit.active));
     } else {
       limit_live = 0;
     }

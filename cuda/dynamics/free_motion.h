@@ -22,6 +22,9 @@ struct Loads {
   TreeVector<L> force;                                 // qfrc_applied; free base: as twist
   PerLink<L, Force<Real>> wrench;
   bool any_force, any_wrench;
+
+  HD bool has_force() const { return L::Shape::kLoads && any_force; }
+  HD bool has_wrench() const { return L::Shape::kLoads && any_wrench; }
 };
 
 /// The force of one actuator on its joint, and what it adds to damping and stiffness.
@@ -49,9 +52,12 @@ template <class L, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link, Real q,
                      Real v, const Real* ctrl, Real applied, Real& mass, Real& bias) {
   Real h(opt.h), zero(0), damping(link.damping), stiffness(0), force(0);
-  if (!L::Shape::kFixed || link.actuators)
+  if constexpr (L::Shape::kFixed) {
+    if (link.actuators) force = actuator_force(m.actuator[link.actuator_begin], ctrl[0], q, v, opt.implicit, damping, stiffness);
+  } else {
     for (int a = 0; a < link.actuators; ++a)
       force = force + actuator_force(m.actuator[link.actuator_begin + a], ctrl[a], q, v, opt.implicit, damping, stiffness);
+  }
   auto clamped = (force > Real(link.force_upper)) | (force < Real(link.force_lower));
   force = clamp(force, Real(link.force_lower), Real(link.force_upper));
   damping = select(clamped, Real(link.damping), damping), stiffness = select(clamped, zero, stiffness);
@@ -86,7 +92,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m, cons
     const auto& base = m.trunk[0];
     UNROLL for (int t = 0; t < 6; ++t) {
       Real v = x.v.trunk[t];
-      b.trunk[t] = b.trunk[t] * -h + v * base.armature + (loads.any_force ? loads.force.trunk[t] * h : zero);
+      b.trunk[t] = b.trunk[t] * -h + v * base.armature + (loads.has_force() ? loads.force.trunk[t] * h : zero);
       A.trunk[t][t] = A.trunk[t][t] + base.armature + (opt.explicit_damping ? zero : Real(base.damping) * h);
       if (opt.explicit_damping) b.trunk[t] = b.trunk[t] - v * (base.damping * h);
     }
@@ -94,7 +100,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m, cons
   int act = 0;
   UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
     const auto& link = m.trunk[m.link_of_dof(t)];
-    joint_motion<L>(m, opt, link, x.q.trunk[t], x.v.trunk[t], loads.ctrl + act, loads.any_force ? loads.force.trunk[t] : zero,
+    joint_motion<L>(m, opt, link, x.q.trunk[t], x.v.trunk[t], loads.ctrl + act, loads.has_force() ? loads.force.trunk[t] : zero,
                     A.trunk[t][t], b.trunk[t]);
     act += L::Shape::kFixed ? 1 : link.actuators;
   }
@@ -103,13 +109,13 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m, cons
     UNROLL for (int k = 0; k < limb.links(); ++k) {
       int i = at.link + k;
       const auto& link = limb.link(k);
-      joint_motion<L>(m, opt, link, x.q.limb[i], x.v.limb[i], loads.ctrl + own, loads.any_force ? loads.force.limb[i] : zero,
+      joint_motion<L>(m, opt, link, x.q.limb[i], x.v.limb[i], loads.ctrl + own, loads.has_force() ? loads.force.limb[i] : zero,
                       A.limb[at.entry + entry_of(k, k)], b.limb[i]);
       own += L::Shape::kFixed ? 1 : link.actuators;
     }
   });
 
-  if (!loads.any_wrench) return;
+  if (!loads.has_wrench()) return;
   Real share[L::kTrunkDofs];
   each_dof<L>(g, m, [&](Real& a) { a = zero; }, scratch);
   add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &loads.wrench, scratch, share);

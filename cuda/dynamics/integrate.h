@@ -16,7 +16,9 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
   if (m.free_base()) {
     Motion<Real> V = twist(v.trunk);
     x.position = select(moving, x.position + V.v * h, x.position);
-    Quat<Real> q = integrated(x.orientation, transposed_times(kin.pose.trunk[0].R, V.w), h);
+    Quat<Real> q;
+    if constexpr (L::Shape::kFixed) q = integrated_in_world(x.orientation, V.w, h);  // no R to keep in registers
+    else q = integrated(x.orientation, transposed_times(kin.pose.trunk[0].R, V.w), h);
     put_quat(q, x.orientation.w, x.orientation.x, x.orientation.y, x.orientation.z);
   }
   each_joint<L>(g, m,

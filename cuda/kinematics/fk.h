@@ -71,8 +71,8 @@ HD void forward_kinematics(const typename L::Group& g, const typename L::Model& 
       const auto& link = limb.link(k);
       int i = at.link + k, up = limb.parent(k);
       Pose<Real> parent = up < 0 ? root : pose.limb[at.link + up];
-      if (link.kind == kBallNextLink) continue;
-      if (link.kind == kBallLink) {
+      if (!L::Shape::kFixed && link.kind == kBallNextLink) continue;
+      if (!L::Shape::kFixed && link.kind == kBallLink) {
         Motion<Real> S[3];
         hang_ball(parent, link, {x.qw.limb[i], x.q.limb[i], x.q.limb[i + 1], x.q.limb[i + 2]}, pose.limb[i], S);
         UNROLL for (int j = 0; j < 3; ++j) kin.S.limb[i + j] = S[j];

@@ -149,15 +149,26 @@ struct HullView {
   int count;
 };
 
+/// Counts and features that a FixedShape knows at compile time; code reads both alike.
+template <class Shape, bool = Shape::kFixed>
+struct ModelCounts {
+  int link_pairs = 0, ties = 0, pair_slots = 0;
+  int has_limits = 0, has_friction = 0, has_buoyancy = 0;
+};
+template <class Shape>
+struct ModelCounts<Shape, true> {
+  static constexpr int link_pairs = 0, ties = 0, pair_slots = 0;
+  static constexpr int has_limits = Shape::kLimits, has_friction = Shape::kFriction, has_buoyancy = 0;
+};
+
 template <class Shape_, class S>
-struct ModelView {
+struct ModelView : ModelCounts<Shape_> {
   using Shape = Shape_;
   using Plain = Scalar<S>;
 
   int trunk_links_ = 0, limbs_ = 0, free_base_ = 0, trunk_leading = 0;
   int nq = 0, nv = 0, nu = 0, nbody = 0, ngeom = 0, nsite = 0;
-  int planes = 0, link_pairs = 0, ties = 0, pair_slots = 0, world_slots = 0;
-  int has_limits = 0, has_friction = 0, has_springs = 0, has_buoyancy = 0;
+  int planes = 0, world_slots = 0, has_springs = 0;
   S mean_mass{};            // of the moving bodies, for the certificate's scale                           kg
   Vec3<S> gravity{};        // m/s^2
 

@@ -29,12 +29,16 @@ struct Capacity {
   static constexpr int kTieTerms = 8;      // dofs of one of them
   static constexpr int kActuators = 96;
   static constexpr int kDofs = kTrunkDofs + kLinks;
-  static constexpr bool kRows = true;      // limits and dry friction
-  static constexpr bool kAnderson = true;
+  // What takes part at all; where false, its code and its registers are gone.
+  static constexpr bool kLimits = true, kFriction = true;  // of joints
+  static constexpr bool kLoads = true;                     // qfrc_applied, xfrc_applied, weight compensation
+  static constexpr bool kCompliance = true;                // contact stiffness
+  static constexpr bool kAnderson = true, kCertificate = true;
 };
 
 /// `Slots...`: world slots on the stations of a limb. Station 0 is the limb's share of the trunk link it hangs from; station
-/// k + 1 is link k. Limbs are chains, at most one actuator a dof, no contacts between moving bodies, no ties.
+/// k + 1 is link k. Limbs are chains of hinges and slides, at most one actuator a dof; probes against planes only, one slot
+/// each; no ties. What a robot needs besides is switched on by a derived shape.
 template <bool FreeBase, int TrunkLinks, int Limbs, int Links, int... Slots>
 struct FixedShape {
   static_assert(sizeof...(Slots) == Links + 1);
@@ -45,12 +49,20 @@ struct FixedShape {
   static constexpr int kLimbSlots = (Slots + ...), kSlots = Limbs * kLimbSlots, kStationSlots = 4;
   static constexpr int kPairs = 0, kTies = 0, kTieTerms = 1, kActuators = kTrunkDofs + kLinks;
   static constexpr int kDofs = kTrunkDofs + kLinks;
-  static constexpr bool kRows = true, kAnderson = false;
+  static constexpr bool kLimits = true, kFriction = false, kLoads = false, kCompliance = false;
+  static constexpr bool kAnderson = false, kCertificate = false;
   HD static constexpr int slot_begin(int station) {
     int s = 0, begin = 0;
     ((begin += s++ < station ? Slots : 0), ...);  // no loop and no array: the compiler must see a constant
     return begin;
   }
+};
+
+/// The Ant: legs of two hinges with limits; the torso's share (0), hip, knee with one slot each on the tip.
+using AntShape = FixedShape<true, 1, 4, 2, 0, 0, 1>;
+/// A quadruped on four feet: legs of three hinges, whose ranges are left to the controller.
+struct QuadrupedShape : FixedShape<true, 1, 4, 3, 0, 0, 0, 1> {
+  static constexpr bool kLimits = false;
 };
 
 }  // namespace stiction

@@ -158,7 +158,11 @@ HD void load_loads(const typename L::Group& g, const typename L::Model& m, const
     return u;
   };
   auto of_link = [&](const auto& link, Real* to) {
-    for (int j = 0; j < link.actuators; ++j) to[j] = take(m.actuator[link.actuator_begin + j].ctrl);
+    if constexpr (L::Shape::kFixed) {
+      if (link.actuators) to[0] = take(m.actuator[link.actuator_begin].ctrl);
+    } else {
+      for (int j = 0; j < link.actuators; ++j) to[j] = take(m.actuator[link.actuator_begin + j].ctrl);
+    }
   };
   int act = 0;
   UNROLL for (int t = m.base_links(); t < m.trunk_links(); ++t) {
@@ -175,6 +179,7 @@ HD void load_loads(const typename L::Group& g, const typename L::Model& m, const
   for (int i = 0; i < m.ties; ++i)
     if (m.tie[i].kind == kTieActuator) loads.tie_ctrl[i] = take(m.tie[i].actuator.ctrl);
 
+  if constexpr (!L::Shape::kLoads) return;
   // Applied forces are mostly absent: one look decides, and a look at rows that lie in memory side by side is cheap.
   auto present = [&](const Scalar<Real>* array, int stride) {
     if (array == nullptr) return false;

@@ -42,6 +42,11 @@ struct Outcome {
   Mask<Real> bad, overflow, fallback;
 };
 
+/// A world that turns bad keeps the state it had at the beginning of the call, not of the step: a fixed shape has no
+/// registers for a second state.
+template <class L>
+inline constexpr bool kKeepsAtStart = L::Shape::kFixed && kWidth<typename L::Real> == 1;
+
 template <class Real, class S>
 HD Mask<Real> converges(const Options<S>& opt, const Certificate<Real>& c) {
   return (c.r_con <= c.scale * opt.certify) & (c.r_row <= Real(opt.certify));
@@ -52,6 +57,7 @@ template <class L, class Real = typename L::Real>
 HD void place_loads(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
                     const Rows<Real>& rows, const Kinematics<L>& kin, Loads<L>& applied, Loads<L>& loads,
                     Mask<Real>& bad) {
+  if constexpr (!L::Shape::kLoads) return;
   loads.any_force = applied.any_force, loads.any_wrench = applied.any_wrench;
   if (applied.any_force) {
     each_dof<L>(g, m, [](Real f, Real& to) { to = f; }, applied.force, loads.force);
@@ -269,9 +275,13 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
     each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.free, w.v);
   }
   Certificate<Real> c;
-  int times = L::Group::kSize == 1 ? opt.certificates : 1;
-  do c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);
-  while (--times > 0);
+  if constexpr (L::Shape::kCertificate) {
+    int times = L::Group::kSize == 1 && !L::Shape::kFixed ? opt.certificates : 1;
+    do c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);
+    while (--times > 0);
+  } else {
+    c = {zero, zero, zero, zero, zero, zero, Real(1e-30f), zero};
+  }
   if constexpr (L::Group::kSize == 1 && !L::Shape::kFixed) {
     auto flagged = negate(converges(opt, c)) & is_finite(c.r_con) & negate(frozen | out.bad);
     if (opt.fallback && w.fallback.memory != nullptr && any(flagged)) {
@@ -293,7 +303,7 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   auto bad = out.bad | negate(finite);
   auto moving = negate(bad | frozen);
   records.store(g, m, w.kin, w.contacts, problem, w.impulses);
-  integrate<L>(g, m, opt.h, w.kin, w.v, moving, x);
+  integrate<L>(g, m, opt.h, w.kin, w.v, kKeepsAtStart<L> ? mask_of<Real>(true) : moving, x);
 
   auto converged = converges(opt, c);
   auto worse = c.r_con * out.certificate.scale > out.certificate.r_con * c.scale;
@@ -327,7 +337,7 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m, const
   load_state<L>(g, m, arrays, rows, x);
   load_loads<L>(g, m, arrays, rows, w.applied, out.bad);
   out.bad = g.either(out.bad);  // every lane read its own controls
-  for (int i = 0; i < at_least_one(L::kActuators); ++i) w.loads.ctrl[i] = w.applied.ctrl[i];
+  UNROLL for (int i = 0; i < at_least_one(L::kActuators); ++i) w.loads.ctrl[i] = w.applied.ctrl[i];
   for (int i = 0; i < m.ties; ++i) w.loads.tie_ctrl[i] = w.applied.tie_ctrl[i];
   auto frozen = mask_of<Real>(false);
   for (int i = 0; i < kWidth<Real>; ++i)
@@ -338,13 +348,14 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m, const
     step_world<L, Solver>(g, m, opt, arrays, rows, records, x, frozen, w, out);
   }
   g.sync();  // all have read what is now written
-  store_state<L>(g, m, arrays, rows, x);
+  if (!kKeepsAtStart<L> || !any(out.bad | frozen)) store_state<L>(g, m, arrays, rows, x);
 
   if (g.rank() != 0) return;
   const Certificate<Real>& c = out.certificate;
   const Real field[kCertificateFields] = {c.r_dyn, c.r_con, c.r_ccp, c.r_row, c.r_cone, c.penetration, c.scale,
                                           c.num_contacts, out.iterations, out.converged};
-  for (int f = 0; f < kCertificateFields; ++f) rows.set(arrays.certificate[f], 1, 0, field[f]);
+  UNROLL for (int f = 0; f < (L::Shape::kCertificate ? kCertificateFields : 0); ++f)
+    rows.set(arrays.certificate[f], 1, 0, field[f]);
   for (int i = 0; i < rows.count(); ++i) {
     int world = rows.first + i;
     int bits = (lane(out.bad, i) ? kNonFinite : 0) | (lane(out.overflow, i) ? kContactOverflow : 0) |

@@ -25,7 +25,7 @@ def choose_gl() -> None:
 class BatchRenderer:
     """Draws rows of qpos. ``count``: environments in the picture (1 where the robot has no free base)."""
 
-    def __init__(self, mjmodel, count: int, *, width: int = 960, height: int = 544, spacing: float = 2.0):
+    def __init__(self, mjmodel, count: int, *, width: int = 960, height: int = 544, spacing: float = 2.4):
         import mujoco
 
         self._mujoco = mujoco
@@ -46,7 +46,7 @@ class BatchRenderer:
             self._renderer.scene.flags[flag] = 0
         self._camera = mujoco.MjvCamera()
         self._camera.lookat[:] = (0, 0, 0.2)
-        self._camera.distance = 1.5 + spacing * columns
+        self._camera.distance = 2.0 + 0.95 * spacing * columns
         self._camera.elevation, self._camera.azimuth = -30, 70
 
     def render(self, qpos: np.ndarray) -> np.ndarray:

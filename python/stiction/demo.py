@@ -216,7 +216,9 @@ def options(argv) -> argparse.Namespace:
     )
     parser.add_argument("--envs", type=int, default=1024, help="environments (1024)")
     parser.add_argument("--steps", type=int, default=200, help=f"actions of {SUBSTEPS} time steps each (200)")
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for the video and the figures (demo)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/demo"), help="folder for the video and the figures (out/demo)"
+    )
     parser.add_argument("--amplitude", type=float, default=0.1, help="of the random actions, of their range (0.1)")
     parser.add_argument("--threads", type=int, default=None, help="CPU threads for both engines (all)")
     parser.add_argument("--shown", type=int, default=9, help="environments in the picture (9); 0: no picture")

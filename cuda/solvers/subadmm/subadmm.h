@@ -71,7 +71,7 @@ struct SubAdmm {
 
     Real count(0);
     auto done = mask_of<Real>(false);
-    const bool stopping = opt.tolerance > 0;
+    const bool stopping = !Shape::kFixed && opt.tolerance > 0;
     for (int n = 0; n < opt.iterations; ++n) {
       primal(g, m, kin, contacts, problem, w, v);
       images(g, m, opt, kin, contacts, problem, w, v);
@@ -116,7 +116,7 @@ struct SubAdmm {
       weights(opt, contacts.pair[i].point.active, problem.pair_row[i], 2, s.beta_t, s.beta_n, s.soft_t, s.soft_n);
       s.lambda = l.pair[i];
     }
-    if (opt.penalty == kPenaltyPaper) paper_penalty(g, m, contacts, problem, w);
+    if (!Shape::kFixed && opt.penalty == kPenaltyPaper) paper_penalty(g, m, contacts, problem, w);
     row_velocities<L>(g, m, kin, contacts, v, w.V, [&](int c, Vec z) { w.slot.slot[c].z = z; },
                       [&](int i, Vec w1, Vec w2) { w.pair[i].z[0] = -w1, w.pair[i].z[1] = w2; });
     auto row = [&](const ScalarRow<Real>& r, Row& s, Real lambda, Real vi) {
