@@ -52,6 +52,15 @@ HD Mask<Real> converges(const Options<S>& opt, const Certificate<Real>& c) {
   return (c.r_con <= c.scale * opt.certify) & (c.r_row <= Real(opt.certify));
 }
 
+/// Controls and applied forces; the worlds where one of them is not finite. Every lane reads what its limbs need.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> load_controls(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
+                            const Rows<Real>& rows, Loads<L>& loads) {
+  auto bad = mask_of<Real>(false);
+  load_loads<L>(g, m, a, rows, loads, bad);
+  return g.either(bad);
+}
+
 /// Wrenches of xfrc_applied (N, nbody, 6) and of gravity compensation on the links; turns the base's applied torque.
 template <class L, class Real = typename L::Real>
 HD void place_loads(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
@@ -236,6 +245,7 @@ HD void assemble_world(const typename L::Group& g, const typename L::Model& m, c
                        const State<L>& x, Workspace<L, Solver>& w, Mask<Real>& bad) {
   forward_kinematics<L>(g, m, x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
+  if constexpr (L::Shape::kFixed) bad = bad | load_controls<L>(g, m, arrays, rows, w.loads);  // each step: no registers to keep
   place_loads<L>(g, m, arrays, rows, w.kin, w.applied, w.loads, bad);
 
   ContactProblem<L>& problem = w.problem;
@@ -335,10 +345,11 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m, const
   Outcome<Real> out = fresh_outcome<Real>();
   Records<L> records{record};
   load_state<L>(g, m, arrays, rows, x);
-  load_loads<L>(g, m, arrays, rows, w.applied, out.bad);
-  out.bad = g.either(out.bad);  // every lane read its own controls
-  UNROLL for (int i = 0; i < at_least_one(L::kActuators); ++i) w.loads.ctrl[i] = w.applied.ctrl[i];
-  for (int i = 0; i < m.ties; ++i) w.loads.tie_ctrl[i] = w.applied.tie_ctrl[i];
+  if constexpr (!L::Shape::kFixed) {
+    out.bad = load_controls<L>(g, m, arrays, rows, w.applied);
+    for (int i = 0; i < at_least_one(L::kActuators); ++i) w.loads.ctrl[i] = w.applied.ctrl[i];
+    for (int i = 0; i < m.ties; ++i) w.loads.tie_ctrl[i] = w.applied.tie_ctrl[i];
+  }
   auto frozen = mask_of<Real>(false);
   for (int i = 0; i < kWidth<Real>; ++i)
     if (arrays.status[rows.world(i)] & kNonFinite) set_lane(frozen, i, kWidth<Real> == 1 ? 1 : -1);

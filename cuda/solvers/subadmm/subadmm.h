@@ -101,10 +101,12 @@ struct SubAdmm {
     beta_t = select(active, n / wt, zero), beta_n = select(active, n / wn, zero);
   }
 
-  /// Penalties, and z = J A^-1 (b + J' l) from the warm start.
+  /// Penalties, and z = J A^-1 (b + J' l) from the warm start; 0 in rows that are not active, which other worlds of a pack may
+  /// have and which are not to show in the residual.
   HD static void prepare(const Group& g, const Model& m, const Opt& opt, const Kin& kin, const Contacts<L>& contacts,
                          const ContactProblem<L>& problem, Workspace& w, Impulses<L>& l, TreeVector<L>& v) {
     Real zero(0), one(1);
+    const Vec none{zero, zero, zero};
     velocity_of<L>(g, m, kin, contacts, problem, l, w.extra, v);
     each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) {
       Slot& s = w.slot.slot[c];
@@ -117,11 +119,16 @@ struct SubAdmm {
       s.lambda = l.pair[i];
     }
     if (!Shape::kFixed && opt.penalty == kPenaltyPaper) paper_penalty(g, m, contacts, problem, w);
-    row_velocities<L>(g, m, kin, contacts, v, w.V, [&](int c, Vec z) { w.slot.slot[c].z = z; },
-                      [&](int i, Vec w1, Vec w2) { w.pair[i].z[0] = -w1, w.pair[i].z[1] = w2; });
+    row_velocities<L>(
+        g, m, kin, contacts, v, w.V,
+        [&](int c, Vec z) { w.slot.slot[c].z = select(contacts.point.slot[c].active, z, none); },
+        [&](int i, Vec w1, Vec w2) {
+          auto active = contacts.pair[i].point.active;
+          w.pair[i].z[0] = select(active, -w1, none), w.pair[i].z[1] = select(active, w2, none);
+        });
     auto row = [&](const ScalarRow<Real>& r, Row& s, Real lambda, Real vi) {
       s.soft = select(r.active, r.W, zero), s.beta = select(r.active, one / r.W, zero);
-      s.lambda = lambda, s.z = r.sign * vi;
+      s.lambda = lambda, s.z = select(r.active, r.sign * vi, zero);
     };
     each_dof_row<L>(g, m, problem.limit_live, [&](bool, const auto& r, Row& s, Real a, Real vi) { row(r, s, a, vi); },
                     problem.limit, w.limit, l.limit, v);
@@ -134,7 +141,8 @@ struct SubAdmm {
       Tie& s = w.tie[i];
       s.beta = select(r.active, n / r.W, zero), s.soft = select(r.active, r.W / n, zero);
       s.lambda = l.tie[i];
-      for (int j = 0; j < m.tie[i].terms; ++j) s.z[j] = problem.tie_coef[i][j] * dof_of<L>(g, m, v, m.tie[i].link[j]);
+      for (int j = 0; j < m.tie[i].terms; ++j)
+        s.z[j] = select(r.active, problem.tie_coef[i][j] * dof_of<L>(g, m, v, m.tie[i].link[j]), zero);
     }
   }
 
