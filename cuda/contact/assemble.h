@@ -16,16 +16,17 @@ HD Real normal_bias(const Options<S>& opt, Real gap) {
 }
 
 /// Fills row from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot follow every direction: there
-/// W is 0 or rounding, and is held above a part of the others. Where nothing moves along the normal, no overlap is closed.
+/// W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which in contacts between two links
+/// acts on each. Where nothing moves along the normal, no overlap is closed.
 template <class Real, class S>
 HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real w1, Real w2, Real wn, ContactRow<Real>& row) {
-  Real one(1), zero(0), wt = (w1 + w2) * S(0.5), h(opt.h), least = (w1 + w2 + wn) * S(1e-7);
-  auto movable = x.active & (least > zero);
+  Real one(1), zero(0), wt = (w1 + w2) * S(0.5), h(opt.h), sum = w1 + w2 + wn, least = sum * S(1e-3);
+  auto movable = x.active & (sum > zero);
   row.W_t = select(movable, max(wt, least), one), row.W_n = select(movable, max(wn, least), one);
   auto soft = x.stiffness > zero;
   Real slow = h + x.dissipation;
   row.e = select(soft, x.gap / slow, normal_bias(opt, x.gap));
-  row.e = select(movable & (wn > least), row.e, max(row.e, zero));
+  row.e = select(movable & (wn > sum * S(1e-7)), row.e, max(row.e, zero));
   row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), zero);
   row.R_t = select(soft, (w1 + w2 + wn) * S(1e-3 / 3), zero);
 }

@@ -122,7 +122,7 @@ struct Records {
     Real zero(0);
     Vec3<Real> none{zero, zero, zero};
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      int base = limb.t.first_slot;
+      int base = limb.first_slot();
       UNROLL for (int s = 0; s <= limb.links(); ++s)
         UNROLL for (int c = limb.slot_begin(s); c < limb.slot_end(s); ++c) {
           if (contacts.skip(at.slot + c)) continue;
@@ -169,7 +169,7 @@ struct Records {
     };
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       UNROLL for (int c = 0; c < limb.slots(); ++c) {
-        Real* r = real + layout.slot(limb.t.first_slot + c);
+        Real* r = real + layout.slot(limb.first_slot() + c);
         if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
         else put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c], kin.limb_origin[at.limb]);
       }
