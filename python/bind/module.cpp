@@ -7,11 +7,17 @@ void bind_model(py::module_& m);
 #if __has_include("host/world/world.h")
 void bind_world(py::module_& m);
 #endif
+#if __has_include("envs/core/batch_env.h")
+void bind_envs(py::module_& m);
+#endif
 
 PYBIND11_MODULE(_core, m) {
   m.doc() = "stiction's compiled core: the model and, where built, the batched worlds.";
   bind_model(m);
 #if __has_include("host/world/world.h")
   bind_world(m);
+#endif
+#if __has_include("envs/core/batch_env.h")
+  bind_envs(m);
 #endif
 }

@@ -3,6 +3,7 @@
 Names are imported when first used, so that `import stiction` needs neither torch nor gymnasium and costs little.
 """
 
+import sys
 from importlib import import_module
 
 from ._build import VERSION as __version__
@@ -14,7 +15,9 @@ _NAMES = {
     "SolverOptions": "solver_options",
     "Status": "status",
     "UnsupportedModelError": "model",
+    "VectorEnv": "vector_env",
     "make_vec": "vector_env",
+    "register_envs": "registration",
 }
 
 __all__ = ["__version__", *_NAMES]
@@ -31,3 +34,7 @@ def __getattr__(name):
 
 def __dir__():
     return sorted(set(globals()) | set(_NAMES))
+
+
+if "gymnasium" in sys.modules:  # gymnasium.make("stiction/Ant-v0") works after `import gymnasium, stiction`
+    import_module(f"{__name__}.registration").register_envs()

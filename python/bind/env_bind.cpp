@@ -1,0 +1,117 @@
+// _core.BatchEnv: a task on every environment of a _core.World; each call returns fresh arrays.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "envs/core/batch_env.h"
+
+namespace py = pybind11;
+using namespace stiction;
+
+namespace {
+
+using Bytes = py::array_t<uint8_t, py::array::c_style>;
+
+py::dtype real(const BatchEnv& env) { return env.float64() ? py::dtype::of<double>() : py::dtype::of<float>(); }
+
+py::array copied(const BatchEnv& env, const void* data, std::vector<py::ssize_t> shape) {
+  return py::array(real(env), std::move(shape), data);
+}
+
+py::array_t<bool> flags(const std::vector<uint8_t>& set) {
+  py::array_t<bool> copy(static_cast<py::ssize_t>(set.size()));
+  std::copy(set.begin(), set.end(), copy.mutable_data());
+  return copy;
+}
+
+struct Fresh {
+  py::array observations, rewards, reports;
+  py::array_t<bool> terminated, truncated;
+  py::array_t<int> status;
+  EnvOutputs out;
+
+  explicit Fresh(const BatchEnv& env)
+      : observations(real(env), std::vector<py::ssize_t>{env.num_envs(), env.observations()}),
+        rewards(real(env), std::vector<py::ssize_t>{env.num_envs()}),
+        reports(real(env), std::vector<py::ssize_t>{static_cast<py::ssize_t>(env.report_names().size()), env.num_envs()}),
+        terminated(env.num_envs()), truncated(env.num_envs()), status(env.num_envs()) {
+    out = {observations.mutable_data(), rewards.mutable_data(),
+           reinterpret_cast<uint8_t*>(terminated.mutable_data()), reinterpret_cast<uint8_t*>(truncated.mutable_data()),
+           reports.mutable_data(), status.mutable_data()};
+  }
+};
+
+void check_length(const char* what, py::ssize_t got, int expected) {
+  if (got != expected)
+    throw std::invalid_argument(std::string(what) + " has " + std::to_string(got) + " entries, expected " + std::to_string(expected));
+}
+
+AutoresetMode mode_of(const std::string& name) {
+  if (name == "NextStep") return AutoresetMode::kNextStep;
+  if (name == "SameStep") return AutoresetMode::kSameStep;
+  if (name == "Disabled") return AutoresetMode::kDisabled;
+  throw std::invalid_argument("autoreset_mode is '" + name + "', expected 'NextStep', 'SameStep' or 'Disabled'");
+}
+
+py::tuple reset(BatchEnv& env, const std::optional<py::array_t<uint64_t, py::array::c_style>>& seeds,
+                const std::optional<Bytes>& seeded, const std::optional<Bytes>& mask) {
+  if (seeds) check_length("seeds", seeds->size(), env.num_envs());
+  if (seeded) check_length("seeded", seeded->size(), env.num_envs());
+  if (mask) check_length("mask", mask->size(), env.num_envs());
+  Fresh fresh(env);
+  env.reset(seeds ? seeds->data() : nullptr, seeded ? seeded->data() : nullptr, mask ? mask->data() : nullptr, fresh.out);
+  return py::make_tuple(fresh.observations, fresh.reports, fresh.status);
+}
+
+/// dtype, shape and order are the caller's affair; see VectorEnv.step.
+py::tuple step(BatchEnv& env, const py::array& actions) {
+  if (!actions.dtype().is(real(env)) || !(actions.flags() & py::array::c_style) || actions.ndim() != 2 ||
+      actions.shape(0) != env.num_envs() || actions.shape(1) != env.actions())
+    throw std::invalid_argument("actions must be a C-contiguous array (" + std::to_string(env.num_envs()) + ", " +
+                                std::to_string(env.actions()) + ") of the environment's dtype");
+  Fresh fresh(env);
+  const void* data = actions.data();
+  {
+    py::gil_scoped_release release;
+    env.step(data, fresh.out);
+  }
+  return py::make_tuple(fresh.observations, fresh.rewards, fresh.terminated, fresh.truncated, fresh.reports, fresh.status);
+}
+
+}  // namespace
+
+void bind_envs(py::module_& m) {
+  m.def("task_names", &task_names, "Tasks that BatchEnv knows.");
+  py::class_<BatchEnv>(m, "BatchEnv")
+      .def(py::init([](const std::string& task, World& world, const std::string& autoreset_mode, int max_episode_steps) {
+             return make_batch_env(task, world, {mode_of(autoreset_mode), max_episode_steps});
+           }),
+           py::arg("task"), py::arg("world"), py::kw_only(), py::arg("autoreset_mode"), py::arg("max_episode_steps"),
+           py::keep_alive<1, 3>())
+      .def("reset", &reset, py::arg("seeds"), py::arg("seeded"), py::arg("mask"))
+      .def("step", &step, py::arg("actions"))
+      .def_property_readonly("any_ended", &BatchEnv::any_ended)
+      .def("ended", [](const BatchEnv& e) { return flags(e.ended()); })
+      .def("began", [](const BatchEnv& e) { return flags(e.began()); })
+      .def("final_observations",
+           [](const BatchEnv& e) { return copied(e, e.final_observations(), {e.num_envs(), e.observations()}); })
+      .def("final_reports",
+           [](const BatchEnv& e) {
+             return copied(e, e.final_reports(), {static_cast<py::ssize_t>(e.report_names().size()), e.num_envs()});
+           })
+      .def_property_readonly("elapsed",
+                             [](py::object self) {
+                               auto& elapsed = self.cast<BatchEnv&>().elapsed();
+                               return py::array_t<int>(static_cast<py::ssize_t>(elapsed.size()), elapsed.data(), self);
+                             })
+      .def_property_readonly("observations", &BatchEnv::observations)
+      .def_property_readonly("actions", &BatchEnv::actions)
+      .def_property_readonly("reset_reports", &BatchEnv::reset_reports)
+      .def_property_readonly("report_names", &BatchEnv::report_names)
+      .def_property_readonly("substeps", &BatchEnv::substeps)
+      .def_property_readonly("max_episode_steps", &BatchEnv::max_episode_steps)
+      .def_property_readonly("action_limit", &BatchEnv::action_limit);
+}

@@ -1,0 +1,78 @@
+"""What the vector and the single environment share: simulation, compiled task, spaces, and pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+from gymnasium.spaces import Box
+
+from . import _core
+from .batch_renderer import choose_gl
+from .model import Model
+from .registration import asset_path, environment
+from .simulation import Simulation
+
+
+class EnvCore:
+    """``task`` (a `_core.BatchEnv`) on ``simulation``, and what Gymnasium asks about them."""
+
+    def __init__(self, env_id, num_envs, autoreset_mode: str, max_episode_steps: int, device, simulation: dict):
+        known = environment(env_id)
+        if device not in ("auto", "cpu"):
+            raise ValueError(f"device is {device!r}, but environments run on the CPU: expected 'auto' or 'cpu'")
+        for name in ("model", "array"):
+            if name in simulation:
+                raise TypeError(f"'{name}' is not an option of {env_id}; see stiction.Simulation for those that are")
+        model = Model.from_mjcf(asset_path(known.asset))
+        self.simulation = Simulation(model, num_envs, device="cpu", **simulation)
+        self.task = _core.BatchEnv(
+            known.task,
+            self.simulation._world,
+            autoreset_mode=autoreset_mode,
+            max_episode_steps=max_episode_steps,
+        )
+        self.dtype = np.dtype(self.simulation.dtype)
+        self.period = self.task.substeps * self.simulation.timestep
+        limit = self.task.action_limit
+        self.observation_space = Box(-np.inf, np.inf, (self.task.observations,), self.dtype)
+        self.action_space = Box(-limit, limit, (self.task.actions,), self.dtype)
+        self._renderer = None
+
+    def metadata(self) -> dict:
+        return {"render_modes": ["rgb_array"], "render_fps": round(1 / self.period)}
+
+    def frame(self, env: int) -> np.ndarray:
+        """(height, width, 3) bytes of one environment, seen by the model's camera ``track`` if it has one."""
+        if self._renderer is None:
+            import mujoco
+
+            model = self.simulation.model.mjmodel
+            camera = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
+            try:
+                renderer = mujoco.Renderer(model, 480, 480)
+            except mujoco.FatalError as reason:
+                raise RuntimeError(
+                    f"MuJoCo cannot render ({reason}); without a display set MUJOCO_GL=egl or osmesa before mujoco is "
+                    "first imported"
+                ) from None
+            for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
+                renderer.scene.flags[flag] = 0
+            self._renderer = renderer, mujoco.MjData(model), camera, mujoco.mj_forward
+        renderer, data, camera, forward = self._renderer
+        data.qpos[:], data.qvel[:] = self.simulation.qpos[env], self.simulation.qvel[env]
+        forward(self.simulation.model.mjmodel, data)
+        renderer.update_scene(data, camera)
+        return renderer.render()
+
+    def close(self) -> None:
+        if self._renderer is not None:
+            self._renderer[0].close()
+            self._renderer = None
+        self.simulation.close()
+
+
+def checked_render_mode(render_mode):
+    if render_mode not in (None, "rgb_array"):
+        raise ValueError(f"render_mode is {render_mode!r}, expected None or 'rgb_array'")
+    if render_mode is not None:
+        choose_gl()  # mujoco, which compiling a model imports, settles how it will render while it is imported
+    return render_mode

@@ -1,0 +1,55 @@
+"""The environments by id, and their registration with Gymnasium.
+
+``import stiction`` registers them if gymnasium is already imported; otherwise call `register_envs`, or write
+``gymnasium.make("stiction:stiction/Ant-v0")``. `stiction.make_vec` needs neither.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class EnvironmentId:
+    """What an id stands for: a compiled task, a model in stiction/assets, the default time limit in control steps."""
+
+    task: str
+    asset: str
+    max_episode_steps: int
+
+
+ENVIRONMENTS = {
+    "stiction/Ant-v0": EnvironmentId("ant", "ant.xml", 1000),
+}
+
+
+def environment(env_id: str) -> EnvironmentId:
+    if not isinstance(env_id, str):
+        raise TypeError(f"the environment's id is {type(env_id).__name__}, expected a string such as 'stiction/Ant-v0'")
+    known = ENVIRONMENTS.get(env_id)
+    if known is None:
+        near = difflib.get_close_matches(env_id, ENVIRONMENTS, n=3, cutoff=0.3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(ENVIRONMENTS)}"
+        raise ValueError(f"no environment {env_id!r}; {hint}")
+    return known
+
+
+def asset_path(name: str) -> Path:
+    return Path(__file__).parent / "assets" / name
+
+
+def register_envs() -> None:
+    """Makes the ids known to ``gymnasium.make`` and ``gymnasium.make_vec``; again is harmless."""
+    import gymnasium
+
+    for env_id, known in ENVIRONMENTS.items():
+        if env_id not in gymnasium.registry:
+            gymnasium.register(
+                env_id,
+                entry_point="stiction.single_env:SingleEnv",
+                vector_entry_point="stiction.vector_env:VectorEnv",
+                max_episode_steps=known.max_episode_steps,
+                kwargs={"env_id": env_id},
+            )

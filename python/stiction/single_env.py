@@ -1,0 +1,57 @@
+"""One environment as a `gymnasium.Env`: what ``gymnasium.make("stiction/Ant-v0")`` makes. For training use `make_vec`."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+
+from .env_core import EnvCore, checked_render_mode
+
+
+class SingleEnv(gymnasium.Env):
+    """Moves exactly as environment 0 of a vector environment of the same seed. The time limit is Gymnasium's wrapper's."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}
+
+    def __init__(self, *, env_id: str = "stiction/Ant-v0", device="auto", render_mode: str | None = None, **simulation):
+        self.render_mode = checked_render_mode(render_mode)
+        simulation.setdefault("num_threads", 1)
+        self._core = EnvCore(env_id, 1, "Disabled", -1, device, simulation)
+        self._names = self._core.task.report_names
+        self.metadata = self._core.metadata()
+        self.observation_space, self.action_space = self._core.observation_space, self._core.action_space
+        self._seeded = False
+
+    @property
+    def simulation(self):
+        """The `stiction.Simulation` underneath, of one environment."""
+        return self._core.simulation
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None):
+        super().reset(seed=seed)
+        if seed is None and not self._seeded:
+            seed = int(self.np_random.integers(2**63))
+        self._seeded = True
+        seeds = None if seed is None else np.array([seed], np.uint64)
+        observations, reports, status = self._core.task.reset(seeds, None, None)
+        return observations[0], self._info(reports[: self._core.task.reset_reports], status)
+
+    def step(self, action):
+        given = np.asarray(action)
+        if given.shape != self.action_space.shape:
+            raise ValueError(f"action has shape {given.shape}, expected {self.action_space.shape}")
+        batch = np.ascontiguousarray(given[None], self._core.dtype)
+        observations, rewards, terminated, truncated, reports, status = self._core.task.step(batch)
+        info = self._info(reports, status)
+        return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
+
+    def _info(self, reports: np.ndarray, status: np.ndarray) -> dict:
+        info = {name: float(row[0]) for name, row in zip(self._names, reports, strict=False)}
+        info["status"] = int(status[0])
+        return info
+
+    def render(self) -> np.ndarray | None:
+        return None if self.render_mode is None else self._core.frame(0)
+
+    def close(self) -> None:
+        self._core.close()

@@ -1,0 +1,335 @@
+"""stiction.make_vec: environments for reinforcement learning, as one `gymnasium.vector.VectorEnv`.
+
+A step is one call into compiled code; Python touches the batch as a whole. What `reset` and `step` return is new memory at
+every call, never overwritten later. With ``backend="torch"`` the same memory comes as tensors.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+from gymnasium import error, vector
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from .env_core import EnvCore, checked_render_mode
+
+
+def make_vec(
+    env_id: str,
+    num_envs: int = 1,
+    *,
+    device: str = "auto",
+    backend: str = "numpy",
+    autoreset_mode: str | AutoresetMode = "SameStep",
+    render_mode: str | None = None,
+    max_episode_steps: int | None = None,
+    **simulation,
+) -> VectorEnv:
+    """``num_envs`` environments of an id such as ``"stiction/Ant-v0"``, stepped together.
+
+    Parameters
+    ----------
+    device: "auto" or "cpu".
+    backend: "numpy", or "torch" for tensors (on the CPU).
+    autoreset_mode: "SameStep" (an ended environment is reset at once; ``infos["final_obs"]`` and ``["final_info"]`` keep
+        its end), "NextStep" (the next step resets it and ignores its action) or "Disabled" (call ``reset`` with
+        ``options={"reset_mask": mask}``), as in Gymnasium.
+    render_mode: "rgb_array" for `VectorEnv.render`.
+    max_episode_steps: control steps until truncation; None is the id's, -1 no limit.
+    simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
+        observations, rewards and actions: float32 by default.
+    """
+    return VectorEnv(
+        num_envs=num_envs,
+        env_id=env_id,
+        device=device,
+        backend=backend,
+        autoreset_mode=autoreset_mode,
+        render_mode=render_mode,
+        max_episode_steps=max_episode_steps,
+        **simulation,
+    )
+
+
+class VectorEnv(vector.VectorEnv):
+    """Made by `make_vec` or ``gymnasium.make_vec``.
+
+    ``infos`` has an array (num_envs,) for each quantity and a mask ``_name`` of the environments it is meant for: in `step`
+    positions, velocities and every term of the reward; ``status``: bits of `stiction.Status` of the step. `simulation` is
+    the batch itself: its state may be read and written between two calls. `episode_length` is writable.
+
+    Environment i of a batch seeded ``s`` moves exactly as a batch of one seeded ``s + i``.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        env_id: str = "stiction/Ant-v0",
+        device: str = "auto",
+        backend: str = "numpy",
+        autoreset_mode: str | AutoresetMode = "SameStep",
+        render_mode: str | None = None,
+        max_episode_steps: int | None = None,
+        **simulation,
+    ):
+        self.closed = True  # until all is there
+        if backend not in ("numpy", "torch"):
+            raise ValueError(f"backend is {backend!r}, expected 'numpy' or 'torch'")
+        mode = _checked_mode(autoreset_mode)
+        self.render_mode = checked_render_mode(render_mode)
+        limit = 0 if max_episode_steps is None else _checked_limit(max_episode_steps)
+        self._core = EnvCore(env_id, num_envs, mode.value, limit, device, simulation)
+        self._task = self._core.task
+        self._names = self._task.report_names
+        self._mode = mode
+        self._torch = _imported_torch() if backend == "torch" else None
+        self.num_envs = self._core.simulation.num_envs
+        self.metadata = self._core.metadata() | {"autoreset_mode": mode}
+        self.single_observation_space = self._core.observation_space
+        self.single_action_space = self._core.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._seeds: tuple[int | None, ...] = (None,) * self.num_envs
+        self._started = False
+        self.closed = False
+
+    @property
+    def simulation(self):
+        """The `stiction.Simulation` underneath."""
+        return self._core.simulation
+
+    @property
+    def max_episode_steps(self) -> int | None:
+        """Control steps until truncation; None without limit."""
+        steps = self._task.max_episode_steps
+        return steps if steps > 0 else None
+
+    @property
+    def episode_length(self) -> np.ndarray:
+        """Control steps since each environment's reset (num_envs,): a view; what is written decides on truncation."""
+        return self._task.elapsed
+
+    @property
+    def device(self) -> str:
+        return self._core.simulation.device
+
+    @property
+    def step_dt(self) -> float:
+        """Seconds between two actions."""
+        return self._core.period
+
+    @property
+    def np_random_seed(self) -> tuple[int | None, ...]:
+        """The seed of each environment; None where it was never given."""
+        return self._seeds
+
+    # ---- Gymnasium's calls
+
+    def reset(self, *, seed: int | list[int | None] | None = None, options: dict | None = None):
+        """New episodes, of all or of ``options["reset_mask"]``; (observations, infos).
+
+        ``seed``: an int s seeds environment i with s + i; a list gives each its own (None leaves it as it is).
+        """
+        self._open()
+        seeds, seeded = self._checked_seeds(seed)
+        mask = self._checked_mask(options)
+        if mask is None and not self._started:
+            self._started = True
+        elif not self._started:
+            raise error.ResetNeeded("reset all environments once before resetting some of them")
+        observations, reports, status = self._task.reset(seeds, seeded, mask)
+        if seeds is not None:
+            self._note_seeds(seed, seeds, seeded if mask is None else seeded & mask.view(np.uint8))
+        infos = {}
+        told = np.ones(self.num_envs, bool) if mask is None else mask
+        for name, row in zip(self._names[: self._task.reset_reports], reports, strict=False):
+            infos[name], infos[f"_{name}"] = row, told.copy()
+        infos["status"], infos["_status"] = status, np.ones(self.num_envs, bool)
+        if self._torch is None:
+            return observations, infos
+        return self._tensors((observations, infos))
+
+    def step(self, actions):
+        """(observations, rewards, terminations, truncations, infos) after one control step."""
+        self._open()
+        if not self._started:
+            raise error.ResetNeeded("call reset before step")
+        observations, rewards, terminated, truncated, reports, status = self._task.step(self._checked_actions(actions))
+        infos = self._infos(reports, status)
+        if self._mode is AutoresetMode.SAME_STEP and (self._torch is not None or self._task.any_ended):
+            self._add_final(infos)
+        if self._torch is None:
+            return observations, rewards, terminated, truncated, infos
+        return self._tensors((observations, rewards, terminated, truncated, infos))
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """A picture (480, 480, 3) of every environment; None without a render mode."""
+        self._open()
+        if self.render_mode is None:
+            return None
+        return tuple(self._core.frame(env) for env in range(self.num_envs))
+
+    def close_extras(self, **kwargs) -> None:
+        self._core.close()
+
+    # ---- what Gymnasium's own vector environments also have
+
+    def call(self, name: str, *args, **kwargs) -> tuple:
+        """The attribute or method ``name`` of this object, once for each environment."""
+        if name == "render":
+            return self.render()
+        value = getattr(self, name)
+        if callable(value):
+            value = value(*args, **kwargs)
+        return (value,) * self.num_envs
+
+    def get_attr(self, name: str) -> tuple:
+        return self.call(name)
+
+    def set_attr(self, name: str, values) -> None:
+        """Sets an attribute of this object: all environments share it, so a list must repeat one value."""
+        if isinstance(values, (list, tuple)):
+            if len(values) != self.num_envs:
+                raise ValueError(f"values has {len(values)} entries, expected {self.num_envs}")
+            if any(value != values[0] for value in values):
+                raise ValueError(f"the environments share '{name}', so its values must be equal")
+            values = values[0]
+        setattr(self, name, values)
+
+    # ---- inside
+
+    def _infos(self, reports: np.ndarray, status: np.ndarray) -> dict:
+        infos = {}
+        told = np.ones((len(self._names) + 1, self.num_envs), bool)
+        if self._task.any_ended or self._mode is AutoresetMode.NEXT_STEP:
+            told[self._task.reset_reports : -1, self._task.began()] = False
+        for name, row, mask in zip(self._names, reports, told, strict=False):
+            infos[name], infos[f"_{name}"] = row, mask
+        infos["status"], infos["_status"] = status, told[-1]
+        return infos
+
+    def _add_final(self, infos: dict) -> None:
+        ended, rows = self._task.ended(), self._task.final_observations()
+        if self._torch is None:
+            final = np.full(self.num_envs, None, dtype=object)
+            for env in np.flatnonzero(ended):
+                final[env] = rows[env].copy()
+            rows = final
+        else:
+            rows[~ended] = 0
+        infos["final_obs"], infos["_final_obs"] = rows, ended
+        reports = self._task.final_reports() * ended
+        told = {}
+        for name, row in zip(self._names, reports, strict=True):
+            told[name], told[f"_{name}"] = row, ended.copy()
+        told["status"], told["_status"] = infos["status"] * ended, ended.copy()
+        infos["final_info"], infos["_final_info"] = told, ended.copy()
+
+    def _tensors(self, data):
+        if isinstance(data, np.ndarray):
+            return self._torch.from_numpy(data)
+        if isinstance(data, dict):
+            return {name: self._tensors(value) for name, value in data.items()}
+        return tuple(self._tensors(value) for value in data)
+
+    def _open(self) -> None:
+        if self.closed:
+            raise error.ClosedEnvironmentError("this environment is closed")
+
+    def _checked_actions(self, actions) -> np.ndarray:
+        if self._torch is not None and isinstance(actions, self._torch.Tensor):
+            actions = actions.detach().cpu().numpy()
+        try:
+            given = np.asarray(actions)
+        except ValueError as reason:
+            raise ValueError(f"actions are no array of numbers: {reason}") from None
+        if given.dtype.kind not in "fiub":
+            raise TypeError(f"actions have dtype {given.dtype}, expected {self._core.dtype}")
+        expected = (self.num_envs, self._task.actions)
+        if given.ndim == 0:
+            raise TypeError(f"actions is a single number, expected an array {expected}")
+        if given.shape != expected:
+            raise ValueError(f"actions have shape {given.shape}, expected {expected}")
+        return np.ascontiguousarray(given, self._core.dtype)
+
+    def _checked_seeds(self, seed):
+        """(seeds, seeded), each (num_envs,), or Nones."""
+        if seed is None:
+            return None, None
+        if isinstance(seed, (list, tuple, np.ndarray)):
+            if len(seed) != self.num_envs:
+                raise ValueError(
+                    "If seeds are passed as a list the length must match "
+                    f"num_envs={self.num_envs} but got length={len(seed)}."
+                )
+            given = [None if s is None else _checked_seed(s) for s in seed]
+        else:
+            first = _checked_seed(seed)
+            self._np_random, self._np_random_seed = seeding.np_random(first)
+            given = range(first, first + self.num_envs)
+        seeded = np.array([s is not None for s in given], np.uint8)
+        return np.array([(s or 0) % 2**64 for s in given], np.uint64), seeded
+
+    def _note_seeds(self, seed, seeds: np.ndarray, seeded: np.ndarray) -> None:
+        pairs = zip(self._seeds, seeds.tolist(), seeded.tolist(), strict=True)
+        self._seeds = tuple(new if given else old for old, new, given in pairs)
+
+    def _checked_mask(self, options) -> np.ndarray | None:
+        """The mask, or None for all; the caller's options are left as they are."""
+        if options is None or "reset_mask" not in options:
+            return None
+        mask = options["reset_mask"]
+        if self._torch is not None and isinstance(mask, self._torch.Tensor):
+            mask = mask.cpu().numpy()
+        if not isinstance(mask, np.ndarray):
+            raise TypeError(f"`options['reset_mask']` must be a numpy array, got {type(mask)}")
+        if mask.shape != (self.num_envs,):
+            raise ValueError(f"`options['reset_mask']` must have shape `({self.num_envs},)`, got {mask.shape}")
+        if mask.dtype != np.bool_:
+            raise TypeError(f"`options['reset_mask']` must have `dtype=np.bool_`, got {mask.dtype}")
+        if not mask.any():
+            raise ValueError(
+                "`options['reset_mask']` must contain a boolean array with at least one True value, "
+                f"got reset_mask={mask}"
+            )
+        return np.ascontiguousarray(mask)
+
+
+def _checked_mode(mode) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        modes = ", ".join(repr(m.value) for m in AutoresetMode)
+        raise ValueError(f"autoreset_mode is {mode!r}, expected one of {modes}") from None
+
+
+def _checked_limit(steps) -> int:
+    try:
+        number = operator.index(steps)
+    except TypeError:
+        raise TypeError(f"max_episode_steps is {steps!r}, expected an integer") from None
+    if number < 1 and number != -1:
+        raise ValueError(f"max_episode_steps is {number}, expected at least 1, or -1 for no limit")
+    return number
+
+
+def _checked_seed(seed) -> int:
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise TypeError(f"a seed is {seed!r}, expected an integer") from None
+    if number < 0:
+        raise ValueError(f"a seed is {number}, expected at least 0")
+    return number
+
+
+def _imported_torch():
+    try:
+        import torch
+    except ImportError:
+        raise ImportError("backend='torch' needs torch: pip install torch") from None
+    return torch
