@@ -89,7 +89,7 @@ def run_scene(scene, arguments) -> dict:
     }
     fastest = {}
     for threads in arguments.threads:
-        same = [entry for entry in theirs if entry.label["threads"] == threads]
+        same = [entry for entry in theirs if entry.label["threads"] == threads and not entry.engine.diverged]
         fastest[threads] = max(same, key=lambda entry: np.median(entry.per_core), default=None)
     for entry in ours:
         summary = entry.summary()
@@ -99,7 +99,8 @@ def run_scene(scene, arguments) -> dict:
             summary["times_mujoco"] = ratio(entry, reference)
         result["entries"].append(summary)
     for entry in theirs:
-        result["entries"].append(entry.summary() | {"reference": entry is fastest[entry.label["threads"]]})
+        mark = {"reference": entry is fastest[entry.label["threads"]], "diverged": entry.engine.diverged}
+        result["entries"].append(entry.summary() | mark)
     if arguments.creep:
         result["creep_um_per_s"] = measure_creep(scene, model, settled, fastest.get(arguments.threads[0]), arguments)
     if arguments.latency:

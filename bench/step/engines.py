@@ -127,6 +127,7 @@ class MujocoC:
         self.state = np.empty((num_envs, mujoco.mj_stateSize(model, self._spec)))
         mujoco.mj_getState(model, self._data[0], self.state[0], self._spec)
         self.state[1:] = self.state[0]
+        self.diverged = 0  # environments that MuJoCo found unstable, summed over calls
         self._runner = mujoco.rollout.Rollout(nthread=threads if threads > 1 else 0)
         self._batch = None
         if batch:
@@ -150,19 +151,30 @@ class MujocoC:
                 self.model, self._data, self.state, control, nstep=steps, state=states, skip_checks=False
             )
 
+        before = self.state[:, 0].copy()
         times.measure(roll)
         self.state = states[:, -1].copy()
+        self._notice_divergence(before, steps)
         return steps * self.num_envs
+
+    def _notice_divergence(self, before: np.ndarray, steps: int) -> None:
+        """An unstable rollout stops early, an unstable environment of a batch starts anew: its clock tells."""
+        late = np.abs(self.state[:, 0] - before - steps * self.timestep) > self.timestep / 2
+        self.diverged += int(np.count_nonzero(late | ~np.isfinite(self.state).all(axis=1)))
 
     def _advance_batch(self, periods: int, times: Times) -> int:
         batch, m = self._batch, self.model
-        qpos, qvel, ctrl = batch.bind("qpos"), batch.bind("qvel"), batch.bind("ctrl") if m.nu else None
-        qpos[:], qvel[:] = self.state[:, 1 : 1 + m.nq], self.state[:, 1 + m.nq : 1 + m.nq + m.nv]
+        time, qpos, qvel = (batch.bind(name) for name in ("time", "qpos", "qvel"))
+        ctrl = batch.bind("ctrl") if m.nu else None
+        clock, nq, nv = time.reshape(-1), slice(1, 1 + m.nq), slice(1 + m.nq, 1 + m.nq + m.nv)
+        before = self.state[:, 0].copy()
+        clock[:], qpos[:], qvel[:] = before, self.state[:, nq], self.state[:, nv]
         for _ in range(periods):
             if m.nu:
                 ctrl[:] = self.controls.next()
             times.measure(lambda: batch.step(nstep=HOLD))
-        self.state[:, 1 : 1 + m.nq], self.state[:, 1 + m.nq : 1 + m.nq + m.nv] = qpos, qvel
+        self.state[:, 0], self.state[:, nq], self.state[:, nv] = clock, qpos, qvel
+        self._notice_divergence(before, periods * HOLD)
         return periods * HOLD * self.num_envs
 
     settle = Stiction.settle

@@ -50,7 +50,9 @@ def scene(result: dict) -> str:
 
 def _row(entry: dict) -> str:
     core, depth = entry["steps_per_core_second"], entry["penetration_mm"]
-    name = f"{entry['engine']} {entry['variant']}" + (" <" if entry.get("reference") else "")
+    name = f"{entry['engine']} {entry['variant']}" + (
+        " <" if entry.get("reference") else " unstable" * (entry.get("diverged", 0) > 0)
+    )
     rate = f"{core['median'] / 1e3:.1f} [{core['min'] / 1e3:.1f}, {core['max'] / 1e3:.1f}]"
     ratio = f"{entry['times_mujoco']['median']:.2f}" if "times_mujoco" in entry else ""
     r = entry.get("r_con_over_V")
