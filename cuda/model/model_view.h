@@ -41,6 +41,7 @@ struct LinkModel {
   int kind = kHingeLink;
   int parent = -1;   // limb: link of the same limb, -1 = attach; trunk: not used, the one before
   int dof = -1;      // place in qvel; free base: of the first of six; -1 = ghost
+  int joint = -1;
   int qpos = -1;     // place in qpos; ball: of the quaternion (first column only)
   int has_body = 0;  // mass is not 0
   int limited = 0;
@@ -76,6 +77,8 @@ template <class S>
 struct ProbeModel {
   int plane = 0;              // ModelView::plane
   int geom1 = -1, geom2 = -1; // the plane's, the link's
+  int feature = 0;            // end of the capsule, corner of the box
+  int friction_rule = 0;      // see friction_of
   Vec3<S> center{};           // in the link's frame                                                       m
   S radius{}, mu{};
   S stiffness{}, dissipation{};  // 0 = rigid                                                              N/m, s
@@ -99,6 +102,7 @@ struct GeomModel {
 template <class S>
 struct PairModel {
   int geom1 = 0, geom2 = 0, id = 0;  // id: first of its candidates in the numbering of all pair features
+  int friction_rule = 0;
   S mu{}, stiffness{}, dissipation{};
 };
 /// Two moving links with geoms that may touch.
@@ -134,6 +138,14 @@ struct BodyModel {
   Quat<S> quat{};
   Vec3<S> com{};               // centre of mass in the link's frame, where xfrc_applied acts               m
 };
+/// What a body adds to its link; bodies of a link follow each other.
+template <class S>
+struct MassModel {
+  int link = 0, body = 0, first = 0;  // first: of its link
+  S mass{};
+  Vec3<S> com{}, inertia{};           // in the link's frame; principal                            m, kg m^2
+  Mat3<S> axes{};                     // rows: the principal axes in the link's frame
+};
 template <class S>
 struct SiteModel {
   int link = -1;
@@ -168,6 +180,7 @@ struct ModelView : ModelCounts<Shape_> {
 
   int trunk_links_ = 0, limbs_ = 0, free_base_ = 0, trunk_leading = 0;
   int nq = 0, nv = 0, nu = 0, nbody = 0, ngeom = 0, nsite = 0;
+  int njnt = 0, probes = 0, pairs = 0, actuators = 0, masses = 0;
   int planes = 0, world_slots = 0, has_springs = 0;
   S mean_mass{};            // of the moving bodies, for the certificate's scale                           kg
   Vec3<S> gravity{};        // m/s^2
@@ -185,6 +198,7 @@ struct ModelView : ModelCounts<Shape_> {
   const TieModel<S>* tie = nullptr;
   const BodyModel<S>* body = nullptr;
   const SiteModel<S>* site = nullptr;
+  const MassModel<S>* mass = nullptr;
   const HullView<Plain>* hull = nullptr;
 
   HD int trunk_links() const { return Shape::kFixed ? Shape::kTrunkLinks : trunk_links_; }

@@ -164,6 +164,7 @@ class Compiler {
     for (int k = 0; k < 6; ++k) {
       LinkModel<double> link;
       if (k == 5) link = body;
+      link.joint = body.joint;
       link.kind = k < 3 ? kSlideLink : k == 3 ? kBallLink : kBallNextLink;
       link.parent = k - 1;
       link.dof = body.dof + k;
@@ -249,7 +250,7 @@ class Compiler {
 
   PairModel<double> surface(const GeomPair& p) const {
     PairModel<double> pair;
-    pair.geom1 = p.geom1, pair.geom2 = p.geom2, pair.mu = p.friction;
+    pair.geom1 = p.geom1, pair.geom2 = p.geom2, pair.mu = p.friction, pair.friction_rule = p.rule;
     double k1 = m_.geom_stiffness[p.geom1], k2 = m_.geom_stiffness[p.geom2];
     double t1 = m_.geom_dissipation[p.geom1], t2 = m_.geom_dissipation[p.geom2];
     pair.stiffness = k1 > 0 && k2 > 0 ? k1 * k2 / (k1 + k2) : std::max(k1, k2);
@@ -297,10 +298,11 @@ class Compiler {
     const auto& geom = out_->geom[pair.geom2];
     ProbeModel<double> probe;
     probe.plane = plane_of(pair.geom1);
-    probe.geom1 = pair.geom1, probe.geom2 = pair.geom2;
+    probe.geom1 = pair.geom1, probe.geom2 = pair.geom2, probe.friction_rule = pair.friction_rule;
     probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation;
+    int feature = 0;
     auto push = [&](Vec3<double> local, double radius) {
-      probe.center = geom.pose * local, probe.radius = radius;
+      probe.center = geom.pose * local, probe.radius = radius, probe.feature = feature++;
       out_->probe.push_back(probe);
       ++station.probes;
     };
@@ -506,6 +508,19 @@ class Compiler {
       x.com = at.pose * vec3_at(m_.body_ipos, b);
       out_->body.push_back(x);
     }
+    View& v = view();
+    for (size_t i = 0; i < graph_.node.size(); ++i)
+      for (size_t j = 0; j < node(i).bodies.size(); ++j) {
+        const int b = node(i).bodies[j];
+        const BodyPlace& at = graph_.place[b];
+        MassModel<double> x;
+        x.link = flat_.at(static_cast<int>(i)), x.body = b, x.first = j == 0, x.mass = m_.body_mass[b];
+        x.com = at.pose * vec3_at(m_.body_ipos, b), x.inertia = vec3_at(m_.body_inertia, b);
+        x.axes = transposed(at.pose.R * rotation(quat_at(m_.body_iquat, b)));
+        out_->mass.push_back(x);
+      }
+    v.njnt = m_.njnt, v.masses = static_cast<int>(out_->mass.size()), v.probes = static_cast<int>(out_->probe.size());
+    v.pairs = static_cast<int>(out_->pair.size()), v.actuators = static_cast<int>(out_->actuator.size());
     for (int s = 0; s < m_.nsite; ++s) {
       const BodyPlace& at = graph_.place[m_.site_bodyid[s]];
       out_->site.push_back({at.node < 0 ? -1 : flat_.at(at.node), at.pose * vec3_at(m_.site_pos, s)});

@@ -30,6 +30,7 @@ struct ModelTables {
   std::vector<TieModel<S>> tie;
   std::vector<BodyModel<S>> body;
   std::vector<SiteModel<S>> site;
+  std::vector<MassModel<S>> mass;
   std::vector<HullView<S>> hull;
   std::vector<S> hull_vert;
   std::vector<int> hull_edgeadr, hull_edge;
@@ -51,7 +52,11 @@ std::unique_ptr<ModelTables<S>> convert(const ModelTables<double>& tables);
 /// The friction coefficient of two geoms: priority, else the larger; condim 1 is frictionless.
 double combined_friction(const Model& model, int geom1, int geom2);
 /// May they touch? The pairs of geoms in order of (geom1, geom2); explicit pairs first, with their own friction.
-struct GeomPair { int geom1, geom2; double friction; };
+struct GeomPair {
+  int geom1, geom2;
+  double friction;
+  int rule;  // see friction_of
+};
 std::vector<GeomPair> collision_pairs(const Model& model);
 
 }  // namespace stiction

@@ -60,7 +60,7 @@ class Builder {
     LinkNode& node = graph_.node.emplace_back();
     node.parent = parent, node.joint = joint;
     int dof = m_.jnt_dofadr[joint];
-    node.link.kind = kind, node.link.dof = dof, node.link.qpos = m_.jnt_qposadr[joint];
+    node.link.kind = kind, node.link.joint = joint, node.link.dof = dof, node.link.qpos = m_.jnt_qposadr[joint];
     node.link.armature = m_.dof_armature[dof];
     node.link.damping = m_.disableflags & kDisableDamper ? 0 : m_.dof_damping[dof];
     node.link.friction = m_.disableflags & kDisableFrictionloss ? 0 : m_.dof_frictionloss[dof];

@@ -14,6 +14,15 @@ double combined_friction(const Model& m, int g1, int g2) {
   return condim == 1 ? 0 : p1 > p2 ? f1 : p2 > p1 ? f2 : std::max(f1, f2);
 }
 
+/// By which rule two geoms' friction combines; 3 where condim leaves none.
+static int friction_rule(const Model& m, int g1, int g2) {
+  const int p1 = m.geom_priority[g1], p2 = m.geom_priority[g2];
+  const int condim = p1 > p2   ? m.geom_condim[g1]
+                     : p2 > p1 ? m.geom_condim[g2]
+                               : std::max(m.geom_condim[g1], m.geom_condim[g2]);
+  return condim == 1 ? 3 : p1 > p2 ? 1 : p2 > p1 ? 2 : 0;
+}
+
 std::vector<GeomPair> collision_pairs(const Model& m) {
   std::vector<GeomPair> pairs;
   if (m.disableflags & kDisableContact) return pairs;
@@ -25,7 +34,7 @@ std::vector<GeomPair> collision_pairs(const Model& m) {
     auto [a, b] = ordered(m.pair_geom1[i], m.pair_geom2[i]);
     if (m.body_weldid[m.geom_bodyid[a]] == 0 && m.body_weldid[m.geom_bodyid[b]] == 0) continue;
     if (!taken.insert({a, b}).second) continue;
-    pairs.push_back({a, b, m.pair_condim[i] == 1 ? 0 : m.pair_friction[i]});
+    pairs.push_back({a, b, m.pair_condim[i] == 1 ? 0 : m.pair_friction[i], 3});
   }
   for (int i = 0; i < m.nexclude; ++i)
     excluded.insert(std::minmax(m.exclude_body1[i], m.exclude_body2[i]));
@@ -41,7 +50,7 @@ std::vector<GeomPair> collision_pairs(const Model& m) {
       if (excluded.count(std::minmax(b1, b2))) continue;
       auto [a, b] = ordered(i, j);
       if (taken.count({a, b})) continue;
-      pairs.push_back({a, b, combined_friction(m, a, b)});
+      pairs.push_back({a, b, combined_friction(m, a, b), friction_rule(m, a, b)});
     }
   std::stable_sort(pairs.begin(), pairs.end(), [](const GeomPair& x, const GeomPair& y) {
     return std::pair(x.geom1, x.geom2) < std::pair(y.geom1, y.geom2);

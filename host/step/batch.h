@@ -52,13 +52,24 @@ struct RecordLayout {
   HD int reals() const { return base() + 7 + 3 * dofs; }
 };
 
+/// x; a GPU's compiler does not see that it is.
+HD int recomputed(int x) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+r"(x));
+#endif
+  return x;
+}
+
 /// Worlds first, first + 1, ... of row-major arrays. Beyond the last world a pack repeats it, and stores nothing there.
 template <class Real>
 struct Rows {
   using S = Scalar<Real>;
   int first, num_envs;
+  bool real = true;  // false: a surplus tile of a warp, which computes along and stores nothing
   HD int world(int w) const { return min(first + w, num_envs - 1); }
-  HD int count() const { return min(kWidth<Real>, num_envs - first); }
+  HD int count() const { return real ? min(kWidth<Real>, num_envs - first) : 0; }
+  /// The same rows, their addresses computed anew: none is kept in registers during the steps.
+  HD Rows again() const { return {recomputed(first), num_envs, real}; }
   HD Real get(const S* array, int stride, int i) const {
     if constexpr (kWidth<Real> == 1) {
       return array[static_cast<int64_t>(first) * stride + i];
@@ -70,7 +81,11 @@ struct Rows {
   }
   template <class T>
   HD void set(T* array, int stride, int i, const Real& x) const {
-    for (int w = 0; w < count(); ++w) array[static_cast<int64_t>(first + w) * stride + i] = static_cast<T>(lane(x, w));
+    if constexpr (kWidth<Real> == 1) {
+      if (count() > 0) array[static_cast<int64_t>(first) * stride + i] = static_cast<T>(x);
+    } else {
+      for (int w = 0; w < count(); ++w) array[static_cast<int64_t>(first + w) * stride + i] = static_cast<T>(lane(x, w));
+    }
   }
 };
 

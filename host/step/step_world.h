@@ -359,16 +359,17 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m, const
     step_world<L, Solver>(g, m, opt, arrays, rows, records, x, frozen, w, out);
   }
   g.sync();  // all have read what is now written
-  if (!kKeepsAtStart<L> || !any(out.bad | frozen)) store_state<L>(g, m, arrays, rows, x);
+  const Rows<Real> at_end = rows.again();
+  if (!kKeepsAtStart<L> || !any(out.bad | frozen)) store_state<L>(g, m, arrays, at_end, x);
 
   if (g.rank() != 0) return;
   const Certificate<Real>& c = out.certificate;
   const Real field[kCertificateFields] = {c.r_dyn, c.r_con, c.r_ccp, c.r_row, c.r_cone, c.penetration, c.scale,
                                           c.num_contacts, out.iterations, out.converged};
   UNROLL for (int f = 0; f < (L::Shape::kCertificate ? kCertificateFields : 0); ++f)
-    rows.set(arrays.certificate[f], 1, 0, field[f]);
-  for (int i = 0; i < rows.count(); ++i) {
-    int world = rows.first + i;
+    at_end.set(arrays.certificate[f], 1, 0, field[f]);
+  for (int i = 0; i < at_end.count(); ++i) {
+    int world = at_end.first + i;
     int bits = (lane(out.bad, i) ? kNonFinite : 0) | (lane(out.overflow, i) ? kContactOverflow : 0) |
                (lane(out.fallback, i) ? kFallback : 0) |
                (lane(out.converged, i) > 0 ? 0 : kNotConverged);

@@ -45,15 +45,22 @@ class CpuWorld final : public World {
     for (auto& workspace : workspaces_) {
       fallback_.push_back(aligned(sizeof(double) * kernels_->fallback_size(job_)));
       kernels_->set_fallback(workspace.get(), static_cast<double*>(fallback_.back().get()));
+      if (void* own = kernels_->create_tables(job_)) environment_tables_.push_back(own);
     }
     reset(nullptr);
+  }
+
+  ~CpuWorld() override {
+    for (void* own : environment_tables_) kernels_->destroy_tables(own);
   }
 
   void step(int n) override {
     if (n < 0) throw std::invalid_argument("n is " + std::to_string(n) + ", expected >= 0");
     if (n == 0) return;
     job_.steps = n;
-    auto work = [this](int thread, int first, int last) { kernels_->step(job_, first, last, workspaces_[thread].get()); };
+    auto work = [this](int thread, int first, int last) { 
+      kernels_->step(job_, first, last, workspaces_[thread].get(), tables_of(thread));
+    };
     threads_->run(packs_, work);
     update_watched();
   }
@@ -71,7 +78,7 @@ class CpuWorld final : public World {
   DenseProblem<double> contact_problem(int env) override {
     if (env < 0 || env >= num_envs())
       throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " + std::to_string(num_envs() - 1));
-    return kernels_->problem(job_, env, workspaces_[0].get(), static_cast<double*>(fallback_[0].get()));
+    return kernels_->problem(job_, env, workspaces_[0].get(), tables_of(0), static_cast<double*>(fallback_[0].get()));
   }
   std::string isa() const override { return lib_->isa; }
   int pack_width() const override { return kernels_->width; }
@@ -102,6 +109,7 @@ class CpuWorld final : public World {
   }
 
  private:
+  void* tables_of(int thread) const { return environment_tables_.empty() ? nullptr : environment_tables_[thread]; }
   T& record(int64_t env, int64_t i) const {
     const int W = kernels_->width;
     return static_cast<T*>(records_.get())[((env / W) * record_size() + i) * W + env % W];
@@ -147,6 +155,15 @@ class CpuWorld final : public World {
       a.certificate[f] = buffer(std::string("certificate.") + kNames[f]).template as<T>();
     job_.outputs = {buffer("xpos").template as<T>(), buffer("xquat").template as<T>(), buffer("body_linvel").template as<T>(),
                     buffer("body_angvel").template as<T>(), buffer("site_xpos").template as<T>()};
+    ParameterArrays<T>& p = job_.parameters;
+    const std::pair<const char*, const T**> places[] = {
+        {"body_mass", &p.body_mass},           {"body_inertia", &p.body_inertia},         {"geom_friction", &p.geom_friction},
+        {"geom_size", &p.geom_size},           {"dof_damping", &p.dof_damping},           {"dof_armature", &p.dof_armature},
+        {"dof_frictionloss", &p.dof_frictionloss}, {"jnt_stiffness", &p.jnt_stiffness},   {"jnt_range", &p.jnt_range},
+        {"actuator_gainprm", &p.actuator_gainprm}, {"actuator_biasprm", &p.actuator_biasprm}, {"gravity", &p.gravity}};
+    for (const std::string& name : options_.per_env)
+      for (const auto& [key, place] : places)
+        if (name == key) *place = buffer("params." + name).template as<T>(), job_.per_env = true;
     job_.steps = 1;
     job_.solver = options_.solver;
   }
@@ -158,6 +175,7 @@ class CpuWorld final : public World {
   int packs_ = 0;
   Aligned records_;
   std::vector<Aligned> workspaces_, fallback_;
+  std::vector<void*> environment_tables_;  // per thread, if some parameter is per environment
   CpuJob<T> job_;
 };
 

@@ -32,6 +32,61 @@ World::World(std::shared_ptr<const Model> model, const WorldOptions& options) : 
   for (const char* name : {"r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations",
                            "converged"})
     add(std::string("certificate.") + name, real, {n}, false);
+  add_parameters();
+}
+
+namespace {
+
+/// A parameter: its values in the model, and how many numbers an environment has of it.
+struct Parameter {
+  const char* name;
+  const Reals& (*values)(const Model&);
+};
+template <Reals Model::* Field>
+const Reals& field(const Model& m) { return m.*Field; }
+constexpr Parameter kParameters[] = {
+    {"body_mass", field<&Model::body_mass>},           {"body_inertia", field<&Model::body_inertia>},
+    {"geom_friction", field<&Model::geom_friction>},   {"geom_size", field<&Model::geom_size>},
+    {"dof_damping", field<&Model::dof_damping>},       {"dof_armature", field<&Model::dof_armature>},
+    {"dof_frictionloss", field<&Model::dof_frictionloss>}, {"jnt_stiffness", field<&Model::jnt_stiffness>},
+    {"jnt_range", field<&Model::jnt_range>},           {"actuator_gainprm", field<&Model::actuator_gainprm>},
+    {"actuator_biasprm", field<&Model::actuator_biasprm>}, {"gravity", field<&Model::gravity>},
+};
+
+}  // namespace
+
+std::vector<std::string> parameter_names() {
+  std::vector<std::string> names;
+  for (const Parameter& p : kParameters) names.push_back(p.name);
+  return names;
+}
+
+void World::add_parameters() {
+  const Model& m = *model_;
+  for (const std::string& name : options_.per_env) {
+    const Parameter* found = nullptr;
+    std::string known;
+    for (const Parameter& p : kParameters) {
+      if (name == p.name) found = &p;
+      known += (known.empty() ? "" : ", ") + std::string(p.name);
+    }
+    if (found == nullptr)
+      throw std::invalid_argument("per_env names '" + name + "', which cannot differ between environments; these can: " + known);
+    const Reals& values = found->values(m);
+    const int64_t n = num_envs(), size = static_cast<int64_t>(values.size());
+    std::vector<int64_t> shape{n};
+    const int64_t count = name.rfind("body", 0) == 0 ? m.nbody : name.rfind("geom", 0) == 0 ? m.ngeom
+                          : name.rfind("dof", 0) == 0 ? m.nv : name.rfind("jnt", 0) == 0 ? m.njnt
+                          : name.rfind("actuator", 0) == 0 ? m.nu : 1;
+    if (name != "gravity") shape.push_back(count);
+    if (size != count) shape.push_back(count ? size / count : 0);
+    Buffer& b = add("params." + name, options_.float64 ? DType::kFloat64 : DType::kFloat32, shape, true);
+    for (int64_t e = 0; e < n; ++e)
+      for (int64_t i = 0; i < size; ++i) {
+        if (options_.float64) b.as<double>()[e * size + i] = values[i];
+        else b.as<float>()[e * size + i] = static_cast<float>(values[i]);
+      }
+  }
 }
 
 World::Buffer& World::add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable) {

@@ -32,8 +32,12 @@ struct WorldOptions {
   SolverKind solver = SolverKind::kSubAdmm;
   int num_threads = 0;    // 0: as many as cores
   int max_contacts = 0;   // 0: every slot
+  std::vector<std::string> per_env;  // parameters that differ between environments, see parameter_names()
   Options<double> step;   // h = 0: the model's
 };
+
+/// Model fields that may be per environment.
+std::vector<std::string> parameter_names();
 
 /// Names of the instruction sets this processor has, best first.
 std::vector<std::string> available_isas();
@@ -87,6 +91,7 @@ class World {
   };
   Buffer& add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable);
   Buffer& buffer(const std::string& name);
+  void add_parameters();
   virtual void update_kinematics() = 0;
   virtual void update_contacts() = 0;
   virtual void clear_records(const uint8_t* mask) = 0;

@@ -5,8 +5,22 @@ namespace stiction {
 namespace {
 
 template <class Real>
-void step(const CpuJob<Scalar<Real>>& job, int first, int last, void* workspace) {
-  step_subadmm<Real>(job, first, last, workspace);
+void step(const CpuJob<Scalar<Real>>& job, int first, int last, void* workspace, void* tables) {
+  if (tables != nullptr) return step_subadmm<PerEnvLane<Real>>(job, first, last, workspace, tables);
+  step_subadmm<SharedLane<Real>>(job, first, last, workspace, nullptr);
+}
+template <class Real>
+DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables, double* memory) {
+  if (tables != nullptr) return problem_subadmm<PerEnvLane<Real>>(job, world, workspace, tables, memory);
+  return problem_subadmm<SharedLane<Real>>(job, world, workspace, nullptr, memory);
+}
+template <class Real>
+void* create_tables(const CpuJob<Scalar<Real>>& job) {
+  return job.per_env ? new EnvironmentTables<Real>(*job.model) : nullptr;
+}
+template <class Real>
+void destroy_tables(void* tables) {
+  delete static_cast<EnvironmentTables<Real>*>(tables);
 }
 
 template <class Real>
@@ -18,7 +32,9 @@ void kinematics(const CpuJob<Scalar<Real>>& job, int first, int last, void* work
 }
 
 template <class Real>
-using SpaceOf = Workspace<Lane<Real, Capacity, Serial>, SubAdmm<Lane<Real, Capacity, Serial>>>;
+using SpaceOf = Workspace<SharedLane<Real>, SubAdmm<SharedLane<Real>>>;
+static_assert(sizeof(SpaceOf<CpuReal>) == sizeof(Workspace<PerEnvLane<CpuReal>, SubAdmm<PerEnvLane<CpuReal>>>),
+              "one workspace serves both: nothing in it depends on the type of the model's numbers");
 
 template <class Real>
 int64_t fallback_numbers(const CpuJob<Scalar<Real>>& job) {
@@ -31,8 +47,8 @@ void set_fallback(void* workspace, double* memory) {
 
 template <class Real>
 constexpr CpuKernels<Scalar<Real>> kernels() {
-  return {kWidth<Real>,           sizeof(SpaceOf<Real>), step<Real>,         kinematics<Real>,
-          fallback_numbers<Real>, set_fallback<Real>,    problem_subadmm<Real>};
+  return {kWidth<Real>,     sizeof(SpaceOf<Real>),  step<Real>,         create_tables<Real>, destroy_tables<Real>,
+          kinematics<Real>, fallback_numbers<Real>, set_fallback<Real>, problem<Real>};
 }
 
 constexpr CpuKernels<float> kFloat32 = kernels<CpuReal>();

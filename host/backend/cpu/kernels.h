@@ -7,6 +7,7 @@
 #include "core/options.h"
 #include "host/step/batch.h"
 #include "host/step/outputs.h"
+#include "model/parameters.h"
 
 namespace stiction {
 
@@ -17,6 +18,8 @@ struct CpuJob {
   const ModelView<Capacity, T>* model;
   Options<T> options;
   BatchArrays<T> arrays;
+  ParameterArrays<T> parameters;
+  bool per_env = false;  // some parameter is per environment
   KinematicArrays<T> outputs;
   int steps;
   SolverKind solver;
@@ -27,13 +30,16 @@ template <class T>
 struct CpuKernels {
   int width;  // worlds per pack
   size_t workspace_bytes;
-  void (*step)(const CpuJob<T>& job, int first, int last, void* workspace);
+  void (*step)(const CpuJob<T>& job, int first, int last, void* workspace, void* tables);
+  /// A thread's own tables for per-environment parameters; null where there are none.
+  void* (*create_tables)(const CpuJob<T>& job);
+  void (*destroy_tables)(void* tables);
   void (*kinematics)(const CpuJob<T>& job, int first, int last, void* workspace);
   /// Numbers of double that the fallback of a thread needs, and where they are.
   int64_t (*fallback_size)(const CpuJob<T>& job);
   void (*set_fallback)(void* workspace, double* memory);
   /// The last step's problem of one world, in double; the views point into `memory` (fallback_size numbers).
-  DenseProblem<double> (*problem)(const CpuJob<T>& job, int world, void* workspace, double* memory);
+  DenseProblem<double> (*problem)(const CpuJob<T>& job, int world, void* workspace, void* tables, double* memory);
 };
 
 struct CpuLibrary {

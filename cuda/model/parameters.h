@@ -1,0 +1,164 @@
+// Per-environment parameters: tables of a pack or a world whose numbers differ from environment to environment, derived in the
+// step from users' row-major arrays. A write into those arrays is all that randomisation needs.
+//
+// body_mass scales the body's inertia unless body_inertia is per environment too. Friction combines as in MuJoCo. Sizes of
+// spheres, capsules, cylinders, ellipsoids and boxes may differ; types and meshes do not.
+#pragma once
+#include "model/model_view.h"
+
+namespace stiction {
+
+/// Pointers to (num_envs, ...) arrays with MuJoCo's names; null: the model's own, the same for all.
+template <class T>
+struct ParameterArrays {
+  const T *body_mass = nullptr, *body_inertia = nullptr;                                   // (N, nbody), (N, nbody, 3)
+  const T *geom_friction = nullptr, *geom_size = nullptr;                                  // (N, ngeom, 3) both
+  const T *dof_damping = nullptr, *dof_armature = nullptr, *dof_frictionloss = nullptr;    // (N, nv)
+  const T *jnt_stiffness = nullptr, *jnt_range = nullptr;                                  // (N, njnt), (N, njnt, 2)
+  const T *actuator_gainprm = nullptr, *actuator_biasprm = nullptr;                        // (N, nu), (N, nu, 3)
+  const T* gravity = nullptr;                                                              // (N, 3)
+};
+
+/// Writable tables behind a ModelView<Shape, Real>; the caller owns the memory and has filled it from the shared model.
+template <class Shape, class Real>
+struct ParameterTables {
+  ModelView<Shape, Real> view;
+  ProbeModel<Real>* probe;
+  GeomModel<Real>* geom;
+  PairModel<Real>* pair;
+  ActuatorModel<Real>* actuator;
+};
+
+/// The friction of two geoms by rule: 0 the larger, 1 the first's, 2 the second's, 3 fixed.
+template <class Real>
+HD Real friction_of(int rule, Real first, Real second, Real fixed) {
+  return rule == 0 ? max(first, second) : rule == 1 ? first : rule == 2 ? second : fixed;
+}
+
+/// Reads one number of each environment of a pack: get(array, stride, i).
+template <class Shape, class Real, class Shared, class Get>
+HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get, ParameterTables<Shape, Real>& t) {
+  auto link_of = [&](int flat) -> LinkModel<Real>& {
+    return flat < Shape::kTrunkLinks ? t.view.trunk[flat] : t.view.link[flat - Shape::kTrunkLinks];
+  };
+  const Real zero(0);
+  for (int i = 0; i < m.masses; ++i) {  // first sums of mass and moment, body by body
+    const auto& b = m.mass[i];
+    LinkModel<Real>& link = link_of(b.link);
+    Real mass = a.body_mass ? get(a.body_mass, m.nbody, b.body) : Real(b.mass);
+    if (b.first) link.mass = zero, link.com = {zero, zero, zero}, link.inertia = {zero, zero, zero, zero, zero, zero};
+    link.mass = link.mass + mass;
+    link.com = link.com + vec<Real>(b.com) * mass;
+  }
+  for (int i = 0; i < m.masses; ++i) {
+    LinkModel<Real>& link = link_of(m.mass[i].link);
+    if (m.mass[i].first) link.com = link.com * (Real(1) / max(link.mass, Real(1e-12f)));
+  }
+  for (int i = 0; i < m.masses; ++i) {
+    const auto& b = m.mass[i];
+    LinkModel<Real>& link = link_of(b.link);
+    Real mass = a.body_mass ? get(a.body_mass, m.nbody, b.body) : Real(b.mass);
+    Vec3<Real> principal = vec<Real>(b.inertia);
+    if (a.body_inertia)
+      principal = {get(a.body_inertia, 3 * m.nbody, 3 * b.body), get(a.body_inertia, 3 * m.nbody, 3 * b.body + 1),
+                   get(a.body_inertia, 3 * m.nbody, 3 * b.body + 2)};
+    else if (b.mass > 0)
+      principal = principal * (mass * (Scalar<Real>(1) / b.mass));
+    Mat3<Real> axes = {{vec<Real>(b.axes.row[0]), vec<Real>(b.axes.row[1]), vec<Real>(b.axes.row[2])}};
+    Vec3<Real> d = vec<Real>(b.com) - link.com;
+    SymMat3<Real> shift{mass * (d.y * d.y + d.z * d.z), -(mass * d.x * d.y), -(mass * d.x * d.z),
+                        mass * (d.x * d.x + d.z * d.z), -(mass * d.y * d.z), mass * (d.x * d.x + d.y * d.y)};
+    link.inertia = link.inertia + in_world(axes, principal) + shift;
+  }
+}
+
+template <class Shape, class Real, class Shared, class Get>
+HD void update_joints(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get, ParameterTables<Shape, Real>& t) {
+  auto update = [&](const auto& shared, LinkModel<Real>& link) {
+    if (shared.dof < 0) return;
+    if (a.dof_damping) link.damping = get(a.dof_damping, m.nv, shared.dof);
+    if (a.dof_armature) link.armature = get(a.dof_armature, m.nv, shared.dof);
+    if (a.dof_frictionloss) link.friction = get(a.dof_frictionloss, m.nv, shared.dof);
+    if (shared.joint < 0) return;
+    if (a.jnt_stiffness) link.stiffness = get(a.jnt_stiffness, m.njnt, shared.joint);
+    if (a.jnt_range && shared.limited)
+      link.lower = get(a.jnt_range, 2 * m.njnt, 2 * shared.joint), link.upper = get(a.jnt_range, 2 * m.njnt, 2 * shared.joint + 1);
+  };
+  for (int i = 0; i < m.trunk_links(); ++i) update(m.trunk[i], t.view.trunk[i]);
+  for (int l = 0; l < m.limbs(); ++l)
+    for (int k = m.limb[l].first_link; k < m.limb[l].first_link + m.limb[l].links; ++k) update(m.link[k], t.view.link[k]);
+  if (a.jnt_stiffness) t.view.has_springs = 1;
+  if (a.dof_frictionloss) t.view.has_friction = 1;
+  if (a.gravity) t.view.gravity = {get(a.gravity, 3, 0), get(a.gravity, 3, 1), get(a.gravity, 3, 2)};
+  for (int i = 0; i < m.actuators; ++i) {
+    ActuatorModel<Real>& x = t.actuator[i];
+    const int u = m.actuator[i].ctrl;
+    if (a.actuator_gainprm) x.gain = get(a.actuator_gainprm, m.nu, u);
+    if (a.actuator_biasprm)
+      x.bias0 = get(a.actuator_biasprm, 3 * m.nu, 3 * u), x.bias1 = get(a.actuator_biasprm, 3 * m.nu, 3 * u + 1),
+      x.bias2 = get(a.actuator_biasprm, 3 * m.nu, 3 * u + 2);
+  }
+}
+
+template <class Shape, class Real, class Shared, class Get>
+HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get, ParameterTables<Shape, Real>& t) {
+  auto friction = [&](int rule, int g1, int g2, Real fixed) {
+    return friction_of(rule, get(a.geom_friction, 3 * m.ngeom, 3 * g1), get(a.geom_friction, 3 * m.ngeom, 3 * g2), fixed);
+  };
+  if (a.geom_friction) {
+    for (int i = 0; i < m.probes; ++i)
+      t.probe[i].mu = friction(m.probe[i].friction_rule, m.probe[i].geom1, m.probe[i].geom2, Real(m.probe[i].mu));
+    for (int i = 0; i < m.pairs; ++i)
+      t.pair[i].mu = friction(m.pair[i].friction_rule, m.pair[i].geom1, m.pair[i].geom2, Real(m.pair[i].mu));
+  }
+  if (!a.geom_size) return;
+  enum { kSphere = 2, kCapsule = 3, kCylinder = 5 };
+  const Real zero(0);
+  for (int i = 0; i < m.ngeom; ++i) {
+    GeomModel<Real>& x = t.geom[i];
+    const int type = m.geom[i].type;
+    if (type < kSphere || m.geom[i].mesh >= 0) continue;
+    x.size = {get(a.geom_size, 3 * m.ngeom, 3 * i), get(a.geom_size, 3 * m.ngeom, 3 * i + 1), get(a.geom_size, 3 * m.ngeom, 3 * i + 2)};
+    Vec3<Real> s = x.size;
+    // One ball and capsule that hold whatever the type is: half the diagonal of the box around it.
+    Vec3<Real> box = type == kSphere ? Vec3<Real>{s.x, s.x, s.x}
+                     : type == kCapsule ? Vec3<Real>{s.x, s.x, s.x + s.y}
+                     : type == kCylinder ? Vec3<Real>{s.x, s.x, s.y} : s;
+    x.radius = norm(box);
+    x.capsule_center = x.pose.p, x.capsule_axis = {zero, zero, zero}, x.capsule_radius = x.radius;
+  }
+  for (int i = 0; i < m.probes; ++i) {
+    const GeomModel<Real>& g = t.geom[m.probe[i].geom2];
+    ProbeModel<Real>& x = t.probe[i];
+    const int type = m.geom[m.probe[i].geom2].type, c = m.probe[i].feature;
+    Vec3<Real> local{zero, zero, zero};
+    x.radius = type == kSphere || type == kCapsule ? g.size.x : zero;
+    if (type == kCapsule) local.z = c == 0 ? g.size.y : -g.size.y;
+    else if (type != kSphere) local = {c & 1 ? g.size.x : -g.size.x, c & 2 ? g.size.y : -g.size.y, c & 4 ? g.size.z : -g.size.z};
+    x.center = g.pose * local;
+  }
+  // How far geoms reach from their links, for the margins and the broad phase.
+  for (int i = 0; i < m.trunk_links(); ++i) t.view.trunk[i].reach = t.view.trunk[i].bound_radius = zero;
+  for (int l = 0; l < m.limbs(); ++l)
+    for (int k = m.limb[l].first_link; k < m.limb[l].first_link + m.limb[l].links; ++k)
+      t.view.link[k].reach = t.view.link[k].bound_radius = zero;
+  auto widen = [&](LinkModel<Real>& link, const GeomModel<Real>& g) {
+    link.reach = max(link.reach, norm(g.pose.p) + g.radius);
+    link.bound_radius = max(link.bound_radius, norm(g.pose.p - link.bound_center) + g.radius);
+  };
+  for (int i = 0; i < m.ngeom; ++i) {
+    const int flat = m.geom[i].link;
+    if (flat < 0) continue;
+    widen(flat < Shape::kTrunkLinks ? t.view.trunk[flat] : t.view.link[flat - Shape::kTrunkLinks], t.geom[i]);
+  }
+}
+
+/// Everything that is per environment.
+template <class Shape, class Real, class Shared, class Get>
+HD void update_parameters(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get, ParameterTables<Shape, Real>& t) {
+  if (a.body_mass || a.body_inertia) update_masses<Shape, Real>(m, a, get, t);
+  update_joints<Shape, Real>(m, a, get, t);
+  update_surfaces<Shape, Real>(m, a, get, t);
+}
+
+}  // namespace stiction
