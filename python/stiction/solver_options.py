@@ -41,8 +41,8 @@ class SolverOptions:
     erp: float = 0.2
     #: Bound on the velocity that removes it (m/s, rad/s).
     max_recovery: float = 1.0
-    #: Contacts with larger gaps are not looked at (m).
-    margin: float = 0.02
+    #: Contacts with gaps beyond it, and beyond what the free motion covers within the step, are not looked at (m).
+    margin: float = 0.002
 
     def __post_init__(self):
         if not isinstance(self.name, str):
