@@ -45,7 +45,10 @@ struct LimbView {
   HD bool on_trunk() const { return Shape::kFixed || t.attach >= 0; }
   HD int links() const { return Shape::kFixed ? Shape::kLimbLinks : t.links; }
   HD const typename L::Link& link(int k) const { return m.link[(Shape::kFixed ? number * Shape::kLimbLinks : t.first_link) + k]; }
-  HD int first_slot() const { return Shape::kFixed ? number * Shape::kLimbSlots : t.first_slot; }
+  HD int first_slot() const {
+    if constexpr (Shape::kFixed) return number * Shape::kLimbSlots;
+    else return t.first_slot;
+  }
   HD int parent(int k) const { return Shape::kFixed ? k - 1 : link(k).parent; }
   /// How many leading dofs of the trunk may move this limb.
   HD int trunk_dofs() const {
