@@ -11,7 +11,7 @@ import stiction
 
 from bench.step import machine
 from bench.step.engines import PricedOptions, Stiction
-from bench.step.scenes import HOLD, SCENES
+from bench.step.scenes import HOLD, SCENES, option
 
 #: Robots, amplitude of their controls (whole range of the motors; home +- 0.5 rad of the servos), seconds simulated.
 ROBOTS = {
@@ -126,8 +126,6 @@ def summary(result: dict) -> str:
 
 
 def main(argv=None) -> dict:
-    from bench.step.__main__ import option
-
     parser = argparse.ArgumentParser(prog="python -m bench.accuracy", description=__doc__)
     add = parser.add_argument
     add("--robots", nargs="+", default=list(ROBOTS), choices=list(ROBOTS))

@@ -17,7 +17,7 @@ from .engines import MujocoC, Stiction, creep
 from .latency import latency
 from .profile import profile
 from .rounds import Entry, race, ratio
-from .scenes import HOLD, SCENES
+from .scenes import HOLD, SCENES, option
 
 
 def mujoco_variants(model: mujoco.MjModel):
@@ -123,17 +123,6 @@ def measure_creep(scene, model, settled, reference, arguments) -> dict:
         speed = creep(engine, arguments.rest, arguments.rest) * 1e6
         result[name] = {f"p{p}": float(np.percentile(speed, p)) for p in (50, 90)} | {"max": float(speed.max())}
     return result
-
-
-def option(text: str):
-    """name=value of a SolverOptions field."""
-    name, _, value = text.partition("=")
-    for kind in (int, float):
-        try:
-            return name, kind(value)
-        except ValueError:
-            continue
-    return name, value
 
 
 def parse(argv=None):

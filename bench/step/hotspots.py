@@ -19,16 +19,18 @@ import stiction
 from stiction import _core
 
 from .engines import Stiction, Times
-from .scenes import SCENES
+from .scenes import SCENES, option
 
 _WRAPPERS = {"step_packs", "step_batch", "step_world", "assemble_world", "step_subadmm", "step_pgs"}
 _SOLVERS = ("SubAdmm", "Pgs")
 
 
-def simulate(scene: str, isa: str, seconds: float) -> str:
+def simulate(scene: str, isa: str, seconds: float, options: dict) -> str:
     """Runs the scene, prints the speed."""
     chosen = SCENES[scene]
-    engine = Stiction(chosen, stiction.Model.from_mjmodel(chosen.mjmodel()), 256, isa=isa)
+    engine = Stiction(
+        chosen, stiction.Model.from_mjmodel(chosen.mjmodel()), 256, isa=isa, solver=stiction.SolverOptions(**options)
+    )
     engine.settle()
     times, steps, until = Times(), 0, time.monotonic() + seconds
     while time.monotonic() < until:
@@ -97,10 +99,11 @@ def main(argv=None) -> None:
     parser.add_argument("--isa", default=_core.available_isas()[0])
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--least", type=float, default=0.7, help="percent below which nothing is listed")
+    parser.add_argument("--option", nargs="+", type=option, default=[], metavar="NAME=VALUE")
     parser.add_argument("--simulate-only", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     if arguments.simulate_only:
-        print(simulate(arguments.scene, arguments.isa, arguments.seconds))
+        print(simulate(arguments.scene, arguments.isa, arguments.seconds, dict(arguments.option)))
         return
 
     library = Path(_core.__file__).with_name(f"libstiction_cpu_{arguments.isa}.so").resolve()

@@ -93,3 +93,14 @@ def start_qpos(model: mujoco.MjModel) -> np.ndarray:
     """The first keyframe, or qpos0 where there is none or it is all zeros."""
     key = model.key_qpos[0] if model.nkey else model.qpos0
     return (key if np.any(key) else model.qpos0).copy()
+
+
+def option(text: str):
+    """name=value of a SolverOptions field."""
+    name, _, value = text.partition("=")
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    return name, value
