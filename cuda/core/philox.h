@@ -31,11 +31,15 @@ enum RandomStream : uint32_t { kStreamReset = 0, kStreamTask = 1, kStreamRandomi
 class Random {
  public:
   HD Random(uint64_t seed, uint32_t episode, uint32_t step, RandomStream stream)
-      : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)}, episode_(episode), step_(step), stream_(stream) {}
+      : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
+        episode_(episode),
+        step_(step),
+        stream_(stream) {}
 
   /// In [0, 1), multiples of 2^-53.
   HD double unit() {
-    if (half_ == 0) block_ = philox4x32({{place_++, step_, episode_, static_cast<uint32_t>(stream_)}}, key_[0], key_[1]);
+    if (half_ == 0)
+      block_ = philox4x32({{place_++, step_, episode_, static_cast<uint32_t>(stream_)}}, key_[0], key_[1]);
     const uint64_t bits = static_cast<uint64_t>(block_.word[half_ + 1]) << 32 | block_.word[half_];
     half_ ^= 2;
     return static_cast<double>(bits >> 11) * 0x1p-53;

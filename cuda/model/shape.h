@@ -64,9 +64,9 @@ using AntShape = FixedShape<true, 1, 4, 2, 0, 0, 1>;
 struct QuadrupedShape : FixedShape<true, 1, 4, 3, 0, 0, 0, 1> {
   static constexpr bool kLimits = false;
 };
-/// The same with all that a shape can have: more than a lane's registers hold.
+/// The same with all rows, Anderson acceleration and the certificate: more than a lane's registers hold.
 struct QuadrupedFullShape : QuadrupedShape {
-  static constexpr bool kLimits = true, kFriction = true, kLoads = true, kCompliance = true;
+  static constexpr bool kLimits = true, kFriction = true, kCompliance = true;
   static constexpr bool kAnderson = true, kCertificate = true;
 };
 

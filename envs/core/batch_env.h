@@ -29,11 +29,11 @@ struct BatchEnvOptions {
 
 /// Where a call writes, row-major; T is the World's float or double. `reports` is (names, num_envs): a row per name.
 struct EnvOutputs {
-  void* observations;                // T (N, observations)
-  void* rewards;                     // T (N,)                     null in reset
-  uint8_t *terminated, *truncated;   // (N,)                       null in reset
-  void* reports;                     // T (reports, N): report names, then reward terms; zero where not told
-  int* status;                       // (N,) the World's status bits before any reset of this call
+  void* observations;               // T (N, observations)
+  void* rewards;                    // T (N,)                     null in reset
+  uint8_t *terminated, *truncated;  // (N,)                       null in reset
+  void* reports;                    // T (reports, N): report names, then reward terms; zero where not told
+  int* status;                      // (N,) the World's status bits before any reset of this call
 };
 
 class BatchEnv {

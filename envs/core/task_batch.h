@@ -114,8 +114,8 @@ class TaskBatch final : public BatchEnv {
     const Model& m = world_.model();
     auto expect = [name](const char* what, int got, int expected) {
       if (got != expected)
-        throw std::invalid_argument("the model has " + std::to_string(got) + " " + what + ", but task '" + name + "' expects " +
-                                    std::to_string(expected));
+        throw std::invalid_argument("the model has " + std::to_string(got) + " " + what + ", but task '" + name +
+                                    "' expects " + std::to_string(expected));
     };
     expect("positions (nq)", m.nq, Task::kQpos), expect("velocities (nv)", m.nv, Task::kQvel);
     expect("bodies (nbody)", m.nbody, Task::kBodies), expect("controls (nu)", m.nu, Task::kActions);
@@ -132,7 +132,8 @@ class TaskBatch final : public BatchEnv {
     v.qpos = qpos_ + static_cast<int64_t>(e) * Task::kQpos, v.qvel = qvel_ + static_cast<int64_t>(e) * Task::kQvel;
     v.action = action, v.period = period_;
     if (Task::kContactWrenches && contacts) {
-      const bool any = wrenches_.any(e) && !(status_[e] & kNonFinite);  // what pushed a world that broke down is not told
+      const bool any =
+          wrenches_.any(e) && !(status_[e] & kNonFinite);  // what pushed a world that broke down is not told
       if (any) wrenches_(e, s.centre.data(), s.wrench.data());
       else if (!s.clean) std::fill(s.wrench.begin(), s.wrench.end(), T(0));
       s.clean = !any;

@@ -36,17 +36,24 @@ struct Fresh {
   explicit Fresh(const BatchEnv& env)
       : observations(real(env), std::vector<py::ssize_t>{env.num_envs(), env.observations()}),
         rewards(real(env), std::vector<py::ssize_t>{env.num_envs()}),
-        reports(real(env), std::vector<py::ssize_t>{static_cast<py::ssize_t>(env.report_names().size()), env.num_envs()}),
-        terminated(env.num_envs()), truncated(env.num_envs()), status(env.num_envs()) {
-    out = {observations.mutable_data(), rewards.mutable_data(),
-           reinterpret_cast<uint8_t*>(terminated.mutable_data()), reinterpret_cast<uint8_t*>(truncated.mutable_data()),
-           reports.mutable_data(), status.mutable_data()};
+        reports(real(env),
+                std::vector<py::ssize_t>{static_cast<py::ssize_t>(env.report_names().size()), env.num_envs()}),
+        terminated(env.num_envs()),
+        truncated(env.num_envs()),
+        status(env.num_envs()) {
+    out = {observations.mutable_data(),
+           rewards.mutable_data(),
+           reinterpret_cast<uint8_t*>(terminated.mutable_data()),
+           reinterpret_cast<uint8_t*>(truncated.mutable_data()),
+           reports.mutable_data(),
+           status.mutable_data()};
   }
 };
 
 void check_length(const char* what, py::ssize_t got, int expected) {
   if (got != expected)
-    throw std::invalid_argument(std::string(what) + " has " + std::to_string(got) + " entries, expected " + std::to_string(expected));
+    throw std::invalid_argument(std::string(what) + " has " + std::to_string(got) + " entries, expected " +
+                                std::to_string(expected));
 }
 
 AutoresetMode mode_of(const std::string& name) {
@@ -62,7 +69,8 @@ py::tuple reset(BatchEnv& env, const std::optional<py::array_t<uint64_t, py::arr
   if (seeded) check_length("seeded", seeded->size(), env.num_envs());
   if (mask) check_length("mask", mask->size(), env.num_envs());
   Fresh fresh(env);
-  env.reset(seeds ? seeds->data() : nullptr, seeded ? seeded->data() : nullptr, mask ? mask->data() : nullptr, fresh.out);
+  env.reset(seeds ? seeds->data() : nullptr, seeded ? seeded->data() : nullptr, mask ? mask->data() : nullptr,
+            fresh.out);
   return py::make_tuple(fresh.observations, fresh.reports, fresh.status);
 }
 
@@ -78,7 +86,8 @@ py::tuple step(BatchEnv& env, const py::array& actions) {
     py::gil_scoped_release release;
     env.step(data, fresh.out);
   }
-  return py::make_tuple(fresh.observations, fresh.rewards, fresh.terminated, fresh.truncated, fresh.reports, fresh.status);
+  return py::make_tuple(fresh.observations, fresh.rewards, fresh.terminated, fresh.truncated, fresh.reports,
+                        fresh.status);
 }
 
 }  // namespace
@@ -86,11 +95,12 @@ py::tuple step(BatchEnv& env, const py::array& actions) {
 void bind_envs(py::module_& m) {
   m.def("task_names", &task_names, "Tasks that BatchEnv knows.");
   py::class_<BatchEnv>(m, "BatchEnv")
-      .def(py::init([](const std::string& task, World& world, const std::string& autoreset_mode, int max_episode_steps) {
-             return make_batch_env(task, world, {mode_of(autoreset_mode), max_episode_steps});
-           }),
-           py::arg("task"), py::arg("world"), py::kw_only(), py::arg("autoreset_mode"), py::arg("max_episode_steps"),
-           py::keep_alive<1, 3>())
+      .def(
+          py::init([](const std::string& task, World& world, const std::string& autoreset_mode, int max_episode_steps) {
+            return make_batch_env(task, world, {mode_of(autoreset_mode), max_episode_steps});
+          }),
+          py::arg("task"), py::arg("world"), py::kw_only(), py::arg("autoreset_mode"), py::arg("max_episode_steps"),
+          py::keep_alive<1, 3>())
       .def("reset", &reset, py::arg("seeds"), py::arg("seeded"), py::arg("mask"))
       .def("step", &step, py::arg("actions"))
       .def_property_readonly("any_ended", &BatchEnv::any_ended)

@@ -1,4 +1,4 @@
-"""One environment as a `gymnasium.Env`: what ``gymnasium.make("stiction/Ant-v0")`` makes. For training use `make_vec`."""
+"""One environment as a `gymnasium.Env`: what ``gymnasium.make("stiction/Ant-v0")`` makes. To train, use `make_vec`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .env_core import EnvCore, checked_render_mode
 
 
 class SingleEnv(gymnasium.Env):
-    """Moves exactly as environment 0 of a vector environment of the same seed. The time limit is Gymnasium's wrapper's."""
+    """Moves exactly as environment 0 of a vector environment of the same seed. A wrapper limits its time."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}
 

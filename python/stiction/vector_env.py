@@ -1,7 +1,7 @@
 """stiction.make_vec: environments for reinforcement learning, as one `gymnasium.vector.VectorEnv`.
 
-A step is one call into compiled code; Python touches the batch as a whole. What `reset` and `step` return is new memory at
-every call, never overwritten later. With ``backend="torch"`` the same memory comes as tensors.
+A step is one call into compiled code; Python touches the batch as a whole. What `reset` and `step` return is new memory
+at every call, never overwritten later. With ``backend="torch"`` the same memory comes as tensors.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def make_vec(
     ----------
     device: "auto" or "cpu".
     backend: "numpy", or "torch" for tensors (on the CPU).
-    autoreset_mode: "SameStep" (an ended environment is reset at once; ``infos["final_obs"]`` and ``["final_info"]`` keep
-        its end), "NextStep" (the next step resets it and ignores its action) or "Disabled" (call ``reset`` with
+    autoreset_mode: "SameStep" (an ended environment is reset at once; ``infos["final_obs"]`` and ``["final_info"]``
+        keep its end), "NextStep" (the next step resets it and ignores its action) or "Disabled" (call ``reset`` with
         ``options={"reset_mask": mask}``), as in Gymnasium.
     render_mode: "rgb_array" for `VectorEnv.render`.
     max_episode_steps: control steps until truncation; None is the id's, -1 no limit.
@@ -57,9 +57,10 @@ def make_vec(
 class VectorEnv(vector.VectorEnv):
     """Made by `make_vec` or ``gymnasium.make_vec``.
 
-    ``infos`` has an array (num_envs,) for each quantity and a mask ``_name`` of the environments it is meant for: in `step`
-    positions, velocities and every term of the reward; ``status``: bits of `stiction.Status` of the step. `simulation` is
-    the batch itself: its state may be read and written between two calls. `episode_length` is writable.
+    ``infos`` has an array (num_envs,) for each quantity and a mask ``_name`` of the environments it is meant for: in
+    `step` positions, velocities and every term of the reward; ``status``: bits of `stiction.Status` as the step left
+    them, before any reset. `simulation` is the batch itself: its state may be read and written between two calls.
+    `episode_length` is writable.
 
     Environment i of a batch seeded ``s`` moves exactly as a batch of one seeded ``s + i``.
     """
@@ -148,7 +149,7 @@ class VectorEnv(vector.VectorEnv):
         told = np.ones(self.num_envs, bool) if mask is None else mask
         for name, row in zip(self._names[: self._task.reset_reports], reports, strict=False):
             infos[name], infos[f"_{name}"] = row, told.copy()
-        infos["status"], infos["_status"] = status, np.ones(self.num_envs, bool)
+        infos["status"], infos["_status"] = status * told, told.copy()
         if self._torch is None:
             return observations, infos
         return self._tensors((observations, infos))
