@@ -91,7 +91,7 @@ struct PlaneModel {
 template <class S>
 struct GeomModel {
   int type = 0, link = -1;    // flat link, see flat_link; -1: fixed to the world, pose in world axes
-  int body = 0, mesh = -1;
+  int body = 0, mesh = -1, collides = 0;
   Vec3<S> size{};
   Pose<S> pose{};             // in the link's frame
   S radius{};                 // bounding sphere about pose.p; 0 for planes

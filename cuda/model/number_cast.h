@@ -37,7 +37,7 @@ template <class S, class F>
 PlaneModel<S> number_cast(const PlaneModel<F>& a) { return {number_cast<S>(a.frame), S(a.distance)}; }
 template <class S, class F>
 GeomModel<S> number_cast(const GeomModel<F>& a) {
-  return {a.type, a.link, a.body, a.mesh, number_cast<S>(a.size), number_cast<S>(a.pose), S(a.radius),
+  return {a.type, a.link, a.body, a.mesh, a.collides, number_cast<S>(a.size), number_cast<S>(a.pose), S(a.radius),
           number_cast<S>(a.capsule_center), number_cast<S>(a.capsule_axis), S(a.capsule_radius)};
 }
 template <class S, class F>

@@ -112,7 +112,7 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
       t.pair[i].mu = friction(m.pair[i].friction_rule, m.pair[i].geom1, m.pair[i].geom2, Real(m.pair[i].mu));
   }
   if (!a.geom_size) return;
-  enum { kSphere = 2, kCapsule = 3, kCylinder = 5 };
+  enum { kSphere = 2, kCapsule = 3, kEllipsoid = 4, kCylinder = 5 };
   const Real zero(0);
   for (int i = 0; i < m.ngeom; ++i) {
     GeomModel<Real>& x = t.geom[i];
@@ -120,11 +120,11 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
     if (type < kSphere || m.geom[i].mesh >= 0) continue;
     x.size = {get(a.geom_size, 3 * m.ngeom, 3 * i), get(a.geom_size, 3 * m.ngeom, 3 * i + 1), get(a.geom_size, 3 * m.ngeom, 3 * i + 2)};
     Vec3<Real> s = x.size;
-    // One ball and capsule that hold whatever the type is: half the diagonal of the box around it.
-    Vec3<Real> box = type == kSphere ? Vec3<Real>{s.x, s.x, s.x}
-                     : type == kCapsule ? Vec3<Real>{s.x, s.x, s.x + s.y}
-                     : type == kCylinder ? Vec3<Real>{s.x, s.x, s.y} : s;
-    x.radius = norm(box);
+    x.radius = type == kSphere     ? s.x
+               : type == kCapsule  ? s.x + s.y
+               : type == kCylinder ? sqrt(s.x * s.x + s.y * s.y)
+               : type == kEllipsoid ? max(s.x, max(s.y, s.z))
+                                    : norm(s);
     x.capsule_center = x.pose.p, x.capsule_axis = {zero, zero, zero}, x.capsule_radius = x.radius;
   }
   for (int i = 0; i < m.probes; ++i) {
@@ -148,7 +148,7 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
   };
   for (int i = 0; i < m.ngeom; ++i) {
     const int flat = m.geom[i].link;
-    if (flat < 0) continue;
+    if (flat < 0 || !m.geom[i].collides) continue;
     widen(flat < Shape::kTrunkLinks ? t.view.trunk[flat] : t.view.link[flat - Shape::kTrunkLinks], t.geom[i]);
   }
 }

@@ -348,8 +348,9 @@ class Compiler {
   void reaches() {
     auto extend = [&](int link, const PairModel<double>& p) {
       for (int g : {p.geom1, p.geom2}) {
-        const auto& geom = out_->geom[g];
+        GeomModel<double>& geom = out_->geom[g];
         if (geom.link != link) continue;
+        geom.collides = 1;
         double& reach = link_at(link).reach;
         reach = std::max(reach, norm(geom.pose.p) + geom.radius);
       }
