@@ -44,7 +44,8 @@ class CpuWorld final : public World {
     make_job();
     for (auto& workspace : workspaces_) {
       fallback_.push_back(aligned(sizeof(double) * kernels_->fallback_size(job_)));
-      kernels_->set_fallback(workspace.get(), static_cast<double*>(fallback_.back().get()));
+      solver_memory_.push_back(aligned(kernels_->solver_bytes(job_) + 64));
+      kernels_->bind_memory(job_, workspace.get(), static_cast<double*>(fallback_.back().get()), solver_memory_.back().get());
       if (void* own = kernels_->create_tables(job_)) environment_tables_.push_back(own);
     }
     reset(nullptr);
@@ -174,7 +175,7 @@ class CpuWorld final : public World {
   std::unique_ptr<RecordLayout<ModelView<Capacity, T>>> layout_;
   int packs_ = 0;
   Aligned records_;
-  std::vector<Aligned> workspaces_, fallback_;
+  std::vector<Aligned> workspaces_, fallback_, solver_memory_;
   std::vector<void*> environment_tables_;  // per thread, if some parameter is per environment
   CpuJob<T> job_;
 };

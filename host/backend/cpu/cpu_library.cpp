@@ -6,13 +6,17 @@ namespace {
 
 template <class Real>
 void step(const CpuJob<Scalar<Real>>& job, int first, int last, void* workspace, void* tables) {
-  if (tables != nullptr) return step_subadmm<PerEnvLane<Real>>(job, first, last, workspace, tables);
-  step_subadmm<SharedLane<Real>>(job, first, last, workspace, nullptr);
+  const bool pgs = job.solver == SolverKind::kPgs;
+  if (tables != nullptr)
+    return (pgs ? step_pgs<PerEnvLane<Real>> : step_subadmm<PerEnvLane<Real>>)(job, first, last, workspace, tables);
+  (pgs ? step_pgs<SharedLane<Real>> : step_subadmm<SharedLane<Real>>)(job, first, last, workspace, nullptr);
 }
 template <class Real>
 DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables, double* memory) {
-  if (tables != nullptr) return problem_subadmm<PerEnvLane<Real>>(job, world, workspace, tables, memory);
-  return problem_subadmm<SharedLane<Real>>(job, world, workspace, nullptr, memory);
+  const bool pgs = job.solver == SolverKind::kPgs;
+  if (tables != nullptr)
+    return (pgs ? problem_pgs<PerEnvLane<Real>> : problem_subadmm<PerEnvLane<Real>>)(job, world, workspace, tables, memory);
+  return (pgs ? problem_pgs<SharedLane<Real>> : problem_subadmm<SharedLane<Real>>)(job, world, workspace, nullptr, memory);
 }
 template <class Real>
 void* create_tables(const CpuJob<Scalar<Real>>& job) {
@@ -31,9 +35,11 @@ void kinematics(const CpuJob<Scalar<Real>>& job, int first, int last, void* work
     write_kinematics<L>(*job.model, job.arrays, job.outputs, Rows<Real>{p * kWidth<Real>, job.arrays.num_envs}, w);
 }
 
-template <class Real>
-using SpaceOf = Workspace<SharedLane<Real>, SubAdmm<SharedLane<Real>>>;
-static_assert(sizeof(SpaceOf<CpuReal>) == sizeof(Workspace<PerEnvLane<CpuReal>, SubAdmm<PerEnvLane<CpuReal>>>),
+template <class Real, template <class> class Solver>
+using SpaceOf = Workspace<SharedLane<Real>, Solver<SharedLane<Real>>>;
+template <class Real, template <class> class Solver>
+constexpr bool kOneWorkspace = sizeof(SpaceOf<Real, Solver>) == sizeof(Workspace<PerEnvLane<Real>, Solver<PerEnvLane<Real>>>);
+static_assert(kOneWorkspace<CpuReal, SubAdmm> && kOneWorkspace<CpuReal, Pgs>,
               "one workspace serves both: nothing in it depends on the type of the model's numbers");
 
 template <class Real>
@@ -41,14 +47,28 @@ int64_t fallback_numbers(const CpuJob<Scalar<Real>>& job) {
   return fallback_size(*job.model);
 }
 template <class Real>
-void set_fallback(void* workspace, double* memory) {
-  static_cast<SpaceOf<Real>*>(workspace)->fallback.memory = memory;
+int64_t solver_bytes(const CpuJob<Scalar<Real>>& job) {
+  return job.solver == SolverKind::kPgs ? sizeof(Real) * Pgs<SharedLane<Real>>::memory_size(*job.model) : 0;
+}
+template <class Real>
+void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, double* fallback, void* solver) {
+  if (job.solver == SolverKind::kPgs) {
+    auto* w = static_cast<SpaceOf<Real, Pgs>*>(workspace);
+    w->fallback.memory = fallback, w->solver.memory = static_cast<Real*>(solver);
+  } else {
+    static_cast<SpaceOf<Real, SubAdmm>*>(workspace)->fallback.memory = fallback;
+  }
 }
 
 template <class Real>
 constexpr CpuKernels<Scalar<Real>> kernels() {
-  return {kWidth<Real>,     sizeof(SpaceOf<Real>),  step<Real>,         create_tables<Real>, destroy_tables<Real>,
-          kinematics<Real>, fallback_numbers<Real>, set_fallback<Real>, problem<Real>};
+  constexpr size_t kBytes = sizeof(SpaceOf<Real, SubAdmm>) > sizeof(SpaceOf<Real, Pgs>) ? sizeof(SpaceOf<Real, SubAdmm>)
+                                                                                        : sizeof(SpaceOf<Real, Pgs>);
+  return {kWidth<Real>,           kBytes,
+          step<Real>,             create_tables<Real>,
+          destroy_tables<Real>,   kinematics<Real>,
+          fallback_numbers<Real>, solver_bytes<Real>,
+          bind_memory<Real>,      problem<Real>};
 }
 
 constexpr CpuKernels<float> kFloat32 = kernels<CpuReal>();

@@ -7,6 +7,7 @@
 #include "host/backend/cpu/kernels.h"
 #include "host/step/step_world.h"
 #include "model/number_cast.h"
+#include "solvers/pgs/pgs_world.h"
 
 namespace stiction {
 
@@ -111,5 +112,10 @@ void step_subadmm(const CpuJob<Scalar<typename L::Real>>& job, int first, int la
 template <class L>
 DenseProblem<double> problem_subadmm(const CpuJob<Scalar<typename L::Real>>& job, int world, void* memory, void* tables,
                                      double* out);
+template <class L>
+void step_pgs(const CpuJob<Scalar<typename L::Real>>& job, int first, int last, void* memory, void* tables);
+template <class L>
+DenseProblem<double> problem_pgs(const CpuJob<Scalar<typename L::Real>>& job, int world, void* memory, void* tables,
+                                 double* out);
 
 }  // namespace stiction

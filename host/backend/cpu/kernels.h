@@ -29,15 +29,16 @@ struct CpuJob {
 template <class T>
 struct CpuKernels {
   int width;  // worlds per pack
-  size_t workspace_bytes;
+  size_t workspace_bytes;  // of any solver
   void (*step)(const CpuJob<T>& job, int first, int last, void* workspace, void* tables);
   /// A thread's own tables for per-environment parameters; null where there are none.
   void* (*create_tables)(const CpuJob<T>& job);
   void (*destroy_tables)(void* tables);
   void (*kinematics)(const CpuJob<T>& job, int first, int last, void* workspace);
-  /// Numbers of double that the fallback of a thread needs, and where they are.
+  /// Memory besides the workspace, sized by the model: doubles of the fallback, bytes of the solver; and where they are.
   int64_t (*fallback_size)(const CpuJob<T>& job);
-  void (*set_fallback)(void* workspace, double* memory);
+  int64_t (*solver_bytes)(const CpuJob<T>& job);
+  void (*bind_memory)(const CpuJob<T>& job, void* workspace, double* fallback, void* solver);
   /// The last step's problem of one world, in double; the views point into `memory` (fallback_size numbers).
   DenseProblem<double> (*problem)(const CpuJob<T>& job, int world, void* workspace, void* tables, double* memory);
 };
