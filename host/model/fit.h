@@ -116,15 +116,17 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
     limb.links = Shape::kLimbLinks, limb.first_link = l * Shape::kLimbLinks, limb.entries = Shape::kLimbEntries;
     limb.slots = Shape::kLimbSlots, limb.first_slot = l * Shape::kLimbSlots;
     if (source) require_fits("links in a limb", source->links, Shape::kLimbLinks);
+    const int ghosts = Shape::kLimbLinks - (source ? source->links : 0);  // at the root: feet are on the last link
     const StationModel* share = trunk[limb.attach] ? trunk[limb.attach] : &kNone;
     detail::fit_station(from, *share, Shape::slot_begin(1), taken[limb.attach], limb.station, out->probe);
     for (int k = 0; k < Shape::kLimbLinks; ++k) {
       LinkModel<S>& link = v.link[limb.first_link + k];
-      const bool real = source && k < source->links;
-      link = real ? a.link[source->first_link + k] : detail::ghost_link<S>(k);
+      const bool real = k >= ghosts;
+      link = real ? a.link[source->first_link + k - ghosts] : detail::ghost_link<S>(k);
       detail::require_fitting_link<Shape>(link);
-      if (real && link.parent != k - 1) detail::does_not_fit("branching limbs", 1, 0);
-      if (real) place[source->first_link + k] = limb.first_link + k;
+      if (real && link.parent != k - ghosts - 1) detail::does_not_fit("branching limbs", 1, 0);
+      if (real) place[source->first_link + k - ghosts] = limb.first_link + k;
+      link.parent = k - 1;
       const StationModel station = link.station;
       int own = 0;
       detail::fit_station(from, station, Shape::slot_begin(k + 2) - Shape::slot_begin(k + 1), own, link.station, out->probe);

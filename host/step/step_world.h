@@ -147,10 +147,10 @@ struct Records {
     auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real& li, Real& fi) {
       if (limit_live) {
         // The sign tells which end it was: an impulse at the other end is no warm start.
-        Real old = warm ? real[layout.limit(link.dof)] * limit.sign : zero;
+        Real old = warm && link.dof >= 0 ? real[layout.limit(link.dof)] * limit.sign : zero;
         li = select(limit.active, max(old, zero), zero);
       }
-      if (friction_live) fi = warm ? real[layout.friction(link.dof)] : zero;
+      if (friction_live) fi = warm && link.dof >= 0 ? real[layout.friction(link.dof)] : zero;
     };
     each_joint<L>(g, m, dof, problem.limit, problem.limit_live, problem.friction_live, l.limit, l.friction);
     for (int i = 0; i < m.ties; ++i)

@@ -1,0 +1,8 @@
+#include "host/backend/cuda/fused_kernel.cuh"
+
+namespace stiction {
+
+template __global__ void fused_step_kernel<QuadrupedShape, 4>(const ModelView<QuadrupedShape, float>* __restrict__, Options<float>,
+                                                        BatchArrays<float>, int);
+
+}  // namespace stiction
