@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "collision/world_slots.h"
+#include "host/model/geometry.h"
 #include "host/model/links.h"
 
 namespace stiction {
@@ -55,8 +56,6 @@ class Compiler {
       if (m_.body_weldid[b] != 0 && m_.body_mass[b] > 0) mass += m_.body_mass[b], ++moving;
     v.mean_mass = moving ? mass / moving : 0;
   }
-
-  // ---- trunk and limbs --------------------------------------------------------------------------------------------------
 
   bool branches(int i) const {
     const auto& c = node(i).children;
@@ -189,8 +188,6 @@ class Compiler {
     return flat < Capacity::kTrunkLinks ? view().trunk[flat] : view().link[flat - Capacity::kTrunkLinks];
   }
 
-  // ---- geometry ---------------------------------------------------------------------------------------------------------
-
   void geoms() {
     for (int i = 0; i < m_.nmesh; ++i) {
       HullView<double> hull{nullptr, nullptr, nullptr, m_.mesh_vertnum[i]};
@@ -212,51 +209,9 @@ class Compiler {
         for (int i = 0; i < m_.mesh_vertnum[x.mesh]; ++i)
           mesh_radius = std::max(mesh_radius, norm(vec3_at(m_.mesh_vert, m_.mesh_vertadr[x.mesh] + i)));
       x.radius = x.type == static_cast<int>(GeomType::kPlane) ? 0 : bounding_radius(x.type, x.size, mesh_radius);
-      if (x.type != static_cast<int>(GeomType::kMesh) || x.mesh >= 0) bounding_capsule(x);
+      if (x.type != static_cast<int>(GeomType::kMesh) || x.mesh >= 0) bounding_capsule(m_, x);
       out_->geom.push_back(x);
     }
-  }
-
-  /// A capsule around a geom: tighter than its ball for what is long. Its segment lies along the longest of the geom's axes.
-  void bounding_capsule(GeomModel<double>& x) const {
-    Vec3<double> low{-x.size.x, -x.size.y, -x.size.z}, high = x.size;
-    auto type = static_cast<GeomType>(x.type);
-    if (type == GeomType::kSphere) low = {-x.size.x, -x.size.x, -x.size.x}, high = -low;
-    if (type == GeomType::kCapsule || type == GeomType::kCylinder)
-      low = {-x.size.x, -x.size.x, -x.size.y}, high = {x.size.x, x.size.x, x.size.y};
-    if (type == GeomType::kMesh) {
-      low = {1e30, 1e30, 1e30}, high = -low;
-      for (int i = 0; i < m_.mesh_vertnum[x.mesh]; ++i) {
-        Vec3<double> p = vec3_at(m_.mesh_vert, m_.mesh_vertadr[x.mesh] + i);
-        low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
-        high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
-      }
-    }
-    Vec3<double> center = (low + high) * 0.5, half = (high - low) * 0.5;
-    const int longest = half.x >= half.y && half.x >= half.z ? 0 : half.y >= half.z ? 1 : 2;
-    const double length = longest == 0 ? half.x : longest == 1 ? half.y : half.z;
-    const double a = longest == 0 ? half.y : half.x, b = longest == 2 ? half.y : half.z;
-    const bool round = type == GeomType::kSphere || type == GeomType::kCapsule || type == GeomType::kCylinder ||
-                       type == GeomType::kEllipsoid;
-    x.capsule_radius = round ? std::max(a, b) : std::hypot(a, b);
-    x.capsule_center = x.pose * center;
-    x.capsule_axis = column(x.pose.R, longest) * (type == GeomType::kSphere ? 0 : length);
-  }
-
-  static bool probe_like(int type) {
-    auto t = static_cast<GeomType>(type);
-    return t == GeomType::kSphere || t == GeomType::kCapsule || t == GeomType::kBox;
-  }
-
-  PairModel<double> surface(const GeomPair& p) const {
-    PairModel<double> pair;
-    pair.geom1 = p.geom1, pair.geom2 = p.geom2, pair.mu = p.friction, pair.friction_rule = p.rule;
-    double k1 = m_.geom_stiffness[p.geom1], k2 = m_.geom_stiffness[p.geom2];
-    double t1 = m_.geom_dissipation[p.geom1], t2 = m_.geom_dissipation[p.geom2];
-    pair.stiffness = k1 > 0 && k2 > 0 ? k1 * k2 / (k1 + k2) : std::max(k1, k2);
-    // Springs in series: the softer one moves more, its relaxation time counts more.
-    pair.dissipation = k1 > 0 && k2 > 0 ? (t1 * k2 + t2 * k1) / (k1 + k2) : k1 > 0 ? t1 : t2;
-    return pair;
   }
 
   void contacts() {
@@ -271,13 +226,13 @@ class Compiler {
       if (g1.link >= 0 && g2.link >= 0) {
         if (g1.type == GeomKind::kPlane)
           throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
-        moving_[std::minmax(g1.link, g2.link)].push_back(surface(p));
+        moving_[std::minmax(g1.link, g2.link)].push_back(surface_of(m_, p));
       } else if (g1.link >= 0 && g1.type == GeomKind::kPlane) {
         throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
       } else {
         int link = g1.link >= 0 ? g1.link : g2.link;
-        if (g1.type == GeomKind::kPlane && probe_like(g2.type)) probes_[link].push_back(surface(p));
-        else statics_[link].push_back(surface(p));
+        if (g1.type == GeomKind::kPlane && probe_like(g2.type)) probes_[link].push_back(surface_of(m_, p));
+        else statics_[link].push_back(surface_of(m_, p));
       }
     }
   }
@@ -306,11 +261,7 @@ class Compiler {
       out_->probe.push_back(probe);
       ++station.probes;
     };
-    Vec3<double> s = geom.size;
-    if (geom.type == GeomKind::kSphere) push({0, 0, 0}, s.x);
-    else if (geom.type == GeomKind::kCapsule) push({0, 0, s.y}, s.x), push({0, 0, -s.y}, s.x);
-    else
-      for (int c = 0; c < 8; ++c) push({c & 1 ? s.x : -s.x, c & 2 ? s.y : -s.y, c & 4 ? s.z : -s.z}, 0);
+    each_probe(geom, push);
   }
 
   void fill_station(int link, StationModel& station, int& slots) {
@@ -395,8 +346,6 @@ class Compiler {
     for (int l = 0; l < v.limbs_; ++l) free_bodies += v.limb[l].leading == 3;
     v.pair_slots = std::min({features, Capacity::kPairs, std::max(16, 8 * free_bodies)});
   }
-
-  // ---- actuators, ties, bodies ------------------------------------------------------------------------------------------
 
   ActuatorModel<double> actuator_of(int a, double gear) const {
     ActuatorModel<double> x;

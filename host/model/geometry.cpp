@@ -1,0 +1,46 @@
+#include "host/model/geometry.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "host/model/links.h"
+
+namespace stiction {
+
+void bounding_capsule(const Model& m, GeomModel<double>& x) {
+  Vec3<double> low{-x.size.x, -x.size.y, -x.size.z}, high = x.size;
+  auto type = static_cast<GeomType>(x.type);
+  if (type == GeomType::kSphere) low = {-x.size.x, -x.size.x, -x.size.x}, high = -low;
+  if (type == GeomType::kCapsule || type == GeomType::kCylinder)
+    low = {-x.size.x, -x.size.x, -x.size.y}, high = {x.size.x, x.size.x, x.size.y};
+  if (type == GeomType::kMesh) {
+    low = {1e30, 1e30, 1e30}, high = -low;
+    for (int i = 0; i < m.mesh_vertnum[x.mesh]; ++i) {
+      Vec3<double> p = vec3_at(m.mesh_vert, m.mesh_vertadr[x.mesh] + i);
+      low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
+      high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
+    }
+  }
+  Vec3<double> center = (low + high) * 0.5, half = (high - low) * 0.5;
+  const int longest = half.x >= half.y && half.x >= half.z ? 0 : half.y >= half.z ? 1 : 2;
+  const double length = longest == 0 ? half.x : longest == 1 ? half.y : half.z;
+  const double a = longest == 0 ? half.y : half.x, b = longest == 2 ? half.y : half.z;
+  const bool round = type == GeomType::kSphere || type == GeomType::kCapsule || type == GeomType::kCylinder ||
+                     type == GeomType::kEllipsoid;
+  x.capsule_radius = round ? std::max(a, b) : std::hypot(a, b);
+  x.capsule_center = x.pose * center;
+  x.capsule_axis = column(x.pose.R, longest) * (type == GeomType::kSphere ? 0 : length);
+}
+
+PairModel<double> surface_of(const Model& m, const GeomPair& p) {
+  PairModel<double> pair;
+  pair.geom1 = p.geom1, pair.geom2 = p.geom2, pair.mu = p.friction, pair.friction_rule = p.rule;
+  double k1 = m.geom_stiffness[p.geom1], k2 = m.geom_stiffness[p.geom2];
+  double t1 = m.geom_dissipation[p.geom1], t2 = m.geom_dissipation[p.geom2];
+  pair.stiffness = k1 > 0 && k2 > 0 ? k1 * k2 / (k1 + k2) : std::max(k1, k2);
+  // Springs in series: the softer one moves more, its relaxation time counts more.
+  pair.dissipation = k1 > 0 && k2 > 0 ? (t1 * k2 + t2 * k1) / (k1 + k2) : k1 > 0 ? t1 : t2;
+  return pair;
+}
+
+}  // namespace stiction
