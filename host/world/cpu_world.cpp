@@ -6,7 +6,8 @@
 #include <stdexcept>
 
 #include "host/world/contact_export.h"
-#include "host/world/world.h"
+#include "host/world/cuda_world.h"
+#include "host/world/world_options.h"
 
 namespace stiction {
 namespace {
@@ -135,14 +136,7 @@ class CpuWorld final : public World {
 
   void make_job() {
     job_.model = &tables_->view;
-    const Options<double>& o = options_.step;
-    Options<T>& to = job_.options;
-    to.h = T(o.h), to.implicit = o.implicit, to.explicit_damping = o.explicit_damping, to.erp = T(o.erp);
-    to.max_recovery = T(o.max_recovery), to.margin = T(o.margin), to.iterations = o.iterations;
-    to.tolerance = T(o.tolerance), to.certify = T(o.certify), to.penalty = o.penalty, to.anderson = o.anderson;
-    to.adaptive = o.adaptive, to.relaxation = T(o.relaxation), to.tikhonov = T(o.tikhonov);
-    to.warm_start = o.warm_start, to.fallback = o.fallback;
-    to.certificates = o.certificates;
+    job_.options = options_in<T>(options_.step);
     BatchArrays<T>& a = job_.arrays;
     a.num_envs = num_envs();
     a.qpos = buffer("qpos").template as<T>(), a.qvel = buffer("qvel").template as<T>();
@@ -150,10 +144,8 @@ class CpuWorld final : public World {
     a.qfrc_applied = buffer("qfrc_applied").template as<T>(), a.xfrc_applied = buffer("xfrc_applied").template as<T>();
     a.status = buffer("status").template as<int>();
     a.records = static_cast<T*>(records_.get());
-    static const char* kNames[kCertificateFields] = {"r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale",
-                                                     "num_contacts", "iterations", "converged"};
     for (int f = 0; f < kCertificateFields; ++f)
-      a.certificate[f] = buffer(std::string("certificate.") + kNames[f]).template as<T>();
+      a.certificate[f] = buffer(std::string("certificate.") + kCertificateNames[f]).template as<T>();
     job_.outputs = {buffer("xpos").template as<T>(), buffer("xquat").template as<T>(), buffer("body_linvel").template as<T>(),
                     buffer("body_angvel").template as<T>(), buffer("site_xpos").template as<T>()};
     ParameterArrays<T>& p = job_.parameters;
@@ -198,6 +190,7 @@ std::vector<std::string> available_isas() {
 }
 
 std::unique_ptr<World> World::create(std::shared_ptr<const Model> model, const WorldOptions& options) {
+  if (options.cuda) return create_cuda_world(std::move(model), options);
   const std::vector<std::string> isas = available_isas();
   if (isas.empty()) throw std::runtime_error("this processor lacks AVX2 and FMA (x86-64-v3), which stiction's CPU backend needs");
   const std::string isa = options.float64 ? "scalar" : options.isa.empty() ? isas[0] : options.isa;

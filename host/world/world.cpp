@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "host/world/cuda_world.h"
+
 namespace stiction {
 
 World::World(std::shared_ptr<const Model> model, const WorldOptions& options) : model_(std::move(model)), options_(options) {
@@ -94,9 +96,10 @@ World::Buffer& World::add(const std::string& name, DType dtype, std::vector<int6
   int64_t items = 1;
   for (int64_t s : shape) items *= s;
   const int size = dtype == DType::kBool ? 1 : dtype == DType::kFloat32 || dtype == DType::kInt32 ? 4 : 8;
-  b->bytes.resize(items * size + 64);  // 64-byte aligned
+  b->device = batch_memory(options_, items * size);
+  if (b->device == nullptr) b->bytes.resize(items * size + 64);  // 64-byte aligned
   auto address = reinterpret_cast<uintptr_t>(b->bytes.data());
-  b->data = b->bytes.data() + (64 - address % 64) % 64;
+  b->data = b->device ? static_cast<unsigned char*>(b->device.get()) : b->bytes.data() + (64 - address % 64) % 64;
   b->dtype = dtype, b->shape = std::move(shape), b->writable = writable;
   buffers_.emplace_back(name, std::move(b));
   return *buffers_.back().second;

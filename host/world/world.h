@@ -28,6 +28,7 @@ struct ArrayView {
 struct WorldOptions {
   int num_envs = 1;
   bool float64 = false;
+  bool cuda = false;      // on the CUDA device, else on the CPU
   std::string isa;        // "", "scalar", "avx2", "avx512": "" is the best there is
   SolverKind solver = SolverKind::kSubAdmm;
   int num_threads = 0;    // 0: as many as cores
@@ -82,6 +83,7 @@ class World {
  protected:
   struct Buffer {
     std::vector<unsigned char> bytes;
+    std::shared_ptr<void> device;  // instead of bytes
     DType dtype;
     std::vector<int64_t> shape;
     bool writable;

@@ -58,10 +58,10 @@ void bind_world(py::module_& m) {
   py::class_<World>(m, "World")
       .def(py::init([](std::shared_ptr<Model> model, int num_envs, bool float64, const std::string& isa,
                        const std::string& solver, int num_threads, int max_contacts, const py::dict& options,
-                       const std::vector<std::string>& per_env) {
+                       const std::vector<std::string>& per_env, bool cuda) {
              WorldOptions o;
              o.num_envs = num_envs, o.float64 = float64, o.isa = isa, o.num_threads = num_threads;
-             o.max_contacts = max_contacts, o.per_env = per_env, o.step = options_from(options);
+             o.max_contacts = max_contacts, o.per_env = per_env, o.cuda = cuda, o.step = options_from(options);
              if (solver == "subadmm") o.solver = SolverKind::kSubAdmm;
              else if (solver == "pgs") o.solver = SolverKind::kPgs;
              else throw std::invalid_argument("solver is '" + solver + "', expected 'subadmm' or 'pgs'");
@@ -69,7 +69,7 @@ void bind_world(py::module_& m) {
            }),
            py::arg("model"), py::kw_only(), py::arg("num_envs"), py::arg("float64"), py::arg("isa"), py::arg("solver"),
            py::arg("num_threads"), py::arg("max_contacts"), py::arg("options"),
-           py::arg("per_env") = std::vector<std::string>{})
+           py::arg("per_env") = std::vector<std::string>{}, py::arg("cuda") = false)
       .def("array", [](py::object self, const std::string& name) { return view_of(self, self.cast<World&>().array(name)); })
       .def("array_names", &World::array_names)
       .def("step", &World::step, py::call_guard<py::gil_scoped_release>())

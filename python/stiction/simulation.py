@@ -123,6 +123,7 @@ class Simulation:
             num_threads=_usable_cores() if num_threads is None else _count("num_threads", num_threads, 1),
             max_contacts=0 if max_contacts is None else _count("max_contacts", max_contacts, 1),
             options=options,
+            cuda=self._device == "cuda",
             **extra,
         )
         self._arrays = ArrayCache(self._world, array)
@@ -376,7 +377,9 @@ def _checked_device(device) -> str:
     if len(devices) <= int(number or 0):
         found = f"{len(devices)} GPUs" if devices else "no GPU with a driver (libcuda.so.1)"
         raise ValueError(f"device is {device!r}, but this machine has {found}: use device='cpu'")
-    raise ValueError(f"device is {device!r}, but this build's simulations run on the CPU only: use device='cpu'")
+    if int(number or 0) > 0:
+        raise ValueError(f"device is {device!r}, but simulations use the first visible GPU: set CUDA_VISIBLE_DEVICES={number}")
+    return kind
 
 
 def _checked_per_env(per_env, model: Model) -> tuple[str, ...]:

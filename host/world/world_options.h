@@ -1,0 +1,24 @@
+// What all backends derive from a world's options alike.
+#pragma once
+#include "core/options.h"
+#include "host/step/batch.h"
+
+namespace stiction {
+
+/// The names of the certificate's arrays, in the order of CertificateField.
+inline constexpr const char* kCertificateNames[kCertificateFields] = {
+    "r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations", "converged"};
+
+/// The options in the number type of a kernel.
+template <class T>
+Options<T> options_in(const Options<double>& o) {
+  Options<T> to;
+  to.h = T(o.h), to.implicit = o.implicit, to.explicit_damping = o.explicit_damping, to.erp = T(o.erp);
+  to.max_recovery = T(o.max_recovery), to.margin = T(o.margin), to.iterations = o.iterations;
+  to.tolerance = T(o.tolerance), to.certify = T(o.certify), to.penalty = o.penalty, to.anderson = o.anderson;
+  to.adaptive = o.adaptive, to.relaxation = T(o.relaxation), to.tikhonov = T(o.tikhonov);
+  to.warm_start = o.warm_start, to.fallback = o.fallback, to.certificates = o.certificates;
+  return to;
+}
+
+}  // namespace stiction
