@@ -114,6 +114,8 @@ class Simulation:
             "implicit": int(self._integrator == "implicit"),
         }
         extra = {"per_env": list(self._per_env)} if self._per_env else {}
+        if self._device == "cuda":
+            extra["cuda"] = True
         self._world = _core.World(
             model.core,
             num_envs=self._num_envs,
@@ -123,7 +125,6 @@ class Simulation:
             num_threads=_usable_cores() if num_threads is None else _count("num_threads", num_threads, 1),
             max_contacts=0 if max_contacts is None else _count("max_contacts", max_contacts, 1),
             options=options,
-            cuda=self._device == "cuda",
             **extra,
         )
         self._arrays = ArrayCache(self._world, array)
@@ -252,8 +253,21 @@ class Simulation:
     # ---- looking inside
 
     def contact_problem(self, env: int = 0):
-        """The contact problem of the last substep of one environment, dense and in double."""
+        """The contact problem of the last substep of one environment, dense and in double.
+
+        A dict: ``A (nv, nv), b (nv,)``; contacts ``J (3 nc, nv)`` with rows t1, t2, n, ``e, R, impulse (3 nc,), mu (nc,)``;
+        other rows ``J_row (nr, nv), e_row, R_row, lower, upper, row_impulse (nr,)``. The new velocity v satisfies
+        ``A v = b + J.T impulse + J_row.T row_impulse``. Controls and applied forces must still be those of the step.
+        """
         return self._world.contact_problem(self._environment(env))
+
+    def dump(self, env: int, path) -> None:
+        """Writes one environment's last substep to an ``.npz`` file: model, options, the state before it, what was applied,
+        the warm start, the contact problem and its certificate. ``stiction replay PATH --dtype float64`` solves it again.
+        """
+        from .replay import write_dump
+
+        write_dump(self, self._environment(env), path)
 
     def __repr__(self) -> str:
         if isinstance(self._world, ClosedWorld):
