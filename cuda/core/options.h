@@ -24,7 +24,6 @@ struct Options {
   S certify = S(1e-3);         // r_con / V beyond which a world is flagged kNotConverged
   int penalty = kPenaltyNormalTangential;
   int anderson = 1;            // Anderson acceleration (depth 3)
-  int adaptive = 0;            // adapt the penalty of the whole world every `adaptive` iterations; 0: never
   S relaxation = S(1.5);       // alpha of over-relaxation; 1: the paper
   S tikhonov = S(1e-3);        // of Anderson's normal equations, relative to each column's square
   int warm_start = 1;

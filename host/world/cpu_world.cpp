@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "host/world/contact_export.h"
+#include "host/world/record_state.h"
 #include "host/world/cuda_world.h"
 #include "host/world/world_options.h"
 
@@ -75,29 +76,41 @@ class CpuWorld final : public World {
   void set_records(const double* rows) override {
     for (int64_t e = 0; e < num_envs(); ++e)
       for (int64_t i = 0; i < record_size(); ++i) record(e, i) = static_cast<T>(rows[e * record_size() + i]);
-    if (watch_contacts_) update_contacts();
+    if (watch_contacts_) update_contacts(nullptr);
   }
   DenseProblem<double> contact_problem(int env) override {
     if (env < 0 || env >= num_envs())
       throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " + std::to_string(num_envs() - 1));
     return kernels_->problem(job_, env, workspaces_[0].get(), tables_of(0), static_cast<double*>(fallback_[0].get()));
   }
+  void previous_state(int env, double* qpos, double* qvel) const override {
+    state_of_record(tables_->view, [&](int i) { return record(env, i); }, qpos, qvel);
+  }
   std::string isa() const override { return lib_->isa; }
   int pack_width() const override { return kernels_->width; }
 
  protected:
-  void update_kinematics() override {
-    auto work = [this](int thread, int first, int last) {
-      kernels_->kinematics(job_, first, last, workspaces_[thread].get());
+  void update_kinematics(const uint8_t* mask) override {
+    const int width = kernels_->width;
+    auto wanted = [&](int pack) {
+      const int begin = pack * width, end = std::min(begin + width, num_envs());
+      return std::any_of(mask + begin, mask + end, [](uint8_t set) { return set != 0; });
+    };
+    auto work = [&](int thread, int first, int last) {
+      void* workspace = workspaces_[thread].get();
+      if (mask == nullptr) return kernels_->kinematics(job_, first, last, workspace);
+      for (int p = first; p < last; ++p)
+        if (wanted(p)) kernels_->kinematics(job_, p, p + 1, workspace);
     };
     threads_->run(packs_, work);
   }
 
-  void update_contacts() override {
-    ContactArrays<T> out = contact_arrays();
+  void update_contacts(const uint8_t* mask) override {
+    const ContactArrays<T>& out = contact_arrays_;
     auto work = [&](int, int first, int last) {
       for (int e = first; e < last; ++e)
-        export_contacts(tables_->view, e, [&](int i) { return record(e, i); }, max_contacts_, out);
+        if (mask == nullptr || mask[e])
+          export_contacts(tables_->view, e, [&](int i) { return record(e, i); }, max_contacts_, out);
     };
     threads_->run(num_envs(), work);
   }
@@ -125,6 +138,7 @@ class CpuWorld final : public World {
     add("contact.impulse", real, {n, c, 3}, false), add("contact.active", DType::kBool, {n, c}, false);
     add("contact.count", DType::kInt32, {n}, false);
     add("net_contact_force", real, {n, model_->nbody, 3}, false);
+    contact_arrays_ = contact_arrays();
   }
   ContactArrays<T> contact_arrays() {
     return {buffer("contact.geom").template as<int>(), buffer("contact.pos").template as<T>(),
@@ -170,6 +184,7 @@ class CpuWorld final : public World {
   std::vector<Aligned> workspaces_, fallback_, solver_memory_;
   std::vector<void*> environment_tables_;  // per thread, if some parameter is per environment
   CpuJob<T> job_;
+  ContactArrays<T> contact_arrays_{};  // looked up once: a long name is a string on the heap
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "host/world/contact_export.h"
+#include "host/world/record_state.h"
 #include "host/world/world_options.h"
 
 #if STICTION_WITH_CUDA
@@ -77,6 +78,10 @@ class CudaWorld final : public World {
   }
   DenseProblem<double> contact_problem(int) override {
     refuse("contact_problem is computed on the CPU only: set this state in a simulation with device='cpu'");
+  }
+  void previous_state(int env, double* qpos, double* qvel) const override {
+    const float* record = records() + env * record_size();
+    state_of_record(tables_->view, [&](int i) { return record[i]; }, qpos, qvel);
   }
   int64_t record_size() const override { return layout_.reals(); }
   void get_records(double* rows) const override {

@@ -121,18 +121,18 @@ ArrayView World::array(const std::string& name) {
   Buffer& b = buffer(name);
   const bool kinematic = name == "xpos" || name == "xquat" || name.rfind("body_", 0) == 0 || name == "site_xpos";
   const bool contact = name.rfind("contact.", 0) == 0 || name == "net_contact_force";
-  if (kinematic && !watch_kinematics_) watch_kinematics_ = true, update_kinematics();
-  if (contact && !watch_contacts_) watch_contacts_ = true, update_contacts();
+  if (kinematic && !watch_kinematics_) watch_kinematics_ = true, update_kinematics(nullptr);
+  if (contact && !watch_contacts_) watch_contacts_ = true, update_contacts(nullptr);
   return {b.data, b.dtype, b.shape, b.writable};
 }
 
-void World::update_watched() {
-  if (watch_kinematics_) update_kinematics();
-  if (watch_contacts_) update_contacts();
+void World::update_watched(const uint8_t* mask) {
+  if (watch_kinematics_) update_kinematics(mask);
+  if (watch_contacts_) update_contacts(mask);
 }
 
-void World::forward() {
-  if (watch_kinematics_) update_kinematics();
+void World::forward_envs(const uint8_t* mask) {
+  if (watch_kinematics_) update_kinematics(mask);
 }
 
 void World::clear_status(const uint8_t* mask) {
@@ -168,7 +168,7 @@ void World::reset(const uint8_t* mask, int keyframe) {
          buffer("qfrc_applied").as<float>(), buffer("xfrc_applied").as<float>());
   clear_records(mask);
   clear_status(mask);
-  update_watched();
+  update_watched(mask);
 }
 
 }  // namespace stiction

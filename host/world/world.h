@@ -57,7 +57,9 @@ class World {
 
   virtual void step(int n) = 0;
   /// Brings derived arrays up to date with qpos and qvel.
-  void forward();
+  void forward() { forward_envs(nullptr); }
+  /// The same for environments with mask[i] != 0 (null: all); others may be left out.
+  void forward_envs(const uint8_t* mask);
   /// Environments with mask[i] != 0 (null: all) to qpos0 or to a keyframe; clears velocity, controls, warm start, status, time.
   void reset(const uint8_t* mask, int keyframe = -1);
   void clear_status(const uint8_t* mask);
@@ -65,6 +67,8 @@ class World {
   /// The last step's contact problem of one environment with the impulses that solved it. Views into scratch that the next call
   /// on this world overwrites. Applied forces and controls must be those of the step.
   virtual DenseProblem<double> contact_problem(int env) = 0;
+  /// The state of one environment at the beginning of its last substep: qpos (nq), qvel (nv).
+  virtual void previous_state(int env, double* qpos, double* qvel) const = 0;
   virtual int64_t record_size() const = 0;
   virtual void get_records(double* rows) const = 0;
   virtual void set_records(const double* rows) = 0;
@@ -94,10 +98,11 @@ class World {
   Buffer& add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable);
   Buffer& buffer(const std::string& name);
   void add_parameters();
-  virtual void update_kinematics() = 0;
-  virtual void update_contacts() = 0;
+  /// Of environments with mask[i] != 0 (null: all); others may be left out.
+  virtual void update_kinematics(const uint8_t* mask) = 0;
+  virtual void update_contacts(const uint8_t* mask) = 0;
   virtual void clear_records(const uint8_t* mask) = 0;
-  void update_watched();
+  void update_watched(const uint8_t* mask = nullptr);
 
   std::shared_ptr<const Model> model_;
   WorldOptions options_;

@@ -46,7 +46,7 @@ Options<double> options_from(const py::dict& d) {
   real("h", o.h), real("erp", o.erp), real("max_recovery", o.max_recovery), real("margin", o.margin);
   real("tolerance", o.tolerance), real("certify", o.certify), real("relaxation", o.relaxation), real("tikhonov", o.tikhonov);
   whole("implicit", o.implicit), whole("iterations", o.iterations), whole("penalty", o.penalty), whole("anderson", o.anderson);
-  whole("adaptive", o.adaptive), whole("warm_start", o.warm_start), whole("fallback", o.fallback);
+  whole("warm_start", o.warm_start), whole("fallback", o.fallback);
   whole("certificates", o.certificates);
   return o;
 }
@@ -94,6 +94,13 @@ void bind_world(py::module_& m) {
              out["e_row"] = copy(d.e_row, {r}), out["R_row"] = copy(d.R_row, {r}), out["lower"] = copy(d.lower, {r});
              out["upper"] = copy(d.upper, {r}), out["row_impulse"] = copy(d.row_impulse, {r});
              return out;
+           })
+      .def("previous_state",
+           [](const World& w, int env) {
+             if (env < 0 || env >= w.num_envs()) throw std::invalid_argument("env is " + std::to_string(env));
+             py::array_t<double> qpos(w.model().nq), qvel(w.model().nv);
+             w.previous_state(env, qpos.mutable_data(), qvel.mutable_data());
+             return py::make_tuple(qpos, qvel);
            })
       .def("get_records", [](const World& w) {
         py::array_t<double> rows({static_cast<py::ssize_t>(w.num_envs()), static_cast<py::ssize_t>(w.record_size())});

@@ -12,6 +12,7 @@ from stiction import __version__
 
 #: Command -> (module, one line of help).
 COMMANDS = {
+    "replay": ("stiction.replay", "one dumped step, solved again in another precision or by another solver"),
     "info": ("stiction.info", "what this build can do and what this machine offers it"),
 }
 

@@ -126,7 +126,7 @@ class Model:
         if version is None or int(version) != _FORMAT:
             raise ValueError(f"'{path}' has model format {version}, expected {_FORMAT}: written by Model.save?")
         report = [str(line) for line in data.pop("import_report")]
-        arrays = {name: _plain(name, value) for name, value in data.items()}
+        arrays = {name: plain_array(name, value) for name, value in data.items()}
         return cls.from_arrays(arrays, import_report=report)
 
     # ---- reading it
@@ -189,7 +189,7 @@ def _rebuilt(arrays, report) -> Model:
     return Model.from_arrays(arrays, import_report=report)
 
 
-def _plain(name: str, value: np.ndarray):
+def plain_array(name: str, value: np.ndarray):
     """Archive entries are arrays: names become lists, single numbers numbers."""
     if name.endswith("_names"):
         return [str(entry) for entry in value]

@@ -12,23 +12,22 @@ _PENALTIES = ("normal_tangential", "per_contact", "paper")  # in the order of Pe
 class SolverOptions:
     """Which solver, how long it may take, how accurate it must be, and how gaps are closed.
 
-    The defaults suit robots in reinforcement learning: 20 iterations, started from the impulses of the last step.
+    The defaults suit robots in reinforcement learning: as many iterations as an environment needs, at most 40, started
+    from the impulses of the last step.
     """
 
     #: "subadmm" or "pgs".
     name: str = "subadmm"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
-    iterations: int = 20
+    iterations: int = 40
     #: Stop an environment when its residual is below this part of its velocity scale V (1).
-    tolerance: float = 0.0
+    tolerance: float = 3e-5
     #: r_con / V beyond which a step sets `Status.NOT_CONVERGED` (1).
     certify: float = 1e-3
     #: SubADMM's penalty: "normal_tangential" or "per_contact" (of each contact), or "paper" (one per environment).
     penalty: str = "normal_tangential"
     #: SubADMM: Anderson acceleration of depth 3.
     anderson: bool = True
-    #: SubADMM: adapt the penalty every so many iterations; 0 is never.
-    adaptive: int = 0
     #: SubADMM's over-relaxation, in (0, 2); 1 is none.
     relaxation: float = 1.5
     #: Regularisation of Anderson's normal equations (1).
@@ -60,7 +59,6 @@ class SolverOptions:
             except (TypeError, ValueError):
                 raise TypeError(f"{field.name} is {value!r}, expected a number") from None
         self._within("iterations", 0, 100_000)
-        self._within("adaptive", 0, 100_000)
         self._within("tolerance", 0, 1)
         self._within("erp", 0, 1)
         for name in ("certify", "tikhonov", "max_recovery", "margin"):

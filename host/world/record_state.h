@@ -1,0 +1,35 @@
+// The state at the beginning of the last step, out of a record: what a dump replays.
+#pragma once
+#include "host/step/batch.h"
+
+namespace stiction {
+
+/// record(i) reads number i of one environment's record. qpos (nq), qvel (nv) in MuJoCo's layout.
+template <class Model, class Record>
+void state_of_record(const Model& m, Record record, double* qpos, double* qvel) {
+  RecordLayout<Model> layout(m);
+  if (m.free_base()) {
+    const int p = m.trunk[0].qpos, d = m.trunk[0].dof, b = layout.base();
+    for (int i = 0; i < 7; ++i) qpos[p + i] = record(b + i);
+    const Mat3<double> R = rotation(Quat<double>{qpos[p + 3], qpos[p + 4], qpos[p + 5], qpos[p + 6]});
+    auto v = [&](int i) { return static_cast<double>(record(layout.velocity(d + i))); };
+    const Vec3<double> w = transposed_times(R, Vec3<double>{v(0), v(1), v(2)});  // kept as a twist: angular first, world axes
+    qvel[d] = v(3), qvel[d + 1] = v(4), qvel[d + 2] = v(5), qvel[d + 3] = w.x, qvel[d + 4] = w.y, qvel[d + 5] = w.z;
+  }
+  auto joint = [&](const auto& link) {
+    if (link.dof < 0) return;
+    qvel[link.dof] = record(layout.velocity(link.dof));
+    if (link.kind == kBallNextLink) return;
+    if (link.kind == kBallLink) {
+      qpos[link.qpos] = record(layout.quaternion(link.dof));
+      for (int i = 0; i < 3; ++i) qpos[link.qpos + 1 + i] = record(layout.position(link.dof + i));
+    } else {
+      qpos[link.qpos] = record(layout.position(link.dof));
+    }
+  };
+  for (int t = m.base_links(); t < m.trunk_links(); ++t) joint(m.trunk[t]);
+  for (int l = 0; l < m.limbs(); ++l)
+    for (int k = 0; k < m.limb[l].links; ++k) joint(m.link[m.limb[l].first_link + k]);
+}
+
+}  // namespace stiction

@@ -1,0 +1,87 @@
+"""`Simulation.dump` and `stiction replay`: one environment's last substep, kept in a file and solved again."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+_FORMAT = 1
+_APPLIED = ("ctrl", "qfrc_applied", "xfrc_applied")
+_CERTIFICATE = ("r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations")
+
+
+def write_dump(sim, env, path):
+    """Everything that one substep of one environment depends on, and what came of it."""
+    qpos, qvel = sim._world.previous_state(env)
+    meta = {
+        "format": _FORMAT,
+        "timestep": sim.timestep,
+        "integrator": sim.integrator,
+        "dtype": sim.dtype,
+        "per_env": list(sim.per_env),
+        "solver": asdict(sim.solver),
+    }
+    arrays = {f"model.{name}": np.asarray(value) for name, value in sim.model.to_arrays().items()}
+    arrays |= {f"input.{name}": np.array(getattr(sim, name)[env]) for name in _APPLIED}
+    arrays |= {f"params.{name}": np.array(getattr(sim.params, name)[env]) for name in sim.per_env}
+    arrays |= {f"problem.{name}": value for name, value in sim.contact_problem(env).items()}
+    arrays |= {f"certificate.{name}": np.array(getattr(sim.certificate, name)[env]) for name in _CERTIFICATE}
+    arrays |= {"before.qpos": qpos, "before.qvel": qvel, "after.qpos": sim.qpos[env], "after.qvel": sim.qvel[env]}
+    with open(path, "wb") as file:
+        np.savez_compressed(file, meta=np.array(json.dumps(meta)), **arrays)
+
+
+def replay(path, dtype=None, solver=None, iterations=None, tolerance=None):
+    """The simulation of a dump after its step, taken anew from a cold start, and the dump's arrays and meta data."""
+    from . import Model, Simulation, SolverOptions
+    from .model import plain_array
+
+    with np.load(Path(path), allow_pickle=False) as file:
+        if "meta" not in file:
+            raise ValueError(f"{path} is no dump of a simulation")
+        meta = json.loads(str(file["meta"]))
+        arrays = {name: file[name] for name in file.files}
+    if meta.get("format") != _FORMAT:
+        raise ValueError(f"{path} has format {meta.get('format')}, expected {_FORMAT}")
+    fields = {name[6:]: value for name, value in arrays.items() if name.startswith("model.")}
+    model = Model.from_arrays({name: plain_array(name, value) for name, value in fields.items()})
+    options = dict(meta["solver"])
+    for name, value in (("name", solver), ("iterations", iterations), ("tolerance", tolerance)):
+        if value is not None:
+            options[name] = value
+    sim = Simulation(
+        model,
+        dtype=dtype or meta["dtype"],
+        timestep=meta["timestep"],
+        integrator=meta["integrator"],
+        solver=SolverOptions(**options),
+        per_env=tuple(meta["per_env"]),
+    )
+    for name in meta["per_env"]:
+        setattr(sim.params, name, arrays[f"params.{name}"][None])
+    sim.qpos, sim.qvel = arrays["before.qpos"][None], arrays["before.qvel"][None]
+    for name in _APPLIED:
+        setattr(sim, name, arrays[f"input.{name}"][None])
+    sim.step()
+    return sim, arrays, meta
+
+
+def add_arguments(parser):
+    parser.add_argument("path", help="a file written by Simulation.dump")
+    parser.add_argument("--dtype", choices=("float32", "float64"), help="that of the dump by default")
+    parser.add_argument("--solver", help="that of the dump by default")
+    parser.add_argument("--iterations", type=int)
+    parser.add_argument("--tolerance", type=float)
+
+
+def run(arguments):
+    sim, arrays, meta = replay(
+        arguments.path, arguments.dtype, arguments.solver, arguments.iterations, arguments.tolerance
+    )
+    print(f"{'':14}{'dump, ' + meta['dtype']:>16}{'replay, ' + sim.dtype:>18}   (replay starts cold)")
+    for name in _CERTIFICATE:
+        print(f"{name:14}{float(arrays['certificate.' + name]):16.4g}{float(getattr(sim.certificate, name)[0]):18.4g}")
+    change = np.abs(sim.qvel[0] - arrays["after.qvel"]).max()
+    print(f"largest difference of the new velocity: {change:.3g}")
+    return 0
