@@ -51,6 +51,16 @@ HD void clear_forces(const typename L::Group& g, const typename L::Model& m, Per
   });
 }
 
+/// World axes to the frame of a world slot, and back.
+template <class Model, class Real>
+HD Vec3<Real> to_slot(const Model& m, const ContactPoint<Real>& p, Vec3<Real> a) {
+  return m.level ? a : p.frame * a;
+}
+template <class Model, class Real>
+HD Vec3<Real> from_slot(const Model& m, const ContactPoint<Real>& p, Vec3<Real> a) {
+  return m.level ? a : transposed_times(p.frame, a);
+}
+
 /// x += J' f where f comes from slot(c), pair(s, body) (body 0: on link 1), limit(i)..., all in the rows' own frames. The
 /// trunk's part is left in `share`. Shared by solvers (f = B z + l) and by the final velocity (f = l).
 template <class L, class Slot, class Pair, class DofForce, class TieForce, class Real = typename L::Real>
@@ -74,7 +84,7 @@ HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, c
         Force<Real> F = zero_force<Real>();
         each_station_slot<L>(limb, at, s, contacts, [&](int c) {
           const ContactPoint<Real>& p = contacts.point.slot[c];
-          F = F + force_at(p.p, transposed_times(p.frame, slot(c)));
+          F = F + force_at(p.p, from_slot(m, p, slot(c)));
         });
         return F;
       },
@@ -121,7 +131,7 @@ HD void row_velocities(const typename L::Group& g, const typename L::Model& m, c
         if (moving && s > 0) V.limb[at.link + s - 1] = x;
         each_station_slot<L>(limb, at, s, contacts, [&](int c) {
           const ContactPoint<Real>& p = contacts.point.slot[c];
-          slot(c, p.frame * velocity_at(x, p.p));
+          slot(c, to_slot(m, p, velocity_at(x, p.p)));
         });
       });
   for (int s = 0; s < contacts.pairs; ++s) {

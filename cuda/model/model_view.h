@@ -166,11 +166,12 @@ template <class Shape, bool = Shape::kFixed>
 struct ModelCounts {
   int link_pairs = 0, ties = 0, pair_slots = 0;
   int has_limits = 0, has_friction = 0, has_buoyancy = 0;
+  int level = 0;  // all static geometry is level planes: the frames of world slots are the world's axes
 };
 template <class Shape>
 struct ModelCounts<Shape, true> {
   static constexpr int link_pairs = 0, ties = 0, pair_slots = 0;
-  static constexpr int has_limits = Shape::kLimits, has_friction = Shape::kFriction, has_buoyancy = 0;
+  static constexpr int has_limits = Shape::kLimits, has_friction = Shape::kFriction, has_buoyancy = 0, level = 0;
 };
 
 template <class Shape_, class S>

@@ -1,8 +1,6 @@
 #include "host/model/compile.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <map>
 #include <stdexcept>
 
@@ -293,6 +291,8 @@ class Compiler {
     }
     require_at_most("contact slots against static geometry", v.world_slots, Capacity::kSlots);
     v.planes = static_cast<int>(out_->plane.size());
+    v.level = std::all_of(out_->plane.begin(), out_->plane.end(), [](const auto& p) { return p.frame.row[2].z == 1; }) &&
+              std::all_of(statics_.begin(), statics_.end(), [](const auto& of_link) { return of_link.second.empty(); });
   }
 
   /// How far colliding geoms reach from their link's origin: with its speed, how far they may move in a step.

@@ -203,7 +203,9 @@ struct SubAdmm {
       each_station_slot<L>(limb, at, s, contacts, [&](int c) {
         const Slot& x = w.slot.slot[c];
         const ContactPoint<Real>& p = contacts.point.slot[c];
-        sum = sum + point_inertia(p.p, in_world(p.frame, Vec{x.beta_t, x.beta_t, x.beta_n}));
+        const Real o(0), t = x.beta_t;
+        SymMat3<Real> B = m.level ? SymMat3<Real>{t, o, o, t, o, x.beta_n} : in_world(p.frame, Vec{t, t, x.beta_n});
+        sum = sum + point_inertia(p.p, B);
       });
       return sum;
     };
