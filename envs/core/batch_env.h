@@ -33,7 +33,7 @@ struct EnvOutputs {
   void* rewards;                    // T (N,)                     null in reset
   uint8_t *terminated, *truncated;  // (N,)                       null in reset
   void* reports;                    // T (reports, N): report names, then reward terms; zero where not told
-  int* status;                      // (N,) the World's status bits before any reset of this call
+  int* status;                      // (N,) the World's status bits; of an episode just begun: none
 };
 
 class BatchEnv {
@@ -51,7 +51,8 @@ class BatchEnv {
   const std::vector<uint8_t>& ended() const { return ended_; }
   bool any_ended() const { return any_ended_; }
   virtual const void* final_observations() const = 0;  // T (N, observations)
-  virtual const void* final_reports() const = 0;       // T (reports, N)
+  const std::vector<int>& final_status() const { return final_status_; }
+  virtual const void* final_reports() const = 0;  // T (reports, N)
   /// Rows that began an episode in the last step (kNextStep, kSameStep): 1.
   const std::vector<uint8_t>& began() const { return began_; }
 
@@ -71,7 +72,7 @@ class BatchEnv {
  protected:
   BatchEnv() = default;
   std::vector<uint8_t> ended_, began_;
-  std::vector<int> elapsed_;
+  std::vector<int> elapsed_, final_status_;
   bool any_ended_ = false, float64_ = false;
   int observations_ = 0, actions_ = 0, reset_reports_ = 0, substeps_ = 0, max_episode_steps_ = 0;
   double action_limit_ = 0;

@@ -24,7 +24,7 @@ class TaskBatch final : public BatchEnv {
     max_episode_steps_ = limit == 0 ? Task::kMaxEpisodeSteps : std::max(limit, -1);
     for (int i = 0; i < Task::kReports; ++i) report_names_.push_back(Task::report_name(i));
     for (int i = 0; i < Task::kRewardTerms; ++i) report_names_.push_back(Task::reward_name(i));
-    ended_.assign(n, 0), began_.assign(n, 0), elapsed_.assign(n, 0);
+    ended_.assign(n, 0), began_.assign(n, 0), elapsed_.assign(n, 0), final_status_.assign(n, 0);
     pending_.assign(n, 0), episode_.assign(n, 0), memory_.assign(n * kMemory, 0);
     final_observations_.assign(n * Task::kObservations, 0), final_reports_.assign(n * kReported, 0);
     scratch_.resize(threads_.size());
@@ -186,6 +186,7 @@ class TaskBatch final : public BatchEnv {
       if (!ended_[e]) continue;
       std::copy_n(observation(out, e), Task::kObservations, final_observations_.data() + e * Task::kObservations);
       for (int64_t i = 0; i < kReported; ++i) final_reports_[i * n + e] = reports[i * n + e];
+      final_status_[e] = out.status[e];
     }
   }
 
@@ -204,12 +205,13 @@ class TaskBatch final : public BatchEnv {
       }
     };
     threads_.run(num_envs(), draw);
-    world_.forward();
+    world_.forward_envs(began_.data());
   }
   void show_beginning(int e, const EnvOutputs& out) {
     const TaskView<T> v = view(e, nullptr, scratch_[0]);
     task_.observe(v, memory(e), observation(out, e));
     reset_report(v, out, e);
+    out.status[e] = status_[e];
   }
 
   Task task_;

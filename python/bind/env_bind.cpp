@@ -112,6 +112,10 @@ void bind_envs(py::module_& m) {
            [](const BatchEnv& e) {
              return copied(e, e.final_reports(), {static_cast<py::ssize_t>(e.report_names().size()), e.num_envs()});
            })
+      .def("final_status",
+           [](const BatchEnv& e) {
+             return py::array_t<int>(static_cast<py::ssize_t>(e.final_status().size()), e.final_status().data());
+           })
       .def_property_readonly("elapsed",
                              [](py::object self) {
                                auto& elapsed = self.cast<BatchEnv&>().elapsed();

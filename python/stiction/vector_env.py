@@ -58,9 +58,9 @@ class VectorEnv(vector.VectorEnv):
     """Made by `make_vec` or ``gymnasium.make_vec``.
 
     ``infos`` has an array (num_envs,) for each quantity and a mask ``_name`` of the environments it is meant for: in
-    `step` positions, velocities and every term of the reward; ``status``: bits of `stiction.Status` as the step left
-    them, before any reset. `simulation` is the batch itself: its state may be read and written between two calls.
-    `episode_length` is writable.
+    `step` positions, velocities and every term of the reward; ``status``: bits of `stiction.Status` (those that an
+    episode ended with are in ``final_info``). `simulation` is the batch itself: its state may be read and written
+    between two calls. `episode_length` is writable.
 
     Environment i of a batch seeded ``s`` moves exactly as a batch of one seeded ``s + i``.
     """
@@ -227,7 +227,7 @@ class VectorEnv(vector.VectorEnv):
         told = {}
         for name, row in zip(self._names, reports, strict=True):
             told[name], told[f"_{name}"] = row, ended.copy()
-        told["status"], told["_status"] = infos["status"] * ended, ended.copy()
+        told["status"], told["_status"] = self._task.final_status() * ended, ended.copy()
         infos["final_info"], infos["_final_info"] = told, ended.copy()
 
     def _tensors(self, data):
