@@ -1,6 +1,7 @@
 #include "host/model/compile.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <stdexcept>
 
