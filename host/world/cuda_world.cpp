@@ -57,7 +57,8 @@ class CudaWorld final : public World {
       : World(std::move(model), options), tables_(convert<float>(*compile(*model_))), device_tables_(*tables_),
         layout_(tables_->view) {
     records_ = managed_memory(sizeof(float) * record_size() * num_envs());
-    workspace_ = managed_memory(cuda_workspace_bytes<float>(num_envs()));
+    job_.plan = plan_launches<float>(num_envs());
+    workspace_ = device_memory(job_.plan.workspace_bytes);
     max_contacts_ = options_.max_contacts ? options_.max_contacts : tables_->view.world_slots + tables_->view.pair_slots;
     const int64_t n = num_envs(), c = max_contacts_;
     add("contact.geom", DType::kInt32, {n, c, 2}, false), add("contact.pos", DType::kFloat32, {n, c, 3}, false);

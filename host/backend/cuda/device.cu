@@ -7,6 +7,8 @@
 
 namespace stiction {
 
+__global__ void probe_kernel() {}
+
 void require_success(int error, const char* call) {
   const auto code = static_cast<cudaError_t>(error);
   if (code != cudaSuccess)
@@ -28,8 +30,7 @@ std::string cuda_unavailable() {
   }
   cudaFuncAttributes attributes;
   cudaDeviceProp device;
-  extern const void* const kProbeKernel;
-  if (cudaFuncGetAttributes(&attributes, kProbeKernel) == cudaSuccess) return "";
+  if (cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&probe_kernel)) == cudaSuccess) return "";
   cudaGetLastError();
   cudaGetDeviceProperties(&device, 0);
   return std::string("this build has no kernels for the ") + device.name + " (sm_" + std::to_string(device.major) +
@@ -37,15 +38,25 @@ std::string cuda_unavailable() {
          std::to_string(device.minor) + ", or use device='cpu'";
 }
 
-__global__ void probe_kernel() {}
-extern const void* const kProbeKernel;
-const void* const kProbeKernel = reinterpret_cast<const void*>(&probe_kernel);
-
 std::shared_ptr<void> managed_memory(size_t bytes) {
   void* p = nullptr;
   require_success(cudaMallocManaged(&p, bytes ? bytes : 1), "cudaMallocManaged");
   std::memset(p, 0, bytes);
   return std::shared_ptr<void>(p, [](void* q) { cudaFree(q); });
+}
+
+std::shared_ptr<void> device_memory(size_t bytes) {
+  void* p = nullptr;
+  require_success(cudaMalloc(&p, bytes ? bytes : 1), "cudaMalloc");
+  std::shared_ptr<void> memory(p, [](void* q) { cudaFree(q); });
+  require_success(cudaMemset(p, 0, bytes), "cudaMemset");
+  return memory;
+}
+
+size_t free_memory() {
+  size_t free = 0, total = 0;
+  require_success(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return free;
 }
 
 void synchronize() {

@@ -1,40 +1,43 @@
 // Launches of the generic kernels; instantiated once per number type, each in a file of its own.
 #pragma once
+#include <algorithm>
+
 #include "host/backend/cuda/device.h"
 #include "host/backend/cuda/generic_kernel.cuh"
 
 namespace stiction {
 namespace {
 
-/// Blocks for that many threads, at most as many as fit on the device.
+/// Blocks for that many threads, at most as many as fit on the device and into `memory`.
 template <class Kernel>
-int blocks_for(Kernel kernel, int64_t threads) {
-  const int64_t blocks = (threads + kGenericThreads - 1) / kGenericThreads;
-  return static_cast<int>(std::min<int64_t>(blocks, resident_blocks(reinterpret_cast<const void*>(kernel), kGenericThreads)));
-}
-template <class T>
-int step_blocks(int num_envs) {
-  return blocks_for(generic_step_kernel<T, kGenericTile>, int64_t{num_envs} * kGenericTile);
-}
-template <class T>
-int kinematics_blocks(int num_envs) {
-  return blocks_for(kinematics_kernel<T>, num_envs);
+int blocks_for(Kernel kernel, int64_t threads, size_t bytes_per_thread, size_t memory) {
+  const int64_t needed = (threads + kGenericThreads - 1) / kGenericThreads;
+  const int64_t resident = resident_blocks(reinterpret_cast<const void*>(kernel), kGenericThreads);
+  const int64_t fitting = static_cast<int64_t>(memory / (bytes_per_thread * kGenericThreads));
+  return static_cast<int>(std::max<int64_t>(1, std::min({needed, resident, fitting})));
 }
 
 }  // namespace
 
 template <class T>
-size_t cuda_workspace_bytes(int num_envs) {
-  return std::max(sizeof(GenericWorkspace<T, kGenericTile>) * step_blocks<T>(num_envs),
-                  sizeof(OutputWorkspace<Lane<T, Capacity, Serial>>) * kinematics_blocks<T>(num_envs)) * kGenericThreads;
+CudaPlan plan_launches(int num_envs) {
+  constexpr size_t kStepBytes = sizeof(GenericWorkspace<T, kGenericTile>);
+  constexpr size_t kKinematicsBytes = sizeof(OutputWorkspace<Lane<T, Capacity, Serial>>);
+  const size_t memory = free_memory() / 4;
+  CudaPlan plan;
+  plan.step_blocks = blocks_for(generic_step_kernel<T, kGenericTile>, int64_t{num_envs} * kGenericTile, kStepBytes, memory);
+  plan.kinematics_blocks = blocks_for(kinematics_kernel<T>, num_envs, kKinematicsBytes, memory);
+  plan.workspace_bytes =
+      std::max(kStepBytes * plan.step_blocks, kKinematicsBytes * plan.kinematics_blocks) * kGenericThreads;
+  return plan;
 }
 template <class T>
 void launch_step(const CudaJob<T>& job) {
-  generic_step_kernel<T, kGenericTile><<<step_blocks<T>(job.arrays.num_envs), kGenericThreads>>>(job);
+  generic_step_kernel<T, kGenericTile><<<job.plan.step_blocks, kGenericThreads>>>(job);
 }
 template <class T>
 void launch_kinematics(const CudaJob<T>& job) {
-  kinematics_kernel<T><<<kinematics_blocks<T>(job.arrays.num_envs), kGenericThreads>>>(job);
+  kinematics_kernel<T><<<job.plan.kinematics_blocks, kGenericThreads>>>(job);
 }
 
 }  // namespace stiction

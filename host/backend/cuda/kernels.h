@@ -11,6 +11,12 @@
 
 namespace stiction {
 
+/// Sizes of the generic kernels' launches. Results do not depend on them: a tile walks over as many worlds as are left.
+struct CudaPlan {
+  int step_blocks = 0, kinematics_blocks = 0;
+  size_t workspace_bytes = 0;
+};
+
 template <class T>
 struct CudaJob {
   const ModelView<Capacity, T>* model;
@@ -18,14 +24,16 @@ struct CudaJob {
   BatchArrays<T> arrays;
   KinematicArrays<T> outputs;
   int steps;
-  void* workspace;  // cuda_workspace_bytes<T>(num_envs)
+  CudaPlan plan;
+  void* workspace;  // plan.workspace_bytes of device memory
 };
 
 /// Lanes of the generic kernel that share one world.
 inline constexpr int kGenericTile = 4;
 
-/// Scratch memory of the generic kernels for a batch of that size; bounded by what the device can have resident.
-template <class T> size_t cuda_workspace_bytes(int num_envs);
+/// For a batch of that size: as many blocks as it needs, bounded by what the device holds at once and by a quarter of its free
+/// memory, for a lane of the generic kernel has a workspace of 0.2 MB.
+template <class T> CudaPlan plan_launches(int num_envs);
 /// `steps` steps of all worlds: one tile per world, the Capacity shape, every feature.
 template <class T> void launch_step(const CudaJob<T>& job);
 /// Poses and velocities of bodies and sites, one thread per world.
