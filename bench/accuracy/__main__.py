@@ -22,6 +22,8 @@ ROBOTS = {
     "anymal_c, standing": (SCENES["anymal_c"], 0.0, 2.0),
     "go1": (SCENES["go1"], 0.5, 2.0),
 }
+#: What all have in common: 20 iterations, whatever their residual.
+COMMON = {"iterations": 20, "tolerance": 0.0}
 #: What each column of the table changes; the last is the default.
 VARIANTS = {
     "paper's beta": {"penalty": "paper", "relaxation": 1.0, "anderson": False, "fallback": False},
@@ -101,7 +103,7 @@ def run_robot(name: str, arguments) -> dict:
     print(f"  {'r_con/V':34s} {columns}")
     result = {"robot": name, "amplitude": amplitude, "seconds": seconds, "variants": {}}
     for variant in arguments.variants:
-        options = dict(arguments.option) | VARIANTS[variant]
+        options = COMMON | dict(arguments.option) | VARIANTS[variant]
         found = rollout(scene, amplitude, seconds, arguments.envs, options, arguments.dtype)
         result["variants"][variant] = found
         print(line(variant, found["all"]))
@@ -137,7 +139,7 @@ def main(argv=None) -> dict:
     add("--output", type=Path, help="JSON; default bench/results/<machine>/accuracy.json; '-' writes none")
     arguments = parser.parse_args(argv)
 
-    result = {"machine": machine.description(), "options": dict(arguments.option), "envs": arguments.envs}
+    result = {"machine": machine.description(), "options": COMMON | dict(arguments.option), "envs": arguments.envs}
     result |= {"dtype": arguments.dtype, "robots": [run_robot(name, arguments) for name in arguments.robots]}
     print(summary(result))
     if str(arguments.output) != "-":
