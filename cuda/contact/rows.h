@@ -19,6 +19,9 @@ struct RowList {
   const ContactPoint<Real>* point[kContacts];
   const ContactRow<Real>* contact[kContacts];
   const ScalarRow<Real>* row[kRows];
+  int link[kContacts];                    // flat; of a pair slot: -1, see `pair`
+  const PairContact<L>* pair[kContacts];  // null for a world slot
+  int dof_link[kRows];                    // flat link whose dof the row is about; of a tie: -1 - its number
   Vec3<Real>*contact_impulse[kContacts], *contact_unit[kContacts];  // in l, and in unit
   Real *row_impulse[kRows], *row_unit[kRows];
   Impulses<L> unit;  // all 0 between calls
@@ -28,24 +31,36 @@ struct RowList {
     contacts = rows = 0;
     Real zero(0);
     Vec3<Real> none{zero, zero, zero};
-    auto add_contact = [&](const ContactPoint<Real>& p, const ContactRow<Real>& r, Vec3<Real>& li, Vec3<Real>& ui) {
+    auto add_contact = [&](const ContactPoint<Real>& p, const ContactRow<Real>& r, Vec3<Real>& li, Vec3<Real>& ui,
+                           int flat, const PairContact<L>* moving) {
+      link[contacts] = flat, pair[contacts] = moving;
       point[contacts] = &p, contact[contacts] = &r, contact_impulse[contacts] = &li, contact_unit[contacts++] = &ui;
       ui = none;
     };
-    each_slot<L>(g, m, contacts_found, [&](const auto&, Place, int, int c) {
-      add_contact(contacts_found.point.slot[c], problem.row.slot[c], l.slot.slot[c], unit.slot.slot[c]);
+    each_slot<L>(g, m, contacts_found, [&](const auto& limb, Place at, int s, int c) {
+      const int flat = s == 0 ? limb.attach() : flat_link<Shape>(at.link + s - 1);
+      add_contact(contacts_found.point.slot[c], problem.row.slot[c], l.slot.slot[c], unit.slot.slot[c], flat, nullptr);
     });
     for (int s = 0; s < contacts_found.pairs; ++s)
-      add_contact(contacts_found.pair[s].point, problem.pair_row[s], l.pair[s], unit.pair[s]);
-    auto add_row = [&](bool, const ScalarRow<Real>& r, Real& li, Real& ui) {
-      row[rows] = &r, row_impulse[rows] = &li, row_unit[rows++] = &ui;
+      add_contact(contacts_found.pair[s].point, problem.pair_row[s], l.pair[s], unit.pair[s], -1, &contacts_found.pair[s]);
+    auto add_row = [&](const ScalarRow<Real>& r, Real& li, Real& ui, int flat) {
+      row[rows] = &r, row_impulse[rows] = &li, row_unit[rows] = &ui, dof_link[rows++] = flat;
       ui = zero;
     };
-    each_dof_row<L>(g, m, problem.limit_live, add_row, problem.limit, l.limit, unit.limit);
-    each_dof_row<L>(g, m, problem.friction_live, add_row, problem.friction, l.friction, unit.friction);
+    auto add_dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& of, PerDof<L, Real>& li,
+                        PerDof<L, Real>& ui) {
+      for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
+        if (live.trunk[t]) add_row(of.trunk[t], li.trunk[t], ui.trunk[t], m.link_of_dof(t));
+      each_limb<L>(g, m, [&](const auto& limb, Place at) {
+        for (int i = at.link; i < at.link + limb.links(); ++i)
+          if (live.limb[i]) add_row(of.limb[i], li.limb[i], ui.limb[i], flat_link<Shape>(i));
+      });
+    };
+    add_dofs(problem.limit_live, problem.limit, l.limit, unit.limit);
+    add_dofs(problem.friction_live, problem.friction, l.friction, unit.friction);
     for (int i = 0; i < m.ties; ++i) {
       unit.tie[i] = zero;
-      if (problem.tie_live[i]) add_row(false, problem.tie[i], l.tie[i], unit.tie[i]);
+      if (problem.tie_live[i]) add_row(problem.tie[i], l.tie[i], unit.tie[i], -1 - i);
     }
   }
 
@@ -147,6 +162,58 @@ HD void dense_matrix(const typename L::Model& m, const Kinematics<L>& kin, const
   for (int i = 0; i < n; ++i) turn(out + i * n + a, 1);
 }
 
+/// visit(dof, S) for the dofs that move a flat link in world `w`, from the link to the root; S = (w, v) in T.
+template <class L, class T, class Visit>
+HD void each_mover(const typename L::Model& m, const Kinematics<L>& kin, int flat, int w, Visit visit) {
+  auto motion = [w](const auto& S) {
+    return Motion<T>{{T(lane(S.w.x, w)), T(lane(S.w.y, w)), T(lane(S.w.z, w))},
+                     {T(lane(S.v.x, w)), T(lane(S.v.y, w)), T(lane(S.v.z, w))}};
+  };
+  int trunk_link = flat;
+  if (flat >= L::kTrunkLinks) {
+    int l = 0;
+    while (flat - L::kTrunkLinks >= m.limb[l].first_link + m.limb[l].links) ++l;
+    const int first = m.limb[l].first_link;
+    for (int k = flat - L::kTrunkLinks - first; k >= 0; k = m.link[first + k].parent)
+      visit(m.link[first + k].dof, motion(kin.S.limb[first + k]));
+    trunk_link = m.limb[l].attach;
+  }
+  for (int t = trunk_link; t >= m.base_links(); --t)
+    visit(m.trunk[t].dof, motion(kin.S.trunk[t + m.base_dofs() - m.base_links()]));
+  if (!m.free_base() || trunk_link < 0) return;
+  const int d = m.trunk[0].dof;
+  for (int i = 0; i < 3; ++i) {
+    const Vec3<T> none{T(0), T(0), T(0)}, axis{T(i == 0), T(i == 1), T(i == 2)};
+    const auto c = column(kin.pose.trunk[0].R, i);  // MuJoCo's angular dofs are about the body's axes
+    visit(d + i, Motion<T>{none, axis});
+    visit(d + 3 + i, Motion<T>{{T(lane(c.x, w)), T(lane(c.y, w)), T(lane(c.z, w))}, none});
+  }
+}
+
+/// J (3, nv) of a contact of world `w` += sign F X(p) for the link `flat`.
+template <class L, class T, class Real = typename L::Real>
+HD void add_contact_rows(const typename L::Model& m, const Kinematics<L>& kin, const ContactPoint<Real>& x, int flat,
+                         const Vec3<Real>& p, T sign, int w, T* J) {
+  auto one = [w](const Vec3<Real>& a) { return Vec3<T>{T(lane(a.x, w)), T(lane(a.y, w)), T(lane(a.z, w))}; };
+  const Vec3<T> at = one(p), t1 = one(x.frame.row[0]), t2 = one(x.frame.row[1]), n = one(x.frame.row[2]);
+  each_mover<L, T>(m, kin, flat, w, [&](int dof, const Motion<T>& S) {
+    const Vec3<T> u = velocity_at(S, at);
+    J[dof] += sign * dot(t1, u), J[m.nv + dof] += sign * dot(t2, u), J[2 * m.nv + dof] += sign * dot(n, u);
+  });
+}
+
+/// A row of world `w` other than a contact's, (nv).
+template <class L, class T>
+HD void dense_row(const typename L::Model& m, const ContactProblem<L>& problem, const RowList<L>& list, int i, int w, T* J) {
+  auto dof = [&](int flat) { return flat < L::kTrunkLinks ? m.trunk[flat].dof : m.link[flat - L::kTrunkLinks].dof; };
+  if (const int flat = list.dof_link[i]; flat >= 0) {
+    J[dof(flat)] = T(lane(list.row[i]->sign, w));
+    return;
+  }
+  const int tie = -1 - list.dof_link[i];
+  for (int j = 0; j < m.tie[tie].terms; ++j) J[dof(m.tie[tie].link[j])] += T(lane(problem.tie_coef[tie][j], w));
+}
+
 HD constexpr int64_t dense_problem_size(int nv, int contacts, int rows) {
   return static_cast<int64_t>(nv) * nv + nv + (3ll * contacts + rows) * nv + 10ll * contacts + 6ll * rows;
 }
@@ -169,34 +236,40 @@ HD DenseProblem<T> carve_dense(T* memory, int nv, int contacts, int rows) {
 
 /// World w's problem: its active contacts and rows only. `memory` must have room for all of the list.
 template <class L, class T, class Real = typename L::Real>
-HD_CALL DenseProblem<T> dense_problem(const typename L::Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
-                                      const ContactProblem<L>& problem, RowList<L>& list, int w,
-                                      PerLink<L, Force<Real>>& extra, TreeVector<L>& scratch, T* memory) {
+HD_CALL DenseProblem<T> dense_problem(const typename L::Model& m, const Kinematics<L>& kin,
+                                      const ContactProblem<L>& problem, const RowList<L>& list, int w, T* memory) {
   int nc = 0, nr = 0;
   for (int i = 0; i < list.contacts; ++i) nc += lane(list.point[i]->active, w) ? 1 : 0;
   for (int i = 0; i < list.rows; ++i) nr += lane(list.row[i]->active, w) ? 1 : 0;
   DenseProblem<T> d = carve_dense(memory, m.nv, nc, nr);
+  for (int i = 0; i < 3 * nc * m.nv; ++i) d.J[i] = 0;
+  for (int i = 0; i < nr * m.nv; ++i) d.J_row[i] = 0;
   dense_matrix<L>(m, kin, problem.A, w, d.A);
   dense_covector<L>(m, kin, problem.b, w, d.b);
   nc = nr = 0;
   for (int i = 0; i < list.contacts; ++i) {
-    if (!lane(list.point[i]->active, w)) continue;
+    const ContactPoint<Real>& x = *list.point[i];
+    if (!lane(x.active, w)) continue;
+    T* J = d.J + 3 * nc * m.nv;
+    if (const PairContact<L>* pair = list.pair[i]) {
+      add_contact_rows<L, T>(m, kin, x, lane(pair->link2, w), x.p, T(1), w, J);
+      add_contact_rows<L, T>(m, kin, x, lane(pair->link1, w), pair->p1, T(-1), w, J);
+    } else {
+      add_contact_rows<L, T>(m, kin, x, list.link[i], x.p, T(1), w, J);
+    }
     const ContactRow<Real>& r = *list.contact[i];
     const Vec3<Real>& l = *list.contact_impulse[i];
     for (int k = 0; k < 3; ++k) {
-      jacobian_row<L>(m, kin, contacts, problem, list, 3 * i + k, extra, scratch);
-      dense_covector<L>(m, kin, scratch, w, d.J + static_cast<int64_t>(3 * nc + k) * m.nv);
       d.e[3 * nc + k] = k == 2 ? T(lane(r.e, w)) : T(0);
       d.R[3 * nc + k] = lane(k == 2 ? r.R_n : r.R_t, w);
       d.impulse[3 * nc + k] = lane(k == 0 ? l.x : k == 1 ? l.y : l.z, w);
     }
-    d.mu[nc++] = lane(list.point[i]->mu, w);
+    d.mu[nc++] = lane(x.mu, w);
   }
   for (int i = 0; i < list.rows; ++i) {
     const ScalarRow<Real>& r = *list.row[i];
     if (!lane(r.active, w)) continue;
-    jacobian_row<L>(m, kin, contacts, problem, list, 3 * list.contacts + i, extra, scratch);
-    dense_covector<L>(m, kin, scratch, w, d.J_row + static_cast<int64_t>(nr) * m.nv);
+    dense_row<L, T>(m, problem, list, i, w, d.J_row + nr * m.nv);
     d.e_row[nr] = lane(r.e, w), d.R_row[nr] = lane(r.R, w), d.lower[nr] = lane(r.lower, w), d.upper[nr] = lane(r.upper, w);
     d.row_impulse[nr++] = lane(*list.row_impulse[i], w);
   }

@@ -25,8 +25,7 @@ HD int64_t fallback_size(const Model& m) {
 template <class L, class Real = typename L::Real>
 HD_CALL void fall_back(const typename L::Model& m, const Options<Scalar<Real>>& opt, const Kinematics<L>& kin,
                        const Contacts<L>& contacts, const ContactProblem<L>& problem, const Mask<Real>& flagged,
-                       const Certificate<Real>& before, PerLink<L, Force<Real>>& extra, TreeVector<L>& scratch,
-                       FallbackMemory<L>& memory, Impulses<L>& l) {
+                       const Certificate<Real>& before, FallbackMemory<L>& memory, Impulses<L>& l) {
   RowList<L>& list = memory.list;
   list.build(m, contacts, problem, l);
   const int64_t dense_size = dense_problem_size(m.nv, m.world_slots + m.pair_slots, 2 * m.nv + m.ties);
@@ -37,7 +36,7 @@ HD_CALL void fall_back(const typename L::Model& m, const Options<Scalar<Real>>& 
       lane(least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)), 0);
   canal_options.outer = 30, canal_options.inner = 10;
   for_each_lane<Real>(flagged, [&](int w) {
-    DenseProblem<double> d = dense_problem<L>(m, kin, contacts, problem, list, w, extra, scratch, memory.memory + m.nv);
+    DenseProblem<double> d = dense_problem<L>(m, kin, problem, list, w, memory.memory + m.nv);
     CanalStats<double> stats = canal(d, canal_options, workspace + m.nv, v);
     const bool better = stats.r_con * lane(before.scale, w) <= lane(before.r_con, w) * stats.scale;
     if (stats.sound && (stats.converged || better)) take_impulses<L>(list, w, d);

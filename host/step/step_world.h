@@ -295,7 +295,7 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   if constexpr (L::Group::kSize == 1 && !L::Shape::kFixed) {
     auto flagged = negate(converges(opt, c)) & is_finite(c.r_con) & negate(frozen | out.bad);
     if (opt.fallback && w.fallback.memory != nullptr && any(flagged)) {
-      fall_back<L>(m, opt, w.kin, w.contacts, problem, flagged, c, extra, w.loads.force, w.fallback, w.impulses);
+      fall_back<L>(m, opt, w.kin, w.contacts, problem, flagged, c, w.fallback, w.impulses);
       velocity_of<L>(g, m, w.kin, w.contacts, problem, w.impulses, extra, w.v);
       c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);
       out.fallback = out.fallback | flagged;
@@ -399,7 +399,7 @@ HD DenseProblem<T> last_problem(const typename L::Model& m, const Options<Scalar
   assemble_world<L, Solver>(g, m, warm, arrays, rows, records, x, space, bad);
   RowList<L>& list = space.fallback.list;
   list.build(m, space.contacts, space.problem, space.impulses);
-  return dense_problem<L>(m, space.kin, space.contacts, space.problem, list, w, space.solver.extra, space.v, memory);
+  return dense_problem<L>(m, space.kin, space.problem, list, w, memory);
 }
 
 }  // namespace stiction
