@@ -23,13 +23,21 @@ struct Serial {
   static constexpr int kSize = 1;
   HD int rank() const { return 0; }
   template <class Real>
-  HD Real sum(Real x) const { return x; }
+  HD Real sum(Real x) const {
+    return x;
+  }
   template <class Real>
-  HD Real max(Real x) const { return x; }
+  HD Real max(Real x) const {
+    return x;
+  }
   template <class M>
-  HD M either(M m) const { return m; }
+  HD M either(M m) const {
+    return m;
+  }
   template <class M>
-  HD bool any(M m) const { return stiction::any(m); }
+  HD bool any(M m) const {
+    return stiction::any(m);
+  }
   HD void sync() const {}
 };
 

@@ -42,7 +42,9 @@ class TileEmulator {
     return butterfly(kEither, m ? 1.0 : 0.0, [](double low, double high) { return low + high; }) > 0;
   }
   bool any(bool m) const { return either(m); }
-  void sync() const { butterfly(kSync, 0.0, [](double low, double) { return low; }); }
+  void sync() const {
+    butterfly(kSync, 0.0, [](double low, double) { return low; });
+  }
 
   /// Runs body(group) in all lanes to its end. Returns the number of collectives.
   template <class Body>
@@ -60,8 +62,9 @@ class TileEmulator {
       for (int i : order) swapcontext(&shared.scheduler, shared.lane[i]);
       for (int i = 1; i < T; ++i)
         if (fibers[i].done != fibers[0].done || shared.count[i] != shared.count[0] || shared.kind[i] != shared.kind[0])
-          throw std::logic_error("tile: lane " + std::to_string(i) + " is at collective " + describe(shared, i, fibers[i].done) +
-                                 ", lane 0 at " + describe(shared, 0, fibers[0].done));
+          throw std::logic_error("tile: lane " + std::to_string(i) + " is at collective " +
+                                 describe(shared, i, fibers[i].done) + ", lane 0 at " +
+                                 describe(shared, 0, fibers[0].done));
       if (fibers[0].done) return shared.count[0];
       for (int i = 0; i < T; ++i) shared.exchanged[i] = shared.deposited[i];
     }

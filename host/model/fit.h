@@ -32,8 +32,8 @@ struct FittedTables {
 namespace detail {
 
 [[noreturn]] inline void does_not_fit(const std::string& what, int got, int expected) {
-  throw std::invalid_argument("the model does not fit the shape: it has " + std::to_string(got) + " " + what + ", expected " +
-                              std::to_string(expected));
+  throw std::invalid_argument("the model does not fit the shape: it has " + std::to_string(got) + " " + what +
+                              ", expected " + std::to_string(expected));
 }
 inline void require_fits(const std::string& what, int got, int most) {
   if (got > most) does_not_fit(what, got, most);
@@ -81,17 +81,20 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
   using detail::require_fits;
   const ModelView<Capacity, S>& a = from.view;
   if ((a.free_base_ != 0) != Shape::kFreeBase)
-    throw std::invalid_argument(std::string("the model does not fit the shape: its base is ") + (a.free_base_ ? "free" : "fixed"));
+    throw std::invalid_argument(std::string("the model does not fit the shape: its base is ") +
+                                (a.free_base_ ? "free" : "fixed"));
   if (a.trunk_links_ != Shape::kTrunkLinks) detail::does_not_fit("trunk links", a.trunk_links_, Shape::kTrunkLinks);
   require_fits("limbs", a.limbs_, Shape::kLimbs);
   require_fits("pairs of links that may touch", a.link_pairs, 0);
   require_fits("joint equalities and tendon rows", a.ties, 0);
   for (int t = 0; t < a.trunk_links_; ++t) detail::require_fitting_link<Shape>(a.trunk[t]);
-  for (const ProbeModel<S>& p : from.probe) require_fits("compliant contacts", p.stiffness > 0 && !Shape::kCompliance, 0);
+  for (const ProbeModel<S>& p : from.probe)
+    require_fits("compliant contacts", p.stiffness > 0 && !Shape::kCompliance, 0);
 
   auto out = std::make_unique<FittedTables<Shape, S>>();
   ModelView<Shape, S>& v = out->view;
-  v.trunk_links_ = a.trunk_links_, v.limbs_ = Shape::kLimbs, v.free_base_ = a.free_base_, v.trunk_leading = a.trunk_leading;
+  v.trunk_links_ = a.trunk_links_, v.limbs_ = Shape::kLimbs, v.free_base_ = a.free_base_,
+  v.trunk_leading = a.trunk_leading;
   v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.has_springs = a.has_springs;
   v.world_slots = Shape::kSlots, v.mean_mass = a.mean_mass, v.gravity = a.gravity;
   for (int t = 0; t < a.trunk_links_; ++t) v.trunk[t] = a.trunk[t];
@@ -129,7 +132,8 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
       link.parent = k - 1;
       const StationModel station = link.station;
       int own = 0;
-      detail::fit_station(from, station, Shape::slot_begin(k + 2) - Shape::slot_begin(k + 1), own, link.station, out->probe);
+      detail::fit_station(from, station, Shape::slot_begin(k + 2) - Shape::slot_begin(k + 1), own, link.station,
+                          out->probe);
       require_fits("candidate contacts of one link with planes", station.probes, own);
     }
   }
@@ -137,7 +141,8 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
     if (trunk[t]) require_fits("candidate contacts of a trunk link with planes", trunk[t]->probes, taken[t]);
   for (BodyModel<S>& b : out->body)
     if (b.link >= Capacity::kTrunkLinks) b.link = Shape::kTrunkLinks + place[b.link - Capacity::kTrunkLinks];
-  v.probe = out->probe.data(), v.plane = out->plane.data(), v.actuator = out->actuator.data(), v.body = out->body.data();
+  v.probe = out->probe.data(), v.plane = out->plane.data(), v.actuator = out->actuator.data(),
+  v.body = out->body.data();
   return out;
 }
 

@@ -54,17 +54,21 @@ class DeviceTables {
 class CudaWorld final : public World {
  public:
   CudaWorld(std::shared_ptr<const Model> model, const WorldOptions& options)
-      : World(std::move(model), options), tables_(convert<float>(*compile(*model_))), device_tables_(*tables_),
+      : World(std::move(model), options),
+        tables_(convert<float>(*compile(*model_))),
+        device_tables_(*tables_),
         layout_(tables_->view) {
     records_ = managed_memory(sizeof(float) * record_size() * num_envs());
     job_.plan = plan_launches<float>(num_envs());
     workspace_ = device_memory(job_.plan.workspace_bytes);
-    max_contacts_ = options_.max_contacts ? options_.max_contacts : tables_->view.world_slots + tables_->view.pair_slots;
+    max_contacts_ =
+        options_.max_contacts ? options_.max_contacts : tables_->view.world_slots + tables_->view.pair_slots;
     const int64_t n = num_envs(), c = max_contacts_;
     add("contact.geom", DType::kInt32, {n, c, 2}, false), add("contact.pos", DType::kFloat32, {n, c, 3}, false);
     add("contact.frame", DType::kFloat32, {n, c, 3, 3}, false), add("contact.dist", DType::kFloat32, {n, c}, false);
     add("contact.impulse", DType::kFloat32, {n, c, 3}, false), add("contact.active", DType::kBool, {n, c}, false);
-    add("contact.count", DType::kInt32, {n}, false), add("net_contact_force", DType::kFloat32, {n, model_->nbody, 3}, false);
+    add("contact.count", DType::kInt32, {n}, false),
+        add("net_contact_force", DType::kFloat32, {n, model_->nbody, 3}, false);
     make_job();
     reset(nullptr);
   }
@@ -101,15 +105,16 @@ class CudaWorld final : public World {
     synchronize();
   }
   void update_contacts(const uint8_t* mask) override {
-    const ContactArrays<float> out{buffer("contact.geom").as<int>(), buffer("contact.pos").as<float>(),
-                                   buffer("contact.frame").as<float>(), buffer("contact.dist").as<float>(),
-                                   buffer("contact.impulse").as<float>(), buffer("contact.active").as<uint8_t>(),
-                                   buffer("contact.count").as<int>(), buffer("net_contact_force").as<float>(),
+    const ContactArrays<float> out{buffer("contact.geom").as<int>(),       buffer("contact.pos").as<float>(),
+                                   buffer("contact.frame").as<float>(),    buffer("contact.dist").as<float>(),
+                                   buffer("contact.impulse").as<float>(),  buffer("contact.active").as<uint8_t>(),
+                                   buffer("contact.count").as<int>(),      buffer("net_contact_force").as<float>(),
                                    static_cast<float>(1 / options_.step.h)};
     auto work = [&](int, int first, int last) {
       for (int64_t e = first; e < last; ++e)
         if (mask == nullptr || mask[e])
-          export_contacts(tables_->view, e, [&](int i) { return records()[e * record_size() + i]; }, max_contacts_, out);
+          export_contacts(
+              tables_->view, e, [&](int i) { return records()[e * record_size() + i]; }, max_contacts_, out);
     };
     threads_->run(num_envs(), work);
   }
@@ -152,7 +157,8 @@ std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model> model, con
   const std::string missing = cuda_unavailable();
   if (!missing.empty()) refuse("device is 'cuda', but there is " + missing);
   if (options.float64) refuse("dtype is 'float64', but simulations on CUDA are in float32: use device='cpu'");
-  if (options.solver != SolverKind::kSubAdmm) refuse("this solver runs on the CPU only: use solver='subadmm' or device='cpu'");
+  if (options.solver != SolverKind::kSubAdmm)
+    refuse("this solver runs on the CPU only: use solver='subadmm' or device='cpu'");
   if (!options.per_env.empty()) refuse("per_env parameters are available on the CPU only: use device='cpu'");
   return std::make_unique<CudaWorld>(std::move(model), options);
 }
@@ -168,8 +174,9 @@ std::shared_ptr<void> batch_memory(const WorldOptions& options, size_t bytes) {
 namespace stiction {
 
 std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model>, const WorldOptions&) {
-  throw std::invalid_argument("device is 'cuda', but this is no CUDA build: rebuild with STICTION_CUDA=ON and nvcc on PATH, or "
-                              "use device='cpu'");
+  throw std::invalid_argument(
+      "device is 'cuda', but this is no CUDA build: rebuild with STICTION_CUDA=ON and nvcc on PATH, or "
+      "use device='cpu'");
 }
 std::shared_ptr<void> batch_memory(const WorldOptions&, size_t) { return nullptr; }
 

@@ -22,8 +22,16 @@ struct Batch {
   int record = 0;
 
   Batch(const Model& m, int record_size, int n, unsigned seed, double speed, bool loads)
-      : worlds(n), qvel(n * m.nv), ctrl(n * m.nu), force(n * m.nv), wrench(n * m.nbody * 6), records(n * record_size),
-        certificate(n * kCertificateFields), time(n), status(n), record(record_size) {
+      : worlds(n),
+        qvel(n * m.nv),
+        ctrl(n * m.nu),
+        force(n * m.nv),
+        wrench(n * m.nbody * 6),
+        records(n * record_size),
+        certificate(n * kCertificateFields),
+        time(n),
+        status(n),
+        record(record_size) {
     std::mt19937 random(seed);
     auto draw = [&] { return std::uniform_real_distribution<double>(-1, 1)(random); };
     for (int w = 0; w < n; ++w) {
@@ -71,7 +79,8 @@ template <class L, class T>
 void step_serial(const typename L::Model& m, const Options<T>& opt, Batch<T>& b, int steps) {
   auto w = poisoned<Workspace<L, SubAdmm<L>>>();
   for (int i = 0; i < b.worlds; ++i)
-    step_batch<L, SubAdmm<L>>(Serial{}, m, opt, b.arrays(), Rows<T>{i, b.worlds}, b.records.data() + i * b.record, steps, *w);
+    step_batch<L, SubAdmm<L>>(Serial{}, m, opt, b.arrays(), Rows<T>{i, b.worlds}, b.records.data() + i * b.record,
+                              steps, *w);
 }
 
 /// L::Group: TileEmulator<T>. Checks that all lanes hold the same trunk, bit for bit.
@@ -90,7 +99,8 @@ void step_tiles(const typename L::Model& m, const Options<T>& opt, Batch<T>& b, 
     for (int r = 1; r < Group::kSize; ++r) {
       EXPECT_EQ(std::memcmp(lane[r]->v.trunk, lane[0]->v.trunk, sizeof(T) * m.trunk_dofs()), 0) << "lane " << r;
       for (int t = 0; t < m.trunk_links(); ++t)
-        EXPECT_EQ(std::memcmp(&lane[r]->kin.pose.trunk[t], &lane[0]->kin.pose.trunk[t], sizeof(Pose<T>)), 0) << "lane " << r;
+        EXPECT_EQ(std::memcmp(&lane[r]->kin.pose.trunk[t], &lane[0]->kin.pose.trunk[t], sizeof(Pose<T>)), 0)
+            << "lane " << r;
     }
   }
 }

@@ -54,8 +54,8 @@ TEST(FixedShape, MatchesCapacityOnAnAnt) {
   matches_capacity<AntShape>(testing::legged({.feet_only = true}).build(), 1e-12);
 }
 TEST(FixedShape, MatchesCapacityOnAQuadruped) {
-  matches_capacity<QuadrupedShape>(testing::legged({.joints = 3, .feet_only = true, .servo = true, .limited = false}).build(),
-                                   1e-12);
+  matches_capacity<QuadrupedShape>(
+      testing::legged({.joints = 3, .feet_only = true, .servo = true, .limited = false}).build(), 1e-12);
 }
 TEST(FixedShape, MatchesCapacityOnASmallerRobotPaddedWithGhosts) {
   matches_capacity<QuadrupedShape>(testing::legged({.feet_only = true, .limited = false, .legs = 3}).build(), 1e-12);
@@ -82,9 +82,7 @@ template <class Shape>
 std::string refusal(const Model& model) {
   try {
     fit<Shape>(*compile(model));
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
+  } catch (const std::invalid_argument& e) { return e.what(); }
   return "";
 }
 
@@ -93,7 +91,8 @@ TEST(FixedShape, RejectsWhatItHasNoPlaceForByName) {
   const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   EXPECT_PRED2(has, refusal<AntShape>(testing::legged({.joints = 3, .feet_only = true}).build()), "3 links in a limb");
   EXPECT_PRED2(has, refusal<QuadrupedShape>(testing::legged({.joints = 3, .feet_only = true}).build()), "joint limits");
-  EXPECT_PRED2(has, refusal<AntShape>(testing::legged({.feet_only = true, .frictionloss = 0.1}).build()), "dry friction");
+  EXPECT_PRED2(has, refusal<AntShape>(testing::legged({.feet_only = true, .frictionloss = 0.1}).build()),
+               "dry friction");
   EXPECT_PRED2(has, refusal<AntShape>(testing::legged({.feet_only = true, .legs = 6}).build()), "6 limbs");
   EXPECT_PRED2(has, refusal<AntShape>(testing::legged({}).build()), "may touch");
   EXPECT_EQ(refusal<AntShape>(testing::legged({.feet_only = true}).build()), "");

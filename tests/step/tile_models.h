@@ -15,10 +15,10 @@ inline Quadruple lying(double yaw) {
 }
 
 struct LegOptions {
-  int joints = 2;                // 2: hip yaw and knee; 3: abduction, hip, knee
-  bool feet_only = false;        // geometry: a sphere at the tip, else capsules
+  int joints = 2;          // 2: hip yaw and knee; 3: abduction, hip, knee
+  bool feet_only = false;  // geometry: a sphere at the tip, else capsules
   double frictionloss = 0, stiffness = 0;
-  bool servo = false;            // position servo with damping, else a motor
+  bool servo = false;  // position servo with damping, else a motor
   bool limited = true;
   int legs = 4;
 };
@@ -36,23 +36,36 @@ inline ModelBuilder legged(const LegOptions& o, ModelOptions options = {}) {
     for (int j = 0; j < o.joints; ++j) {
       const bool tip = j + 1 == o.joints;
       const double length = 0.2;
-      const Triple at = j == 0 ? Triple{0.2 * x, 0.2 * y, 0} : j == 1 && o.joints == 3 ? Triple{0.03 * x, 0.03 * y, 0}
-                                                                                       : Triple{length * x, length * y, -0.05};
-      const int link = b.add_body({.name = "leg" + std::to_string(leg) + std::to_string(j), .parent = parent, .pos = at,
-                                   .mass = 0.5, .inertia = capsule_inertia(0.5, 0.04, 0.1),
-                                   .ipos = {0.1 * x, 0.1 * y, tip ? -0.1 : 0}, .iquat = lying(yaw)});
+      const Triple at = j == 0                    ? Triple{0.2 * x, 0.2 * y, 0}
+                        : j == 1 && o.joints == 3 ? Triple{0.03 * x, 0.03 * y, 0}
+                                                  : Triple{length * x, length * y, -0.05};
+      const int link = b.add_body({.name = "leg" + std::to_string(leg) + std::to_string(j),
+                                   .parent = parent,
+                                   .pos = at,
+                                   .mass = 0.5,
+                                   .inertia = capsule_inertia(0.5, 0.04, 0.1),
+                                   .ipos = {0.1 * x, 0.1 * y, tip ? -0.1 : 0},
+                                   .iquat = lying(yaw)});
       const Triple axis = j == 0 ? (o.joints == 3 ? Triple{x, y, 0} : Triple{0, 0, 1}) : Triple{-y, x, 0};
-      JointSpec joint{.body = link, .axis = axis, .stiffness = o.stiffness, .damping = 0.3, .armature = 0.01,
+      JointSpec joint{.body = link,
+                      .axis = axis,
+                      .stiffness = o.stiffness,
+                      .damping = 0.3,
+                      .armature = 0.01,
                       .frictionloss = o.frictionloss};
       if (o.limited) joint.range = Range{-0.5, 0.4};
       const int hinge = b.add_joint(joint);
       if (o.servo) b.add_actuator({.joint = hinge, .gain = 20, .bias = {0, -20, -0.5}, .forcerange = Range{-6, 6}});
       else b.add_actuator({.joint = hinge, .gear = {8, 0, 0, 0, 0, 0}, .ctrlrange = Range{-1, 1}});
       if (tip && o.feet_only)
-        b.add_geom({.body = link, .size = {0.03}, .pos = {0.15 * x, 0.15 * y, -0.25}, .conaffinity = 0});  // the floor only
+        b.add_geom(
+            {.body = link, .size = {0.03}, .pos = {0.15 * x, 0.15 * y, -0.25}, .conaffinity = 0});  // the floor only
       else if (!o.feet_only)
-        b.add_geom({.body = link, .type = GeomType::kCapsule, .size = {0.04, tip ? 0.15 : 0.08},
-                    .pos = {0.1 * x, 0.1 * y, tip ? -0.1 : 0}, .quat = tip ? Quadruple{1, 0, 0, 0} : lying(yaw)});
+        b.add_geom({.body = link,
+                    .type = GeomType::kCapsule,
+                    .size = {0.04, tip ? 0.15 : 0.08},
+                    .pos = {0.1 * x, 0.1 * y, tip ? -0.1 : 0},
+                    .quat = tip ? Quadruple{1, 0, 0, 0} : lying(yaw)});
       parent = link;
     }
   }
@@ -63,21 +76,31 @@ inline ModelBuilder legged(const LegOptions& o, ModelOptions options = {}) {
 /// dry friction and an actuator, weight compensation, dry friction and springs in the joints.
 inline Model menagerie() {
   ModelBuilder b = legged({.joints = 3, .frictionloss = 0.05, .stiffness = 0.5, .servo = true});
-  const int box = b.add_body({.name = "box", .pos = {0.42, 0.37, 0.1}, .mass = 1, .inertia = box_inertia(1, {.1, .1, .1})});
+  const int box =
+      b.add_body({.name = "box", .pos = {0.42, 0.37, 0.1}, .mass = 1, .inertia = box_inertia(1, {.1, .1, .1})});
   b.add_joint({.body = box, .type = JointType::kFree});
   b.add_geom({.body = box, .type = GeomType::kBox, .size = {0.1, 0.1, 0.1}});
-  const int tail = b.add_body({.name = "tail", .parent = 1, .pos = {-0.2, 0, 0}, .mass = 0.3,
-                               .inertia = capsule_inertia(0.3, 0.03, 0.1), .ipos = {-0.1, 0, 0}, .gravcomp = 0.7});
+  const int tail = b.add_body({.name = "tail",
+                               .parent = 1,
+                               .pos = {-0.2, 0, 0},
+                               .mass = 0.3,
+                               .inertia = capsule_inertia(0.3, 0.03, 0.1),
+                               .ipos = {-0.1, 0, 0},
+                               .gravcomp = 0.7});
   b.add_joint({.body = tail, .type = JointType::kBall, .damping = 0.02, .armature = 0.002});
   b.add_geom({.body = tail, .type = GeomType::kCapsule, .size = {0.03, 0.1}, .pos = {-0.1, 0, 0}, .quat = lying(0)});
-  const int tip = b.add_body({.name = "tip", .parent = tail, .pos = {-0.22, 0, 0}, .mass = 0.1,
-                              .inertia = sphere_inertia(0.1, 0.04)});
+  const int tip = b.add_body(
+      {.name = "tip", .parent = tail, .pos = {-0.22, 0, 0}, .mass = 0.1, .inertia = sphere_inertia(0.1, 0.04)});
   const int wag = b.add_joint({.body = tip, .axis = {0, 1, 0}, .damping = 0.01, .armature = 0.002});
   b.add_geom({.body = tip, .size = {0.04}});
   b.add_equality({.joint1 = 2, .joint2 = 5, .coefficients = {0.05, 0.8, 0.1, 0, 0}});
   b.add_equality({.joint1 = wag, .joint2 = -1, .coefficients = {0.1, 0, 0, 0, 0}, .active = false});
-  const int tendon = b.add_tendon({.terms = {{3, 1.0}, {9, -0.7}, {wag, 0.3}}, .stiffness = 3, .damping = 0.1,
-                                   .frictionloss = 0.1, .lengthspring = Range{-0.02, 0.02}, .range = Range{-0.3, 0.3}});
+  const int tendon = b.add_tendon({.terms = {{3, 1.0}, {9, -0.7}, {wag, 0.3}},
+                                   .stiffness = 3,
+                                   .damping = 0.1,
+                                   .frictionloss = 0.1,
+                                   .lengthspring = Range{-0.02, 0.02},
+                                   .range = Range{-0.3, 0.3}});
   b.add_actuator({.tendon = tendon, .gain = 5, .bias = {0, -5, -0.1}});
   return b.build();
 }

@@ -55,8 +55,8 @@ template <class Number>
 struct TileStep : ::testing::Test {
   static constexpr int kLanes = Number::value;
 };
-using Sizes = ::testing::Types<std::integral_constant<int, 1>, std::integral_constant<int, 2>, std::integral_constant<int, 4>,
-                               std::integral_constant<int, 8>>;
+using Sizes = ::testing::Types<std::integral_constant<int, 1>, std::integral_constant<int, 2>,
+                               std::integral_constant<int, 4>, std::integral_constant<int, 8>>;
 TYPED_TEST_SUITE(TileStep, Sizes);
 
 TYPED_TEST(TileStep, MatchesSerialOnAnAnt) {

@@ -67,7 +67,8 @@ void synchronize() {
 int resident_blocks(const void* kernel, int threads_per_block) {
   int device = 0, processors = 0, blocks = 0;
   require_success(cudaGetDevice(&device), "cudaGetDevice");
-  require_success(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  require_success(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+                  "cudaDeviceGetAttribute");
   require_success(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads_per_block, 0),
                   "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
   return processors * (blocks > 0 ? blocks : 1);

@@ -25,7 +25,8 @@ CudaPlan plan_launches(int num_envs) {
   constexpr size_t kKinematicsBytes = sizeof(OutputWorkspace<Lane<T, Capacity, Serial>>);
   const size_t memory = free_memory() / 4;
   CudaPlan plan;
-  plan.step_blocks = blocks_for(generic_step_kernel<T, kGenericTile>, int64_t{num_envs} * kGenericTile, kStepBytes, memory);
+  plan.step_blocks =
+      blocks_for(generic_step_kernel<T, kGenericTile>, int64_t{num_envs} * kGenericTile, kStepBytes, memory);
   plan.kinematics_blocks = blocks_for(kinematics_kernel<T>, num_envs, kKinematicsBytes, memory);
   plan.workspace_bytes =
       std::max(kStepBytes * plan.step_blocks, kKinematicsBytes * plan.kinematics_blocks) * kGenericThreads;
