@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-
 from stiction import Model, _core
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-
 from stiction.solver_options import SolverOptions
 
 #: Until the residual says so: what the equations give, not what an iteration count gives.
@@ -16,7 +15,7 @@ def numbers(values) -> str:
 
 
 def scene(bodies, *, mu=0.5, timestep=0.001, gravity=(0, 0, -GRAVITY), floor="", rest="") -> str:
-    """A floor (z = 0 unless `floor` says otherwise) and bodies; the larger friction of a pair counts, so bodies have 0."""
+    """A floor (z = 0 unless `floor` says otherwise) and bodies. Of two frictions the larger counts: bodies have 0."""
     plane = f'<geom name="floor" type="plane" size="0 0 1" friction="{float(mu):.17g}" {floor}/>'
     option = f'<option timestep="{timestep}" gravity="{numbers(gravity)}"/>'
     return f"<mujoco>{option}<worldbody>{plane}{bodies}</worldbody>{rest}</mujoco>"
@@ -71,7 +70,7 @@ def row_of_balls(count, radius=0.05, mass=0.3) -> str:
 
 
 def heap(order=(0, 1, 2, 3), rotation=None, gravity=(0.3, 0.2, -GRAVITY), joints="<freejoint/>") -> str:
-    """Four balls that fall onto the floor and each other, in a given order of bodies, everything turned by `rotation`."""
+    """Four balls that fall onto the floor and each other, in some order of bodies, everything turned by `rotation`."""
     turn = np.eye(3) if rotation is None else rotation
     places = [(0, 0, 0.11), (0.19, 0.02, 0.12), (0.08, 0.03, 0.28), (-0.12, 0.14, 0.13)]
     masses = [1.0, 2.0, 0.5, 4.0]
@@ -123,7 +122,9 @@ MIXED = """
       <geom type="cylinder" fromto="0 0 0 0 -.1 -.25" size=".03" mass=".6"/></body></body>
   <body name="loose" pos=".05 .02 .6"><freejoint/><geom type="ellipsoid" size=".08 .06 .05" mass=".7"/></body>
 </worldbody>
-<tendon><fixed name="t" stiffness="3" damping=".1"><joint joint="a1" coef="1"/><joint joint="b1" coef="-1"/></fixed></tendon>
+<tendon><fixed name="t" stiffness="3" damping=".1">
+  <joint joint="a1" coef="1"/><joint joint="b1" coef="-1"/></fixed></tendon>
 <equality><joint joint1="b2" joint2="b1" polycoef="0 .5 0 0 0"/></equality>
-<actuator><position joint="a1" kp="8" kv=".3"/><motor joint="b1" gear="2"/><velocity joint="c1" kv=".4"/></actuator></mujoco>
+<actuator><position joint="a1" kp="8" kv=".3"/><motor joint="b1" gear="2"/>
+  <velocity joint="c1" kv=".4"/></actuator></mujoco>
 """

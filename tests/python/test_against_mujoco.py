@@ -1,4 +1,4 @@
-"""The smooth part of a step against MuJoCo, in double: poses, velocities, mass matrix, bias, free motion, long rollouts.
+"""The smooth part of a step against MuJoCo, in double: poses, velocities, masses, bias, free motion, long rollouts.
 
 All of MuJoCo's contacts, limits, dry friction and equalities are off in both: those follow other laws here.
 """

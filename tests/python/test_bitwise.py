@@ -8,7 +8,6 @@ from pathlib import Path
 import golden
 import numpy as np
 import pytest
-
 from stiction import Model, Simulation, _core
 from stiction.status import Status
 

@@ -1,4 +1,4 @@
-"""The certificate against the oracle's: on the problem that was solved, and on the one the oracle assembles from (q, v).
+"""The certificate against the oracle's: on the problem that was solved, and on the one it assembles from (q, v).
 
 The second also sees what single precision did to gaps, frames and masses.
 """
@@ -13,7 +13,6 @@ reference = pytest.importorskip("stiction_reference")
 pytest.importorskip("mujoco")
 
 from scenes import MIXED  # noqa: E402
-
 from stiction import Model, Simulation  # noqa: E402
 from stiction.solver_options import SolverOptions  # noqa: E402
 
@@ -83,8 +82,10 @@ def test_certificate_is_the_oracles(name, dtype):
             assert c["r_cone"] <= (1e-6 if single else 1e-12)
     reported, solved, exact, scales, speeds = map(np.array, (reported, solved, exact, scales, speeds))
     assert len(reported) > 50
-    print(f"{name} {dtype}: {len(reported)} steps, r_con/V median reported {np.median(reported / scales):.1e}, "
-          f"by the oracle on the same problem {np.median(solved / scales):.1e}, from (q, v) {np.median(exact / scales):.1e}")
+    print(
+        f"{name} {dtype}: {len(reported)} steps, r_con/V median reported {np.median(reported / scales):.1e}, "
+        f"by the oracle on the same {np.median(solved / scales):.1e}, from (q, v) {np.median(exact / scales):.1e}"
+    )
     # The same formula on the same numbers, but for the rounding of velocities when they are stored.
     noise = (1e-5 if single else 1e-11) * scales + (5e-7 if single else 1e-14) * speeds
     assert np.all(np.abs(reported - solved) <= 0.05 * solved + noise)
@@ -123,7 +124,9 @@ def test_every_kind_of_mistake_raises_the_residual(name):
             assert worst(problem, v + follow, less) > wrong
             dropped = impulse.copy()
             dropped[i : i + 3] = 0
-            assert worst(problem, v + np.linalg.solve(problem["A"], problem["J"].T @ (dropped - impulse)), dropped) > wrong
+            assert (
+                worst(problem, v + np.linalg.solve(problem["A"], problem["J"].T @ (dropped - impulse)), dropped) > wrong
+            )
             flipped = impulse.copy()
             flipped[i + 2] = -size
             assert worst(problem, v, flipped) > wrong

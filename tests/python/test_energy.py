@@ -1,8 +1,8 @@
 """No contact solve adds energy, on falls of unactuated models.
 
-With v* the velocity without impulses and v the one with them, the work of the impulses is 1/2 l' J (v + v*). The law bounds
-it: contacts and limits by what pushes overlaps apart, equalities and soft rows by their offsets. STICTION_FULL_TESTS=1 drops
-1000 worlds for 10,000 steps.
+With v* the velocity without impulses and v the one with them, the work of the impulses is 1/2 l' J (v + v*). The law
+bounds it: contacts and limits by what pushes overlaps apart, equalities and soft rows by their offsets.
+STICTION_FULL_TESTS=1 drops 1000 worlds for 10,000 steps.
 """
 
 import os
@@ -14,15 +14,18 @@ import pytest
 pytest.importorskip("mujoco")
 
 from scenes import EXACT, MIXED, heap  # noqa: E402
-
 from stiction import Model, Simulation  # noqa: E402
 
 DATA = Path(os.environ.get("STICTION_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 FULL = os.environ.get("STICTION_FULL_TESTS") == "1"
 MODELS = {
     "heap": lambda: heap(gravity=(0, 0, -9.81)),
-    "mixed": lambda: MIXED.replace("<position", "<motor").replace("<velocity", "<motor").replace('kp="8" kv=".3"', "")
-    .replace('kv=".4"', ""),
+    "mixed": lambda: (
+        MIXED.replace("<position", "<motor")
+        .replace("<velocity", "<motor")
+        .replace('kp="8" kv=".3"', "")
+        .replace('kv=".4"', "")
+    ),
     "ant": lambda: DATA / "gymnasium/assets/ant.xml",
     "humanoid": lambda: DATA / "gymnasium/assets/humanoid.xml",
 }
@@ -54,7 +57,9 @@ def excess(problem, gravity_speed):
     contacts = 3 * len(problem["mu"])
     one_sided = np.concatenate([np.arange(contacts) % 3 == 2, (problem["lower"] == 0) & (problem["upper"] > 1e20)])
     two_sided = np.concatenate([np.zeros(contacts, bool), problem["lower"] < -1e20])
-    allowed = np.sum(impulse[one_sided] * np.maximum(0, -e[one_sided])) + np.sum(np.maximum(0, -(impulse * e)[two_sided]))
+    allowed = np.sum(impulse[one_sided] * np.maximum(0, -e[one_sided])) + np.sum(
+        np.maximum(0, -(impulse * e)[two_sided])
+    )
     kinetic = 0.5 * free @ A @ free + 0.5 * np.trace(A[:3, :3]) / 3 * gravity_speed**2
     return (work - allowed) / kinetic, bool(impulse.any())
 
@@ -78,6 +83,8 @@ def test_no_solve_adds_energy(name, how):
     assert len(found) > 100 and not np.any(sim.status & 1)
     values = np.array([value for value, _ in found])
     claimed = np.array([converged for _, converged in found])
-    print(f"{name} {how}: {len(found)} solves, worst {values.max():.1e}, p99 {np.percentile(values, 99):.1e}, "
-          f"converged {claimed.mean():.3f}")
+    print(
+        f"{name} {how}: {len(found)} solves, worst {values.max():.1e}, p99 {np.percentile(values, 99):.1e}, "
+        f"converged {claimed.mean():.3f}"
+    )
     assert values.max() <= 1e-6 if how == "converged" else values[claimed].max() <= 1e-6

@@ -1,7 +1,7 @@
 """Scenes with known answers, and degenerate ones.
 
-float64 is held to the formulas. float32 with the default 20 iterations is held to what single precision can give, or, in
-the stacks, to being finite and either near the formula or flagged.
+float64 is held to the formulas. float32 with default options is held to what single precision can give, or, in the
+stacks, to being finite and either near the formula or flagged.
 """
 
 import math
@@ -27,7 +27,6 @@ from scenes import (  # noqa: E402
     sphere_on_incline,
     stack,
 )
-
 from stiction import Model, Simulation  # noqa: E402
 from stiction.status import Status  # noqa: E402
 
@@ -60,7 +59,7 @@ def test_sliding_box_stops_where_coulomb_says(how):
         distance += h * speed
         expected = np.zeros((8, 6))
         expected[:, :2] = speed * along
-        assert np.abs(sim.qvel - expected).max() <= tolerance(how, 1e-9, 2e-4)
+        assert np.abs(sim.qvel - expected).max() <= tolerance(how, 1e-9, 1e-3)
     assert speed == 0
     np.testing.assert_allclose(sim.qpos[:, :2], distance * along, atol=tolerance(how, 1e-9, 5e-5))
     assert distance == pytest.approx(25 / (2 * 0.5 * GRAVITY) - 5 * h / 2, abs=1e-6)
@@ -283,7 +282,9 @@ def test_dry_friction_locks_below_its_torque(how):
     sim.qfrc_applied[:, 1] = 0
     sim.step(100)  # and brings what moves to rest
     np.testing.assert_allclose(sim.qvel[[0, 2], 1], 0, atol=1e-6)
-    assert np.all(np.abs(sim.qvel[:, 1]) <= np.maximum(0, np.abs(expected) - 0.5 / inertia) + tolerance(how, 1e-9, 1e-4))
+    assert np.all(
+        np.abs(sim.qvel[:, 1]) <= np.maximum(0, np.abs(expected) - 0.5 / inertia) + tolerance(how, 1e-9, 1e-4)
+    )
 
 
 # ---- 28: degenerate

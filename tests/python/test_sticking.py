@@ -1,6 +1,6 @@
 """What should rest rests: a capsule held by friction, robots under PD control on a floor. float32, default options.
 
-STICTION_FULL_TESTS=1: ten seconds to come to rest and sixty of standing still for every robot; else four and three.
+STICTION_FULL_TESTS=1: ten seconds to come to rest and sixty of standing still for every robot; else six and three.
 """
 
 import os
@@ -12,10 +12,9 @@ import pytest
 mujoco = pytest.importorskip("mujoco")
 
 from scenes import PINCH  # noqa: E402
-from test_against_mujoco import DATA, ROBOTS  # noqa: E402
-
 from stiction import Model, Simulation  # noqa: E402
 from stiction.status import Status  # noqa: E402
+from test_against_mujoco import DATA, ROBOTS  # noqa: E402
 
 FULL = os.environ.get("STICTION_FULL_TESTS") == "1"
 
@@ -80,7 +79,7 @@ def test_a_robot_comes_to_rest_and_stays(name):
     model, start, targets = on_a_floor_with_servos(Path(DATA / name))
     sim = Simulation(model, 1, num_threads=1)
     sim.qpos[:], sim.ctrl[:] = start, targets
-    settle, hold = (10, 60) if FULL else (4, 3)
+    settle, hold = (10, 60) if FULL else (6, 3)
     sim.step(round(settle / sim.timestep))
     before = sim.xpos.astype(float)
     moved = 0.0

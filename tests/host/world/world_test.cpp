@@ -51,17 +51,23 @@ namespace {
 std::shared_ptr<const Model> walker() {
   ModelBuilder b({.timestep = 0.004});
   b.add_geom({.type = GeomType::kPlane, .size = {0, 0, 1}});
-  const int base = b.add_body({.name = "base", .pos = {0, 0, 0.3}, .mass = 3, .inertia = box_inertia(3, {0.15, 0.1, 0.05})});
+  const int base =
+      b.add_body({.name = "base", .pos = {0, 0, 0.3}, .mass = 3, .inertia = box_inertia(3, {0.15, 0.1, 0.05})});
   b.add_joint({.body = base, .type = JointType::kFree});
   b.add_geom({.body = base, .type = GeomType::kBox, .size = {0.15, 0.1, 0.05}});
   for (int side : {-1, 1}) {
-    const int leg = b.add_body({.parent = base, .pos = {0.2 * side, 0, 0}, .mass = 0.5,
-                                .inertia = capsule_inertia(0.5, 0.03, 0.1), .ipos = {0, 0, -0.12}});
-    const int hinge = b.add_joint({.body = leg, .axis = {0, 1, 0}, .range = Range{-0.5, 0.5}, .damping = 0.1, .armature = 0.01});
+    const int leg = b.add_body({.parent = base,
+                                .pos = {0.2 * side, 0, 0},
+                                .mass = 0.5,
+                                .inertia = capsule_inertia(0.5, 0.03, 0.1),
+                                .ipos = {0, 0, -0.12}});
+    const int hinge =
+        b.add_joint({.body = leg, .axis = {0, 1, 0}, .range = Range{-0.5, 0.5}, .damping = 0.1, .armature = 0.01});
     b.add_geom({.body = leg, .type = GeomType::kCapsule, .size = {0.03, 0.1, 0}, .pos = {0, 0, -0.12}});
     b.add_actuator({.joint = hinge, .gain = 5, .bias = {0, -5, -0.2}});
   }
-  const int ball = b.add_body({.name = "ball", .pos = {0.02, 0, 0.6}, .mass = 0.4, .inertia = sphere_inertia(0.4, 0.06)});
+  const int ball =
+      b.add_body({.name = "ball", .pos = {0.02, 0, 0.6}, .mass = 0.4, .inertia = sphere_inertia(0.4, 0.06)});
   b.add_joint({.body = ball, .type = JointType::kFree});
   b.add_geom({.body = ball, .size = {0.06, 0, 0}});
   return std::make_shared<const Model>(b.build());
@@ -136,7 +142,8 @@ TEST(World, IsBatchInvariant) {
       std::vector<int> order;
       for (int e = 0; e < 35; ++e) order.push_back((3 * e + threads) % 5);
       const auto found = run(order, isa, threads);
-      for (std::size_t e = 0; e < order.size(); ++e) EXPECT_EQ(found[e], expected[order[e]]) << isa << ", environment " << e;
+      for (std::size_t e = 0; e < order.size(); ++e)
+        EXPECT_EQ(found[e], expected[order[e]]) << isa << ", environment " << e;
     }
   }
 }
@@ -147,9 +154,7 @@ TEST(World, RejectsOptionsByName) {
     change(options);
     try {
       World::create(walker(), options);
-    } catch (const std::invalid_argument& error) {
-      return std::string(error.what());
-    }
+    } catch (const std::invalid_argument& error) { return std::string(error.what()); }
     return std::string("accepted");
   };
   EXPECT_NE(message([](WorldOptions& o) { o.num_envs = 0; }).find("num_envs is 0"), std::string::npos);
