@@ -25,16 +25,15 @@ HD Real segment_distance_squared(Vec3<Real> a1, Vec3<Real> a2, Vec3<Real> d) {
 /// Poses of links relative to one point for all trees, the trunk's origin, and the spheres around what may touch.
 template <class Real>
 struct LinkBound {
-  Pose<Real> pose;      // relative to the common point
-  Vec3<Real> shift;     // from the common point to the link's own origin O
-  Vec3<Real> center;    // of the sphere
-  Real margin;          // see reach_margins
+  Pose<Real> pose;    // relative to the common point
+  Vec3<Real> shift;   // from the common point to the link's own origin O
+  Vec3<Real> center;  // of the sphere
+  Real margin;        // see reach_margins
 };
 
 template <class L>
 HD void link_bounds(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                    const PerLink<L, typename L::Real>& margin,
-                    PerLink<L, LinkBound<typename L::Real>>& bound) {
+                    const PerLink<L, typename L::Real>& margin, PerLink<L, LinkBound<typename L::Real>>& bound) {
   using Real = typename L::Real;
   auto fill = [](const Pose<Real>& pose, Vec3<Real> shift, Real near, const auto& link, LinkBound<Real>& b) {
     b.margin = near;
@@ -60,9 +59,10 @@ HD const typename L::Link& flat_model_link(const typename L::Model& m, int flat)
 
 /// Puts candidate c of world `w` into a slot.
 template <class L, class Real = typename L::Real>
-HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real> shift2, int link1, int link2, int geom1,
-                         int geom2, Scalar<Real> id, Scalar<Real> mu, Scalar<Real> stiffness, Scalar<Real> dissipation,
-                         int capacity, int w, int (&used)[kWidth<Real>], Contacts<L>& contacts) {
+HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real> shift2, int link1, int link2,
+                         int geom1, int geom2, Scalar<Real> id, Scalar<Real> mu, Scalar<Real> stiffness,
+                         Scalar<Real> dissipation, int capacity, int w, int (&used)[kWidth<Real>],
+                         Contacts<L>& contacts) {
   using S = Scalar<Real>;
   S gap = lane(c.dist, w);
   int slot = used[w];

@@ -11,35 +11,39 @@ namespace stiction {
 
 template <class Real>
 struct ContactPoint {
-  Vec3<Real> p;         // relative to the origin of the link's tree                         m
-  Mat3<Real> frame;     // rows t1, t2, n; n from body 1 (or the static one) to body 2
-  Real gap;             // phi                                                                m
+  Vec3<Real> p;      // relative to the origin of the link's tree                         m
+  Mat3<Real> frame;  // rows t1, t2, n; n from body 1 (or the static one) to body 2
+  Real gap;          // phi                                                                m
   Real mu, stiffness, dissipation;
-  Real id;              // which candidate of its station (or of all pairs) it is; -1: none
+  Real id;  // which candidate of its station (or of all pairs) it is; -1: none
   Mask<Real> active;
 };
 
 template <class L>
 struct PairContact {
   using Real = typename L::Real;
-  ContactPoint<Real> point;    // p: on link 2
-  Vec3<Real> p1;               // on link 1, relative to the origin of its tree
-  Index<Real> link1, link2;    // flat
+  ContactPoint<Real> point;  // p: on link 2
+  Vec3<Real> p1;             // on link 1, relative to the origin of its tree
+  Index<Real> link1, link2;  // flat
   Index<Real> geom1, geom2;
 };
 
 /// Pair slots that some world uses; none where the shape has no pair slots.
 template <class Shape, bool = (Shape::kPairs > 0)>
-struct PairCount { int pairs; };
+struct PairCount {
+  int pairs;
+};
 template <class Shape>
-struct PairCount<Shape, false> { static constexpr int pairs = 0; };
+struct PairCount<Shape, false> {
+  static constexpr int pairs = 0;
+};
 
 template <class L>
 struct Contacts : PairCount<typename L::Shape> {
   using Real = typename L::Real;
   using Shape = typename L::Shape;
   PerSlot<L, ContactPoint<Real>> point;
-  bool live[L::kSlots];        // some world of the pack has the slot active
+  bool live[L::kSlots];  // some world of the pack has the slot active
   PairContact<L> pair[at_least_one(Shape::kPairs)];
   Mask<Real> overflow;
 

@@ -14,8 +14,9 @@ inline constexpr int kStationCandidates = 192;
 
 /// One pair of geoms, in one place so that step functions stay small.
 template <class Real, class S>
-HD_CALL void collide_geoms(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
-                           const HullView<S>* hb, const Mask<Real>& wanted, Candidate<Real>* out) {
+HD_CALL void collide_geoms(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha,
+                           const GeomPose<Real>& b, const HullView<S>* hb, const Mask<Real>& wanted,
+                           Candidate<Real>* out) {
   collide(type1, type2, a, ha, b, hb, wanted, out);
 }
 
@@ -26,7 +27,9 @@ HD GeomPose<Real> placed_geom(const GeomModel<Number>& geom, const Pose<Real>& l
 
 /// What a candidate needs besides its geometry.
 template <class Number>
-struct Surface { Number mu, stiffness, dissipation; };
+struct Surface {
+  Number mu, stiffness, dissipation;
+};
 
 template <class Real, class Number>
 HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, Real margin, ContactPoint<Real>& x) {
@@ -37,8 +40,8 @@ HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, 
 
 /// The candidate of a probe; the normal points from the plane to the link.
 template <class Real, class Number>
-HD Candidate<Real> probe_candidate(const ProbeModel<Number>& probe, const PlaneModel<Number>& plane, const Pose<Real>& link,
-                                   Vec3<Real> origin) {
+HD Candidate<Real> probe_candidate(const ProbeModel<Number>& probe, const PlaneModel<Number>& plane,
+                                   const Pose<Real>& link, Vec3<Real> origin) {
   Vec3<Real> center = link * probe.center, n = vec<Real>(plane.frame.row[2]);
   Real height = dot(n, origin) - plane.distance + dot(n, center), gap = height - probe.radius;
   return {center - n * (height - gap * Scalar<Real>(0.5)), n, gap};
@@ -53,13 +56,14 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
     bool flip = g2.link < 0;  // the static one comes second: its normal must point from it to the link
     const auto &fixed = flip ? g2 : g1, &own = flip ? g1 : g2;
-    Pose<Real> fixed_pose{{{vec<Real>(fixed.pose.R.row[0]), vec<Real>(fixed.pose.R.row[1]), vec<Real>(fixed.pose.R.row[2])}},
-                          vec<Real>(fixed.pose.p) - origin};
+    Pose<Real> fixed_pose{
+        {{vec<Real>(fixed.pose.R.row[0]), vec<Real>(fixed.pose.R.row[1]), vec<Real>(fixed.pose.R.row[2])}},
+        vec<Real>(fixed.pose.p) - origin};
     GeomPose<Real> mine = placed_geom(own, link), its{vec<Real>(fixed.size), fixed_pose};
     Vec3<Real> d = mine.pose.p - its.pose.p;
     Real reach = Real(own.radius) + margin, height = dot(d, column(its.pose.R, 2));
-    Mask<Real> near = fixed.type == GeomKind::kPlane ? height < reach
-                                                     : dot(d, d) < (reach + fixed.radius) * (reach + fixed.radius);
+    Mask<Real> near =
+        fixed.type == GeomKind::kPlane ? height < reach : dot(d, d) < (reach + fixed.radius) * (reach + fixed.radius);
     Candidate<Real> out[kMaxCandidates];
     int count = candidate_count(g1.type, g2.type);
     if (!any(near)) {
@@ -81,7 +85,7 @@ HD void station_slots(const typename L::Model& m, const StationModel& st, const 
                       Real margin, int slots, ContactPoint<Real>* slot) {
   constexpr int K = L::Shape::kStationSlots;
   if (L::Shape::kFixed || (st.statics == 0 && st.probes <= st.slots)) {
-    UNROLL for (int i = 0; i < (L::Shape::kFixed ? slots : st.probes); ++i) {  // fixed: as many probes, ghosts among them
+  UNROLL for (int i = 0; i < (L::Shape::kFixed ? slots : st.probes); ++i) {  // fixed: as many probes, ghosts among them
       const auto& probe = m.probe[st.probe_begin + i];
       const auto& plane = m.plane[probe.plane];
       fill_point(probe_candidate(probe, plane, link, origin),

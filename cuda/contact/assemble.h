@@ -19,7 +19,8 @@ HD Real normal_bias(const Options<S>& opt, Real gap) {
 /// W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which in contacts between two links
 /// acts on each. Where nothing moves along the normal, no overlap is closed.
 template <class Real, class S>
-HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real w1, Real w2, Real wn, ContactRow<Real>& row) {
+HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real w1, Real w2, Real wn,
+                    ContactRow<Real>& row) {
   Real one(1), zero(0), wt = (w1 + w2) * S(0.5), h(opt.h), sum = w1 + w2 + wn, least = sum * S(1e-3);
   auto movable = x.active & (sum > zero);
   row.W_t = select(movable, max(wt, least), one), row.W_n = select(movable, max(wn, least), one);
@@ -36,7 +37,7 @@ template <class L, class Real = typename L::Real>
 HD void world_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                    const Kinematics<L>& kin, const Contacts<L>& contacts, ContactProblem<L>& problem) {
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int s = 0; s <= limb.links(); ++s)
+  UNROLL for (int s = 0; s <= limb.links(); ++s)
       UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c) {
         if (contacts.skip(c)) continue;
         const ContactPoint<Real>& x = contacts.point.slot[c];

@@ -19,7 +19,7 @@ struct Impulses {
 template <class L, class Visit>
 HD void each_slot(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts, Visit visit) {
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int s = 0; s <= limb.links(); ++s)
+  UNROLL for (int s = 0; s <= limb.links(); ++s)
       UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c)
         if (!contacts.skip(c)) visit(limb, at, s, c);
   });

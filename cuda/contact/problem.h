@@ -21,16 +21,16 @@ namespace stiction {
 /// What a solver needs of a contact besides its ContactPoint.
 template <class Real>
 struct ContactRow {
-  Real e;               // bias of the normal velocity                                        m/s
-  Real R_t, R_n;        // compliance                                                         1/kg
-  Real W_t, W_n;        // (W_11 + W_22) / 2 and W_33 of J A^-1 J'; 1 where inactive           1/kg
-  Vec3<Real> free;      // J v*                                                               m/s
+  Real e;           // bias of the normal velocity                                        m/s
+  Real R_t, R_n;    // compliance                                                         1/kg
+  Real W_t, W_n;    // (W_11 + W_22) / 2 and W_33 of J A^-1 J'; 1 where inactive           1/kg
+  Vec3<Real> free;  // J v*                                                               m/s
 };
 
 /// Any other row: l in [lower, upper].
 template <class Real>
 struct ScalarRow {
-  Real sign;            // of a limit: +1 at the lower end, -1 at the upper
+  Real sign;  // of a limit: +1 at the lower end, -1 at the upper
   Real e, R, lower, upper, W, free;
   Mask<Real> active;
 };
@@ -41,9 +41,9 @@ struct ContactProblem {
   using Shape = typename L::Shape;
   static constexpr int kPairs = at_least_one(Shape::kPairs), kTies = at_least_one(Shape::kTies);
 
-  TreeMatrix<L> A;         // as it is
-  TreeMatrix<L> factor;    // of A
-  TreeVector<L> b, free;   // free: v* = A^-1 b
+  TreeMatrix<L> A;        // as it is
+  TreeMatrix<L> factor;   // of A
+  TreeVector<L> b, free;  // free: v* = A^-1 b
 
   PerSlot<L, ContactRow<Real>> row;
   ContactRow<Real> pair_row[kPairs];
@@ -53,7 +53,7 @@ struct ContactProblem {
   Real tie_coef[kTies][Shape::kTieTerms];
   int tie_live[kTies];
 
-  bool any_row;            // some world has something to solve
+  bool any_row;  // some world has something to solve
 };
 
 }  // namespace stiction

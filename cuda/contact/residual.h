@@ -22,7 +22,9 @@ struct Certificate {
 };
 
 template <class Real>
-HD Real least_scale(Real gravity, Real h) { return max(gravity * h, Real(1e-4f)); }
+HD Real least_scale(Real gravity, Real h) {
+  return max(gravity * h, Real(1e-4f));
+}
 
 /// V, before anything is solved: over contacts that are closed or warm.
 template <class L, class Real = typename L::Real>
@@ -91,8 +93,7 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
   for (int i = 0; i < m.ties; ++i) {
     if (!problem.tie_live[i]) continue;
     Real w(0);
-    for (int j = 0; j < m.tie[i].terms; ++j)
-      w = w + problem.tie_coef[i][j] * dof_of<L>(g, m, v, m.tie[i].link[j]);
+    for (int j = 0; j < m.tie[i].terms; ++j) w = w + problem.tie_coef[i][j] * dof_of<L>(g, m, v, m.tie[i].link[j]);
     shared.r_row = max(shared.r_row, row_residual(problem.tie[i], w, l.tie[i], least));
   }
 
@@ -104,8 +105,9 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
   add_row_forces<L>(
       g, m, kin, contacts, problem, [&](int c) { return l.slot.slot[c]; }, [&](int s, int) { return l.pair[s]; },
       [&](TreeVector<L>& x) {
-        each_dof_row<L>(g, m, problem.limit_live,
-                        [](bool, const auto& r, Real li, Real& xi) { xi = xi + r.sign * li; }, problem.limit, l.limit, x);
+        each_dof_row<L>(
+            g, m, problem.limit_live, [](bool, const auto& r, Real li, Real& xi) { xi = xi + r.sign * li; },
+            problem.limit, l.limit, x);
         each_dof_row<L>(g, m, problem.friction_live, [](bool, Real li, Real& xi) { xi = xi + li; }, l.friction, x);
       },
       [&](int i, int) { return l.tie[i]; }, extra, f, share);
@@ -115,7 +117,7 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
     e = e + r * r * d, p = p + bi * bi * d, q = q + fi * fi * d;
   };
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int k = 0; k < limb.links(); ++k) {
+  UNROLL for (int k = 0; k < limb.links(); ++k) {
       int i = at.link + k;
       add(problem.A.limb[at.entry + entry_of(k, k)], Av.limb[i], problem.b.limb[i], f.limb[i], error, momentum, push);
     }

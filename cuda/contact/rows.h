@@ -26,7 +26,8 @@ struct RowList {
   Real *row_impulse[kRows], *row_unit[kRows];
   Impulses<L> unit;  // all 0 between calls
 
-  void build(const typename L::Model& m, const Contacts<L>& contacts_found, const ContactProblem<L>& problem, Impulses<L>& l) {
+  void build(const typename L::Model& m, const Contacts<L>& contacts_found, const ContactProblem<L>& problem,
+             Impulses<L>& l) {
     const typename L::Group g;
     contacts = rows = 0;
     Real zero(0);
@@ -42,7 +43,8 @@ struct RowList {
       add_contact(contacts_found.point.slot[c], problem.row.slot[c], l.slot.slot[c], unit.slot.slot[c], flat, nullptr);
     });
     for (int s = 0; s < contacts_found.pairs; ++s)
-      add_contact(contacts_found.pair[s].point, problem.pair_row[s], l.pair[s], unit.pair[s], -1, &contacts_found.pair[s]);
+      add_contact(contacts_found.pair[s].point, problem.pair_row[s], l.pair[s], unit.pair[s], -1,
+                  &contacts_found.pair[s]);
     auto add_row = [&](const ScalarRow<Real>& r, Real& li, Real& ui, int flat) {
       row[rows] = &r, row_impulse[rows] = &li, row_unit[rows] = &ui, dof_link[rows++] = flat;
       ui = zero;
@@ -86,8 +88,9 @@ HD_CALL void jacobian_row(const typename L::Model& m, const Kinematics<L>& kin, 
   add_row_forces<L>(
       g, m, kin, contacts, problem, [&](int c) { return u.slot.slot[c]; }, [&](int s, int) { return u.pair[s]; },
       [&](TreeVector<L>& f) {
-        each_dof_row<L>(g, m, problem.limit_live,
-                        [](bool, const auto& r, Real a, Real& fi) { fi = fi + r.sign * a; }, problem.limit, u.limit, f);
+        each_dof_row<L>(
+            g, m, problem.limit_live, [](bool, const auto& r, Real a, Real& fi) { fi = fi + r.sign * a; },
+            problem.limit, u.limit, f);
         each_dof_row<L>(g, m, problem.friction_live, [](bool, Real a, Real& fi) { fi = fi + a; }, u.friction, f);
       },
       [&](int i, int) { return u.tie[i]; }, extra, x, share);
@@ -204,7 +207,8 @@ HD void add_contact_rows(const typename L::Model& m, const Kinematics<L>& kin, c
 
 /// A row of world `w` other than a contact's, (nv).
 template <class L, class T>
-HD void dense_row(const typename L::Model& m, const ContactProblem<L>& problem, const RowList<L>& list, int i, int w, T* J) {
+HD void dense_row(const typename L::Model& m, const ContactProblem<L>& problem, const RowList<L>& list, int i, int w,
+                  T* J) {
   auto dof = [&](int flat) { return flat < L::kTrunkLinks ? m.trunk[flat].dof : m.link[flat - L::kTrunkLinks].dof; };
   if (const int flat = list.dof_link[i]; flat >= 0) {
     J[dof(flat)] = T(lane(list.row[i]->sign, w));
@@ -270,7 +274,8 @@ HD_CALL DenseProblem<T> dense_problem(const typename L::Model& m, const Kinemati
     const ScalarRow<Real>& r = *list.row[i];
     if (!lane(r.active, w)) continue;
     dense_row<L, T>(m, problem, list, i, w, d.J_row + nr * m.nv);
-    d.e_row[nr] = lane(r.e, w), d.R_row[nr] = lane(r.R, w), d.lower[nr] = lane(r.lower, w), d.upper[nr] = lane(r.upper, w);
+    d.e_row[nr] = lane(r.e, w), d.R_row[nr] = lane(r.R, w), d.lower[nr] = lane(r.lower, w),
+    d.upper[nr] = lane(r.upper, w);
     d.row_impulse[nr++] = lane(*list.row_impulse[i], w);
   }
   return d;
@@ -284,7 +289,8 @@ HD void take_impulses(RowList<L>& list, int w, const DenseProblem<T>& d) {
   for (int i = 0; i < list.contacts; ++i) {
     if (!lane(list.point[i]->active, w)) continue;
     Vec3<typename L::Real>& l = *list.contact_impulse[i];
-    set_lane(l.x, w, S(d.impulse[3 * nc])), set_lane(l.y, w, S(d.impulse[3 * nc + 1])), set_lane(l.z, w, S(d.impulse[3 * nc + 2]));
+    set_lane(l.x, w, S(d.impulse[3 * nc])), set_lane(l.y, w, S(d.impulse[3 * nc + 1])),
+        set_lane(l.z, w, S(d.impulse[3 * nc + 2]));
     ++nc;
   }
   for (int i = 0; i < list.rows; ++i)

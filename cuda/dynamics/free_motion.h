@@ -17,9 +17,9 @@ namespace stiction {
 template <class L>
 struct Loads {
   using Real = typename L::Real;
-  Real ctrl[at_least_one(L::kActuators)];              // in the order of trunk links, then each_limb
-  Real tie_ctrl[at_least_one(L::Shape::kTies)];        // of actuators on tendons
-  TreeVector<L> force;                                 // qfrc_applied; free base: as twist
+  Real ctrl[at_least_one(L::kActuators)];        // in the order of trunk links, then each_limb
+  Real tie_ctrl[at_least_one(L::Shape::kTies)];  // of actuators on tendons
+  TreeVector<L> force;                           // qfrc_applied; free base: as twist
   PerLink<L, Force<Real>> wrench;
   bool any_force, any_wrench;
 
@@ -53,10 +53,12 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
                      Real v, const Real* ctrl, Real applied, Real& mass, Real& bias) {
   Real h(opt.h), zero(0), damping(link.damping), stiffness(0), force(0);
   if constexpr (L::Shape::kFixed) {
-    if (link.actuators) force = actuator_force(m.actuator[link.actuator_begin], ctrl[0], q, v, opt.implicit, damping, stiffness);
+    if (link.actuators)
+      force = actuator_force(m.actuator[link.actuator_begin], ctrl[0], q, v, opt.implicit, damping, stiffness);
   } else {
     for (int a = 0; a < link.actuators; ++a)
-      force = force + actuator_force(m.actuator[link.actuator_begin + a], ctrl[a], q, v, opt.implicit, damping, stiffness);
+      force =
+          force + actuator_force(m.actuator[link.actuator_begin + a], ctrl[a], q, v, opt.implicit, damping, stiffness);
   }
   auto clamped = (force > Real(link.force_upper)) | (force < Real(link.force_lower));
   force = clamp(force, Real(link.force_lower), Real(link.force_upper));
@@ -76,9 +78,10 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
 
 /// A and b; M needs no copy: it is A on the way.
 template <class L>
-HD void free_motion(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<typename L::Real>>& opt,
-                    const Kinematics<L>& kin, const PerLink<L, RigidInertia<typename L::Real>>& I, const State<L>& x,
-                    const Loads<L>& loads, TreeVector<L>& scratch, TreeMatrix<L>& A, TreeVector<L>& b) {
+HD void free_motion(const typename L::Group& g, const typename L::Model& m,
+                    const Options<Scalar<typename L::Real>>& opt, const Kinematics<L>& kin,
+                    const PerLink<L, RigidInertia<typename L::Real>>& I, const State<L>& x, const Loads<L>& loads,
+                    TreeVector<L>& scratch, TreeMatrix<L>& A, TreeVector<L>& b) {
   using Real = typename L::Real;
   using S = Scalar<Real>;
   S h = opt.h;
@@ -90,7 +93,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m, cons
   const Real zero(0);
   if (m.free_base()) {
     const auto& base = m.trunk[0];
-    UNROLL for (int t = 0; t < 6; ++t) {
+  UNROLL for (int t = 0; t < 6; ++t) {
       Real v = x.v.trunk[t];
       b.trunk[t] = b.trunk[t] * -h + v * base.armature + (loads.has_force() ? loads.force.trunk[t] * h : zero);
       A.trunk[t][t] = A.trunk[t][t] + base.armature + (opt.explicit_damping ? zero : Real(base.damping) * h);

@@ -21,11 +21,12 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
     else q = integrated(x.orientation, transposed_times(kin.pose.trunk[0].R, V.w), h);
     put_quat(q, x.orientation.w, x.orientation.x, x.orientation.y, x.orientation.z);
   }
-  each_joint<L>(g, m,
-                [&](const auto& link, Real vi, Real& q) {
-                  if (link.kind == kHingeLink || link.kind == kSlideLink) q = select(moving, q + vi * h, q);
-                },
-                v, x.q);
+  each_joint<L>(
+      g, m,
+      [&](const auto& link, Real vi, Real& q) {
+        if (link.kind == kHingeLink || link.kind == kSlideLink) q = select(moving, q + vi * h, q);
+      },
+      v, x.q);
   if constexpr (!L::Shape::kFixed) {
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       for (int k = 0; k < limb.links(); ++k) {

@@ -10,8 +10,8 @@ template <class L>
 struct Kinematics {
   using Real = typename L::Real;
   PerLink<L, Pose<Real>> pose;
-  PerDof<L, Motion<Real>> S;   // trunk: from base_dofs() on
-  Vec3<Real> trunk_origin;     // in the world                                                                       m
+  PerDof<L, Motion<Real>> S;  // trunk: from base_dofs() on
+  Vec3<Real> trunk_origin;    // in the world                                                                       m
   Vec3<Real> limb_origin[L::kLimbs];
 };
 
@@ -31,7 +31,8 @@ HD void hang(const Pose<T>& parent, const LinkModel<Number>& link, T q, Pose<T>&
 
 /// A ball joint: three columns about the body's axes (MuJoCo's dofs are body-frame angular velocities).
 template <class T, class Number>
-HD void hang_ball(const Pose<T>& parent, const LinkModel<Number>& link, const Quat<T>& q, Pose<T>& pose, Motion<T> (&S)[3]) {
+HD void hang_ball(const Pose<T>& parent, const LinkModel<Number>& link, const Quat<T>& q, Pose<T>& pose,
+                  Motion<T> (&S)[3]) {
   pose = {parent.R * rotation(normalized(quat_cast<T>(link.ball_frame) * q)), parent.p + parent.R * link.offset};
   UNROLL for (int i = 0; i < 3; ++i) {
     Vec3<T> a = column(pose.R, i);

@@ -12,8 +12,16 @@ namespace stiction {
 
 template <class T> struct Motion { Vec3<T> w, v; };
 template <class T> struct Force { Vec3<T> n, f; };
-template <class T> struct RigidInertia { T m; Vec3<T> h; SymMat3<T> J; };
-template <class T> struct SymMat6 { SymMat3<T> A; Mat3<T> B; SymMat3<T> C; };
+template <class T> struct RigidInertia {
+  T m;
+  Vec3<T> h;
+  SymMat3<T> J;
+};
+template <class T> struct SymMat6 {
+  SymMat3<T> A;
+  Mat3<T> B;
+  SymMat3<T> C;
+};
 
 template <class T> HD Motion<T> operator+(Motion<T> a, Motion<T> b) { return {a.w + b.w, a.v + b.v}; }
 template <class T> HD Motion<T> operator-(Motion<T> a, Motion<T> b) { return {a.w - b.w, a.v - b.v}; }

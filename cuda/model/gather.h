@@ -15,14 +15,15 @@ HD const T& at_flat(const PerLink<L, T>& x, int flat) {
 
 /// x[link] where the link is data. T: a struct of N Reals.
 template <class L, class T>
-HD T gather(const typename L::Group& g, const typename L::Model& m, const PerLink<L, T>& x, Index<typename L::Real> link) {
+HD T gather(const typename L::Group& g, const typename L::Model& m, const PerLink<L, T>& x,
+            Index<typename L::Real> link) {
   using Real = typename L::Real;
   using S = Scalar<Real>;
   constexpr int kReals = sizeof(T) / sizeof(Real), W = kWidth<Real>;
   if constexpr (L::Group::kSize > 1) {
     T sum;
     Real* out = reinterpret_cast<Real*>(&sum);
-    UNROLL for (int i = 0; i < kReals; ++i) out[i] = Real(0);
+  UNROLL for (int i = 0; i < kReals; ++i) out[i] = Real(0);
     if (link < L::kTrunkLinks) {
       if (g.rank() == 0) sum = x.trunk[link];
     } else {

@@ -39,47 +39,47 @@ struct StationModel {
 template <class S>
 struct LinkModel {
   int kind = kHingeLink;
-  int parent = -1;   // limb: link of the same limb, -1 = attach; trunk: not used, the one before
-  int dof = -1;      // place in qvel; free base: of the first of six; -1 = ghost
+  int parent = -1;  // limb: link of the same limb, -1 = attach; trunk: not used, the one before
+  int dof = -1;     // place in qvel; free base: of the first of six; -1 = ghost
   int joint = -1;
   int qpos = -1;     // place in qpos; ball: of the quaternion (first column only)
   int has_body = 0;  // mass is not 0
   int limited = 0;
-  int actuators = 0, actuator_begin = 0;  // ModelView::actuator
-  StationModel station;                   // limb links; a trunk link's is LimbModel::station of its host
+  int actuators = 0, actuator_begin = 0;       // ModelView::actuator
+  StationModel station;                        // limb links; a trunk link's is LimbModel::station of its host
   Quat<S> ball_frame{S(1), S(0), S(0), S(0)};  // kBallLink: from the parent's axes to the body's at the identity
-  Vec3<S> offset{}, axis{};               // from the parent's frame to the joint; unit vector              m, 1
-  S q0{};                                 // joint coordinate at which the frames are parallel              rad, m
-  S mass{};                               //                                                                kg
-  Vec3<S> com{};                          // from the link's origin                                         m
-  SymMat3<S> inertia{};                   // about com                                                      kg m^2
+  Vec3<S> offset{}, axis{};                    // from the parent's frame to the joint; unit vector              m, 1
+  S q0{};                                      // joint coordinate at which the frames are parallel              rad, m
+  S mass{};                                    //                                                                kg
+  Vec3<S> com{};                               // from the link's origin                                         m
+  SymMat3<S> inertia{};                        // about com                                                      kg m^2
   S armature{}, damping{}, stiffness{}, spring_ref{}, friction{};  // friction: dry friction loss           N | N m
-  S lower{}, upper{};                     // joint limits                                                   rad, m
-  S force_lower{}, force_upper{};         // bounds on the sum of the actuators' forces                     N | N m
-  S buoyant_mass{};                       // sum of gravcomp * mass of the link's bodies                    kg
-  Vec3<S> buoyant_com{};                  // its centre                                                     m
-  Vec3<S> bound_center{};                 // sphere around the geoms that may touch other moving bodies     m
+  S lower{}, upper{};              // joint limits                                                   rad, m
+  S force_lower{}, force_upper{};  // bounds on the sum of the actuators' forces                     N | N m
+  S buoyant_mass{};                // sum of gravcomp * mass of the link's bodies                    kg
+  Vec3<S> buoyant_com{};           // its centre                                                     m
+  Vec3<S> bound_center{};          // sphere around the geoms that may touch other moving bodies     m
   S bound_radius{};
-  S reach{};                              // of its colliding geoms, from the link's origin                 m
+  S reach{};  // of its colliding geoms, from the link's origin                 m
 };
 
 struct LimbModel {
   int attach = -1;
-  int links = 0, first_link = 0;  // ModelView::link
-  int entries = 0;                // links (links + 1) / 2
-  int leading = 0;                // attach = -1: slides that lead from the world
+  int links = 0, first_link = 0;                 // ModelView::link
+  int entries = 0;                               // links (links + 1) / 2
+  int leading = 0;                               // attach = -1: slides that lead from the world
   int slots = 0, first_slot = 0, actuators = 0;  // first_slot: in the records
-  StationModel station;           // of the trunk link it hangs from, if this limb is the link's host
+  StationModel station;                          // of the trunk link it hangs from, if this limb is the link's host
 };
 
 /// A sphere fixed to a link (a whole sphere, an end of a capsule, a corner of a box with radius 0) against a plane.
 template <class S>
 struct ProbeModel {
-  int plane = 0;              // ModelView::plane
-  int geom1 = -1, geom2 = -1; // the plane's, the link's
-  int feature = 0;            // end of the capsule, corner of the box
-  int friction_rule = 0;      // see friction_of
-  Vec3<S> center{};           // in the link's frame                                                       m
+  int plane = 0;               // ModelView::plane
+  int geom1 = -1, geom2 = -1;  // the plane's, the link's
+  int feature = 0;             // end of the capsule, corner of the box
+  int friction_rule = 0;       // see friction_of
+  Vec3<S> center{};            // in the link's frame                                                       m
   S radius{}, mu{};
   S stiffness{}, dissipation{};  // 0 = rigid                                                              N/m, s
 };
@@ -90,11 +90,11 @@ struct PlaneModel {
 };
 template <class S>
 struct GeomModel {
-  int type = 0, link = -1;    // flat link, see flat_link; -1: fixed to the world, pose in world axes
+  int type = 0, link = -1;  // flat link, see flat_link; -1: fixed to the world, pose in world axes
   int body = 0, mesh = -1, collides = 0;
   Vec3<S> size{};
-  Pose<S> pose{};             // in the link's frame
-  S radius{};                 // bounding sphere about pose.p; 0 for planes
+  Pose<S> pose{};                            // in the link's frame
+  S radius{};                                // bounding sphere about pose.p; 0 for planes
   Vec3<S> capsule_center{}, capsule_axis{};  // a capsule around it, in the link's frame; axis: half its segment     m
   S capsule_radius{};
 };
@@ -107,8 +107,8 @@ struct PairModel {
 };
 /// Two moving links with geoms that may touch.
 struct LinkPairModel {
-  int link1 = 0, link2 = 0;          // flat
-  int pairs = 0, pair_begin = 0;     // ModelView::pair
+  int link1 = 0, link2 = 0;       // flat
+  int pairs = 0, pair_begin = 0;  // ModelView::pair
 };
 template <class S>
 struct ActuatorModel {
@@ -126,25 +126,25 @@ struct TieModel {
   int link[Capacity::kTieTerms] = {};  // flat links
   S coef[Capacity::kTieTerms] = {};
   S q0[Capacity::kTieTerms] = {};
-  S poly[5] = {};                      // equality: q1 - q1_0 = poly(q2 - q2_0), terms = 1 or 2
-  S lower{}, upper{};                  // limits; dead band of a spring
+  S poly[5] = {};      // equality: q1 - q1_0 = poly(q2 - q2_0), terms = 1 or 2
+  S lower{}, upper{};  // limits; dead band of a spring
   S stiffness{}, damping{}, friction{};
   ActuatorModel<S> actuator{};
 };
 template <class S>
 struct BodyModel {
-  int link = -1;               // flat; -1: fixed to the world
-  Pose<S> pose{};              // of the body's frame in the link's
+  int link = -1;   // flat; -1: fixed to the world
+  Pose<S> pose{};  // of the body's frame in the link's
   Quat<S> quat{};
-  Vec3<S> com{};               // centre of mass in the link's frame, where xfrc_applied acts               m
+  Vec3<S> com{};  // centre of mass in the link's frame, where xfrc_applied acts               m
 };
 /// What a body adds to its link; bodies of a link follow each other.
 template <class S>
 struct MassModel {
   int link = 0, body = 0, first = 0;  // first: of its link
   S mass{};
-  Vec3<S> com{}, inertia{};           // in the link's frame; principal                            m, kg m^2
-  Mat3<S> axes{};                     // rows: the principal axes in the link's frame
+  Vec3<S> com{}, inertia{};  // in the link's frame; principal                            m, kg m^2
+  Mat3<S> axes{};            // rows: the principal axes in the link's frame
 };
 template <class S>
 struct SiteModel {
@@ -183,8 +183,8 @@ struct ModelView : ModelCounts<Shape_> {
   int nq = 0, nv = 0, nu = 0, nbody = 0, ngeom = 0, nsite = 0;
   int njnt = 0, probes = 0, pairs = 0, actuators = 0, masses = 0;
   int planes = 0, world_slots = 0, has_springs = 0;
-  S mean_mass{};            // of the moving bodies, for the certificate's scale                           kg
-  Vec3<S> gravity{};        // m/s^2
+  S mean_mass{};      // of the moving bodies, for the certificate's scale                           kg
+  Vec3<S> gravity{};  // m/s^2
 
   LinkModel<S> trunk[Shape::kTrunkLinks];
   LimbModel limb[Shape::kLimbs];
@@ -217,6 +217,8 @@ struct ModelView : ModelCounts<Shape_> {
 
 /// Flat links number the trunk's first, then all limbs': trunk t -> t, link k of limb l -> kTrunkLinks + first_link + k.
 template <class Shape>
-HD constexpr int flat_link(int limb_link) { return Shape::kTrunkLinks + limb_link; }
+HD constexpr int flat_link(int limb_link) {
+  return Shape::kTrunkLinks + limb_link;
+}
 
 }  // namespace stiction

@@ -5,22 +5,34 @@
 namespace stiction {
 
 template <class S, class F>
-Vec3<S> number_cast(const Vec3<F>& a) { return {S(a.x), S(a.y), S(a.z)}; }
+Vec3<S> number_cast(const Vec3<F>& a) {
+  return {S(a.x), S(a.y), S(a.z)};
+}
 template <class S, class F>
-Mat3<S> number_cast(const Mat3<F>& M) { return {{number_cast<S>(M.row[0]), number_cast<S>(M.row[1]), number_cast<S>(M.row[2])}}; }
+Mat3<S> number_cast(const Mat3<F>& M) {
+  return {{number_cast<S>(M.row[0]), number_cast<S>(M.row[1]), number_cast<S>(M.row[2])}};
+}
 template <class S, class F>
-SymMat3<S> number_cast(const SymMat3<F>& M) { return {S(M.xx), S(M.xy), S(M.xz), S(M.yy), S(M.yz), S(M.zz)}; }
+SymMat3<S> number_cast(const SymMat3<F>& M) {
+  return {S(M.xx), S(M.xy), S(M.xz), S(M.yy), S(M.yz), S(M.zz)};
+}
 template <class S, class F>
-Pose<S> number_cast(const Pose<F>& x) { return {number_cast<S>(x.R), number_cast<S>(x.p)}; }
+Pose<S> number_cast(const Pose<F>& x) {
+  return {number_cast<S>(x.R), number_cast<S>(x.p)};
+}
 template <class S, class F>
-Quat<S> number_cast(const Quat<F>& q) { return {S(q.w), S(q.x), S(q.y), S(q.z)}; }
+Quat<S> number_cast(const Quat<F>& q) {
+  return {S(q.w), S(q.x), S(q.y), S(q.z)};
+}
 
 template <class S, class F>
 LinkModel<S> number_cast(const LinkModel<F>& a) {
   LinkModel<S> b;
-  b.kind = a.kind, b.joint = a.joint, b.parent = a.parent, b.dof = a.dof, b.qpos = a.qpos, b.has_body = a.has_body, b.limited = a.limited;
+  b.kind = a.kind, b.joint = a.joint, b.parent = a.parent, b.dof = a.dof, b.qpos = a.qpos, b.has_body = a.has_body,
+  b.limited = a.limited;
   b.actuators = a.actuators, b.actuator_begin = a.actuator_begin, b.station = a.station;
-  b.ball_frame = number_cast<S>(a.ball_frame), b.offset = number_cast<S>(a.offset), b.axis = number_cast<S>(a.axis), b.q0 = S(a.q0);
+  b.ball_frame = number_cast<S>(a.ball_frame), b.offset = number_cast<S>(a.offset), b.axis = number_cast<S>(a.axis),
+  b.q0 = S(a.q0);
   b.mass = S(a.mass), b.com = number_cast<S>(a.com), b.inertia = number_cast<S>(a.inertia);
   b.armature = S(a.armature), b.damping = S(a.damping), b.stiffness = S(a.stiffness), b.spring_ref = S(a.spring_ref);
   b.friction = S(a.friction), b.lower = S(a.lower), b.upper = S(a.upper);
@@ -31,14 +43,26 @@ LinkModel<S> number_cast(const LinkModel<F>& a) {
 }
 template <class S, class F>
 ProbeModel<S> number_cast(const ProbeModel<F>& a) {
-  return {a.plane, a.geom1, a.geom2, a.feature, a.friction_rule, number_cast<S>(a.center), S(a.radius), S(a.mu), S(a.stiffness), S(a.dissipation)};
+  return {a.plane,     a.geom1, a.geom2,        a.feature,       a.friction_rule, number_cast<S>(a.center),
+          S(a.radius), S(a.mu), S(a.stiffness), S(a.dissipation)};
 }
 template <class S, class F>
-PlaneModel<S> number_cast(const PlaneModel<F>& a) { return {number_cast<S>(a.frame), S(a.distance)}; }
+PlaneModel<S> number_cast(const PlaneModel<F>& a) {
+  return {number_cast<S>(a.frame), S(a.distance)};
+}
 template <class S, class F>
 GeomModel<S> number_cast(const GeomModel<F>& a) {
-  return {a.type, a.link, a.body, a.mesh, a.collides, number_cast<S>(a.size), number_cast<S>(a.pose), S(a.radius),
-          number_cast<S>(a.capsule_center), number_cast<S>(a.capsule_axis), S(a.capsule_radius)};
+  return {a.type,
+          a.link,
+          a.body,
+          a.mesh,
+          a.collides,
+          number_cast<S>(a.size),
+          number_cast<S>(a.pose),
+          S(a.radius),
+          number_cast<S>(a.capsule_center),
+          number_cast<S>(a.capsule_axis),
+          S(a.capsule_radius)};
 }
 template <class S, class F>
 PairModel<S> number_cast(const PairModel<F>& a) {
@@ -46,8 +70,8 @@ PairModel<S> number_cast(const PairModel<F>& a) {
 }
 template <class S, class F>
 ActuatorModel<S> number_cast(const ActuatorModel<F>& a) {
-  return {a.ctrl, a.clamp_ctrl, a.clamp_force, S(a.gear), S(a.gain), S(a.bias0), S(a.bias1), S(a.bias2),
-          S(a.ctrl_lower), S(a.ctrl_upper), S(a.force_lower), S(a.force_upper)};
+  return {a.ctrl,     a.clamp_ctrl, a.clamp_force,   S(a.gear),       S(a.gain),        S(a.bias0),
+          S(a.bias1), S(a.bias2),   S(a.ctrl_lower), S(a.ctrl_upper), S(a.force_lower), S(a.force_upper)};
 }
 template <class S, class F>
 TieModel<S> number_cast(const TieModel<F>& a) {
@@ -64,7 +88,9 @@ BodyModel<S> number_cast(const BodyModel<F>& a) {
   return {a.link, number_cast<S>(a.pose), number_cast<S>(a.quat), number_cast<S>(a.com)};
 }
 template <class S, class F>
-SiteModel<S> number_cast(const SiteModel<F>& a) { return {a.link, number_cast<S>(a.pos)}; }
+SiteModel<S> number_cast(const SiteModel<F>& a) {
+  return {a.link, number_cast<S>(a.pos)};
+}
 
 template <class S, class F>
 MassModel<S> number_cast(const MassModel<F>& a) {

@@ -11,12 +11,12 @@ namespace stiction {
 /// Pointers to (num_envs, ...) arrays with MuJoCo's names; null: the model's own, the same for all.
 template <class T>
 struct ParameterArrays {
-  const T *body_mass = nullptr, *body_inertia = nullptr;                                   // (N, nbody), (N, nbody, 3)
-  const T *geom_friction = nullptr, *geom_size = nullptr;                                  // (N, ngeom, 3) both
-  const T *dof_damping = nullptr, *dof_armature = nullptr, *dof_frictionloss = nullptr;    // (N, nv)
-  const T *jnt_stiffness = nullptr, *jnt_range = nullptr;                                  // (N, njnt), (N, njnt, 2)
-  const T *actuator_gainprm = nullptr, *actuator_biasprm = nullptr;                        // (N, nu), (N, nu, 3)
-  const T* gravity = nullptr;                                                              // (N, 3)
+  const T *body_mass = nullptr, *body_inertia = nullptr;                                 // (N, nbody), (N, nbody, 3)
+  const T *geom_friction = nullptr, *geom_size = nullptr;                                // (N, ngeom, 3) both
+  const T *dof_damping = nullptr, *dof_armature = nullptr, *dof_frictionloss = nullptr;  // (N, nv)
+  const T *jnt_stiffness = nullptr, *jnt_range = nullptr;                                // (N, njnt), (N, njnt, 2)
+  const T *actuator_gainprm = nullptr, *actuator_biasprm = nullptr;                      // (N, nu), (N, nu, 3)
+  const T* gravity = nullptr;                                                            // (N, 3)
 };
 
 /// Writable tables behind a ModelView<Shape, Real>; the caller owns the memory and has filled it from the shared model.
@@ -37,7 +37,8 @@ HD Real friction_of(int rule, Real first, Real second, Real fixed) {
 
 /// Reads one number of each environment of a pack: get(array, stride, i).
 template <class Shape, class Real, class Shared, class Get>
-HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get, ParameterTables<Shape, Real>& t) {
+HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get,
+                      ParameterTables<Shape, Real>& t) {
   auto link_of = [&](int flat) -> LinkModel<Real>& {
     return flat < Shape::kTrunkLinks ? t.view.trunk[flat] : t.view.link[flat - Shape::kTrunkLinks];
   };
@@ -62,8 +63,7 @@ HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
     if (a.body_inertia)
       principal = {get(a.body_inertia, 3 * m.nbody, 3 * b.body), get(a.body_inertia, 3 * m.nbody, 3 * b.body + 1),
                    get(a.body_inertia, 3 * m.nbody, 3 * b.body + 2)};
-    else if (b.mass > 0)
-      principal = principal * (mass * (Scalar<Real>(1) / b.mass));
+    else if (b.mass > 0) principal = principal * (mass * (Scalar<Real>(1) / b.mass));
     Mat3<Real> axes = {{vec<Real>(b.axes.row[0]), vec<Real>(b.axes.row[1]), vec<Real>(b.axes.row[2])}};
     Vec3<Real> d = vec<Real>(b.com) - link.com;
     SymMat3<Real> shift{mass * (d.y * d.y + d.z * d.z), -(mass * d.x * d.y), -(mass * d.x * d.z),
@@ -73,7 +73,8 @@ HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
 }
 
 template <class Shape, class Real, class Shared, class Get>
-HD void update_joints(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get, ParameterTables<Shape, Real>& t) {
+HD void update_joints(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get,
+                      ParameterTables<Shape, Real>& t) {
   auto update = [&](const auto& shared, LinkModel<Real>& link) {
     if (shared.dof < 0) return;
     if (a.dof_damping) link.damping = get(a.dof_damping, m.nv, shared.dof);
@@ -82,11 +83,13 @@ HD void update_joints(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
     if (shared.joint < 0) return;
     if (a.jnt_stiffness) link.stiffness = get(a.jnt_stiffness, m.njnt, shared.joint);
     if (a.jnt_range && shared.limited)
-      link.lower = get(a.jnt_range, 2 * m.njnt, 2 * shared.joint), link.upper = get(a.jnt_range, 2 * m.njnt, 2 * shared.joint + 1);
+      link.lower = get(a.jnt_range, 2 * m.njnt, 2 * shared.joint),
+      link.upper = get(a.jnt_range, 2 * m.njnt, 2 * shared.joint + 1);
   };
   for (int i = 0; i < m.trunk_links(); ++i) update(m.trunk[i], t.view.trunk[i]);
   for (int l = 0; l < m.limbs(); ++l)
-    for (int k = m.limb[l].first_link; k < m.limb[l].first_link + m.limb[l].links; ++k) update(m.link[k], t.view.link[k]);
+    for (int k = m.limb[l].first_link; k < m.limb[l].first_link + m.limb[l].links; ++k)
+      update(m.link[k], t.view.link[k]);
   if (a.jnt_stiffness) t.view.has_springs = 1;
   if (a.dof_frictionloss) t.view.has_friction = 1;
   if (a.gravity) t.view.gravity = {get(a.gravity, 3, 0), get(a.gravity, 3, 1), get(a.gravity, 3, 2)};
@@ -101,9 +104,11 @@ HD void update_joints(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
 }
 
 template <class Shape, class Real, class Shared, class Get>
-HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get, ParameterTables<Shape, Real>& t) {
+HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get,
+                        ParameterTables<Shape, Real>& t) {
   auto friction = [&](int rule, int g1, int g2, Real fixed) {
-    return friction_of(rule, get(a.geom_friction, 3 * m.ngeom, 3 * g1), get(a.geom_friction, 3 * m.ngeom, 3 * g2), fixed);
+    return friction_of(rule, get(a.geom_friction, 3 * m.ngeom, 3 * g1), get(a.geom_friction, 3 * m.ngeom, 3 * g2),
+                       fixed);
   };
   if (a.geom_friction) {
     for (int i = 0; i < m.probes; ++i)
@@ -118,11 +123,12 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
     GeomModel<Real>& x = t.geom[i];
     const int type = m.geom[i].type;
     if (type < kSphere || m.geom[i].mesh >= 0) continue;
-    x.size = {get(a.geom_size, 3 * m.ngeom, 3 * i), get(a.geom_size, 3 * m.ngeom, 3 * i + 1), get(a.geom_size, 3 * m.ngeom, 3 * i + 2)};
+    x.size = {get(a.geom_size, 3 * m.ngeom, 3 * i), get(a.geom_size, 3 * m.ngeom, 3 * i + 1),
+              get(a.geom_size, 3 * m.ngeom, 3 * i + 2)};
     Vec3<Real> s = x.size;
-    x.radius = type == kSphere     ? s.x
-               : type == kCapsule  ? s.x + s.y
-               : type == kCylinder ? sqrt(s.x * s.x + s.y * s.y)
+    x.radius = type == kSphere      ? s.x
+               : type == kCapsule   ? s.x + s.y
+               : type == kCylinder  ? sqrt(s.x * s.x + s.y * s.y)
                : type == kEllipsoid ? max(s.x, max(s.y, s.z))
                                     : norm(s);
     x.capsule_center = x.pose.p, x.capsule_axis = {zero, zero, zero}, x.capsule_radius = x.radius;
@@ -134,7 +140,8 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
     Vec3<Real> local{zero, zero, zero};
     x.radius = type == kSphere || type == kCapsule ? g.size.x : zero;
     if (type == kCapsule) local.z = c == 0 ? g.size.y : -g.size.y;
-    else if (type != kSphere) local = {c & 1 ? g.size.x : -g.size.x, c & 2 ? g.size.y : -g.size.y, c & 4 ? g.size.z : -g.size.z};
+    else if (type != kSphere)
+      local = {c & 1 ? g.size.x : -g.size.x, c & 2 ? g.size.y : -g.size.y, c & 4 ? g.size.z : -g.size.z};
     x.center = g.pose * local;
   }
   // How far geoms reach from their links, for the margins and the broad phase.
@@ -155,7 +162,8 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
 
 /// Everything that is per environment.
 template <class Shape, class Real, class Shared, class Get>
-HD void update_parameters(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get, ParameterTables<Shape, Real>& t) {
+HD void update_parameters(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get,
+                          ParameterTables<Shape, Real>& t) {
   if (a.body_mass || a.body_inertia) update_masses<Shape, Real>(m, a, get, t);
   update_joints<Shape, Real>(m, a, get, t);
   update_surfaces<Shape, Real>(m, a, get, t);

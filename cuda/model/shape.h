@@ -16,8 +16,8 @@ HD constexpr int at_least_one(int n) { return n > 0 ? n : 1; }
 /// The runtime shape. One limb may be a tree; all counts are per world (a lane of a tile holds at most as much).
 struct Capacity {
   static constexpr bool kFixed = false;
-  static constexpr int kTrunkLinks = 13;   // the base, and hinges or slides below it
-  static constexpr int kTrunkDofs = 18;    // 6 of a floating base + 12
+  static constexpr int kTrunkLinks = 13;  // the base, and hinges or slides below it
+  static constexpr int kTrunkDofs = 18;   // 6 of a floating base + 12
   static constexpr int kLimbs = 24;
   static constexpr int kLimbLinks = 26;    // of one limb
   static constexpr int kLinks = 96;        // of all limbs
@@ -61,9 +61,7 @@ struct FixedShape {
 /// The Ant: legs of two hinges with limits; the torso's share (0), hip, knee with one slot each on the tip.
 using AntShape = FixedShape<true, 1, 4, 2, 0, 0, 1>;
 /// A quadruped on four feet: legs of three hinges, whose ranges are left to the controller.
-struct QuadrupedShape : FixedShape<true, 1, 4, 3, 0, 0, 0, 1> {
-  static constexpr bool kLimits = false;
-};
+struct QuadrupedShape : FixedShape<true, 1, 4, 3, 0, 0, 0, 1> { static constexpr bool kLimits = false; };
 /// The same with all rows, Anderson acceleration and the certificate: more than a lane's registers hold.
 struct QuadrupedFullShape : QuadrupedShape {
   static constexpr bool kLimits = true, kFriction = true, kCompliance = true;

@@ -8,9 +8,9 @@ namespace stiction {
 template <class L>
 struct State {
   using Real = typename L::Real;
-  Vec3<Real> position;       // of a free base                                        m
+  Vec3<Real> position;  // of a free base                                        m
   Quat<Real> orientation;
-  TreeVector<L> q, v;        //                                                       rad, m; rad/s, m/s
+  TreeVector<L> q, v;  //                                                       rad, m; rad/s, m/s
   TreeVector<L> qw;
 };
 

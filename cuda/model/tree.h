@@ -44,7 +44,9 @@ struct LimbView {
   HD int attach() const { return t.attach; }
   HD bool on_trunk() const { return Shape::kFixed || t.attach >= 0; }
   HD int links() const { return Shape::kFixed ? Shape::kLimbLinks : t.links; }
-  HD const typename L::Link& link(int k) const { return m.link[(Shape::kFixed ? number * Shape::kLimbLinks : t.first_link) + k]; }
+  HD const typename L::Link& link(int k) const {
+    return m.link[(Shape::kFixed ? number * Shape::kLimbLinks : t.first_link) + k];
+  }
   HD int first_slot() const {
     if constexpr (Shape::kFixed) return number * Shape::kLimbSlots;
     else return t.first_slot;
@@ -77,10 +79,14 @@ template <class L, class T> struct PerSlot { T slot[L::kSlots]; };
 
 /// One number per dof. Trunk with a free base: 0..2 angular velocity, 3..5 linear velocity of O (world axes), 6.. joints.
 template <class L>
-struct TreeVector { typename L::Real trunk[L::kTrunkDofs], limb[L::kLinks]; };
+struct TreeVector {
+  typename L::Real trunk[L::kTrunkDofs], limb[L::kLinks];
+};
 /// Something per dof.
 template <class L, class T>
-struct PerDof { T trunk[L::kTrunkDofs], limb[L::kLinks]; };
+struct PerDof {
+  T trunk[L::kTrunkDofs], limb[L::kLinks];
+};
 
 /// The lower half of a symmetric matrix with the sparsity of the trees: entries couple a dof with its ancestors only.
 template <class L>
@@ -97,7 +103,7 @@ HD void each_limb(const typename L::Group& g, const typename L::Model& m, Body b
   using Shape = typename L::Shape;
   constexpr int kSize = L::Group::kSize;
   if constexpr (Shape::kFixed) {
-    UNROLL for (int i = 0; i < L::kLimbs; ++i) {
+  UNROLL for (int i = 0; i < L::kLimbs; ++i) {
       int l = g.rank() + i * kSize;
       if (Shape::kLimbs % kSize == 0 || l < Shape::kLimbs)
         body(LimbView<L>{m, m.limb[l], l},

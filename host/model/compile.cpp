@@ -87,7 +87,8 @@ class Compiler {
     v.free_base_ = node(root).free;
     v.trunk_links_ = static_cast<int>(trunk_.size());
     if (!v.free_base_)
-      while (v.trunk_leading < v.trunk_links_ && node(trunk_[v.trunk_leading]).link.kind == kSlideLink) ++v.trunk_leading;
+      while (v.trunk_leading < v.trunk_links_ && node(trunk_[v.trunk_leading]).link.kind == kSlideLink)
+        ++v.trunk_leading;
     for (size_t t = 0; t < trunk_.size(); ++t) {
       v.trunk[t] = node(trunk_[t]).link;
       flat_[trunk_[t]] = static_cast<int>(t);
@@ -102,7 +103,8 @@ class Compiler {
       int up = node(i).parent;
       auto on_trunk = std::find(trunk_.begin(), trunk_.end(), up);
       if (up < 0) roots.push_back({-1, static_cast<int>(i)});
-      else if (on_trunk != trunk_.end()) roots.push_back({static_cast<int>(on_trunk - trunk_.begin()), static_cast<int>(i)});
+      else if (on_trunk != trunk_.end())
+        roots.push_back({static_cast<int>(on_trunk - trunk_.begin()), static_cast<int>(i)});
     }
     for (auto [attach, root] : roots) add_limb(attach, root);
     // A trunk link with contacts needs a limb that hosts its slots: the first that hangs from it, or one without links.
@@ -292,8 +294,9 @@ class Compiler {
     }
     require_at_most("contact slots against static geometry", v.world_slots, Capacity::kSlots);
     v.planes = static_cast<int>(out_->plane.size());
-    v.level = std::all_of(out_->plane.begin(), out_->plane.end(), [](const auto& p) { return p.frame.row[2].z == 1; }) &&
-              std::all_of(statics_.begin(), statics_.end(), [](const auto& of_link) { return of_link.second.empty(); });
+    v.level =
+        std::all_of(out_->plane.begin(), out_->plane.end(), [](const auto& p) { return p.frame.row[2].z == 1; }) &&
+        std::all_of(statics_.begin(), statics_.end(), [](const auto& of_link) { return of_link.second.empty(); });
   }
 
   /// How far colliding geoms reach from their link's origin: with its speed, how far they may move in a step.
@@ -338,7 +341,8 @@ class Compiler {
       link.bound_center = (low + high) * 0.5;
       link.bound_radius = 0;
       for (int g : geoms)
-        link.bound_radius = std::max(link.bound_radius, norm(out_->geom[g].pose.p - link.bound_center) + out_->geom[g].radius);
+        link.bound_radius =
+            std::max(link.bound_radius, norm(out_->geom[g].pose.p - link.bound_center) + out_->geom[g].radius);
     }
     View& v = view();
     v.link_pairs = static_cast<int>(out_->link_pair.size());
@@ -346,17 +350,6 @@ class Compiler {
     int free_bodies = 0;
     for (int l = 0; l < v.limbs_; ++l) free_bodies += v.limb[l].leading == 3;
     v.pair_slots = std::min({features, Capacity::kPairs, std::max(16, 8 * free_bodies)});
-  }
-
-  ActuatorModel<double> actuator_of(int a, double gear) const {
-    ActuatorModel<double> x;
-    x.ctrl = a, x.gear = gear, x.gain = m_.actuator_gainprm[a];
-    x.bias0 = m_.actuator_biasprm[3 * a], x.bias1 = m_.actuator_biasprm[3 * a + 1], x.bias2 = m_.actuator_biasprm[3 * a + 2];
-    x.clamp_ctrl = m_.actuator_ctrllimited[a] && !(m_.disableflags & kDisableClampctrl);
-    x.clamp_force = m_.actuator_forcelimited[a];
-    x.ctrl_lower = m_.actuator_ctrlrange[2 * a], x.ctrl_upper = m_.actuator_ctrlrange[2 * a + 1];
-    x.force_lower = m_.actuator_forcerange[2 * a], x.force_upper = m_.actuator_forcerange[2 * a + 1];
-    return x;
   }
 
   void actuators() {
@@ -368,9 +361,11 @@ class Compiler {
       int dofs = type == JointType::kFree ? 6 : type == JointType::kBall ? 3 : 1;
       bool servo = m_.actuator_biasprm[3 * a + 1] != 0 || m_.actuator_biasprm[3 * a + 2] != 0;
       if (type == JointType::kFree || (dofs > 1 && servo))
-        throw std::invalid_argument("actuator " + std::to_string(a) + ": only motors may drive a ball joint, and nothing a free one");
+        throw std::invalid_argument("actuator " + std::to_string(a) +
+                                    ": only motors may drive a ball joint, and nothing a free one");
       for (int i = 0; i < dofs; ++i)
-        if (double gear = m_.actuator_gear[6 * a + i]; gear != 0 || dofs == 1) of_dof[dof + i].push_back(actuator_of(a, gear));
+        if (double gear = m_.actuator_gear[6 * a + i]; gear != 0 || dofs == 1)
+          of_dof[dof + i].push_back(actuator_of(m_, a, gear));
     }
     auto place = [&](LinkModel<double>& link) {
       link.actuator_begin = static_cast<int>(out_->actuator.size());
@@ -399,7 +394,8 @@ class Compiler {
   }
 
   void push_tie(TieModel<double> tie) {
-    require_at_most("rows over several joints (equalities, tendons)", static_cast<int>(out_->tie.size()) + 1, Capacity::kTies);
+    require_at_most("rows over several joints (equalities, tendons)", static_cast<int>(out_->tie.size()) + 1,
+                    Capacity::kTies);
     out_->tie.push_back(tie);
   }
 
@@ -447,7 +443,7 @@ class Compiler {
       });
     for (int a = 0; a < m_.nu && !(m_.disableflags & kDisableActuation); ++a)
       if (static_cast<Transmission>(m_.actuator_trntype[a]) == Transmission::kTendon && m_.actuator_trnid[a] == t)
-        add(kTieActuator, [&](auto& x) { x.actuator = actuator_of(a, m_.actuator_gear[6 * a]); });
+        add(kTieActuator, [&](auto& x) { x.actuator = actuator_of(m_, a, m_.actuator_gear[6 * a]); });
   }
 
   void bodies() {

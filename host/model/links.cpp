@@ -110,7 +110,9 @@ class Builder {
     throw std::invalid_argument("joint " + name(j) + ": unknown type " + std::to_string(m_.jnt_type[j]));
   }
 
-  std::string name(int j) const { return m_.joint_names[j].empty() ? std::to_string(j) : "'" + m_.joint_names[j] + "'"; }
+  std::string name(int j) const {
+    return m_.joint_names[j].empty() ? std::to_string(j) : "'" + m_.joint_names[j] + "'";
+  }
   static constexpr double kUnlimited = 1e30;
 
   const Model& m_;
@@ -120,5 +122,16 @@ class Builder {
 }  // namespace
 
 LinkGraph build_links(const Model& model) { return Builder(model).build(); }
+
+ActuatorModel<double> actuator_of(const Model& m, int a, double gear) {
+  ActuatorModel<double> x;
+  x.ctrl = a, x.gear = gear, x.gain = m.actuator_gainprm[a];
+  x.bias0 = m.actuator_biasprm[3 * a], x.bias1 = m.actuator_biasprm[3 * a + 1], x.bias2 = m.actuator_biasprm[3 * a + 2];
+  x.clamp_ctrl = m.actuator_ctrllimited[a] && !(m.disableflags & kDisableClampctrl);
+  x.clamp_force = m.actuator_forcelimited[a];
+  x.ctrl_lower = m.actuator_ctrlrange[2 * a], x.ctrl_upper = m.actuator_ctrlrange[2 * a + 1];
+  x.force_lower = m.actuator_forcerange[2 * a], x.force_upper = m.actuator_forcerange[2 * a + 1];
+  return x;
+}
 
 }  // namespace stiction

@@ -10,10 +10,10 @@
 namespace stiction {
 
 struct LinkNode {
-  int parent = -1;               // node; -1: the world
-  bool free = false;             // a floating root: six dofs
+  int parent = -1;    // node; -1: the world
+  bool free = false;  // a floating root: six dofs
   int joint = -1;
-  LinkModel<double> link;        // all but the numbers of geometry and slots
+  LinkModel<double> link;  // all but the numbers of geometry and slots
   std::vector<int> children, bodies;
 };
 
@@ -29,6 +29,9 @@ struct LinkGraph {
 };
 
 LinkGraph build_links(const Model& model);
+
+/// One actuator at one dof or tendon that it drives with this gear.
+ActuatorModel<double> actuator_of(const Model& m, int a, double gear);
 
 inline Vec3<double> vec3_at(const Reals& a, int i) { return {a[3 * i], a[3 * i + 1], a[3 * i + 2]}; }
 inline Quat<double> quat_at(const Reals& a, int i) {

@@ -9,7 +9,9 @@ namespace stiction {
 
 double combined_friction(const Model& m, int g1, int g2) {
   int p1 = m.geom_priority[g1], p2 = m.geom_priority[g2];
-  int condim = p1 > p2 ? m.geom_condim[g1] : p2 > p1 ? m.geom_condim[g2] : std::max(m.geom_condim[g1], m.geom_condim[g2]);
+  int condim = p1 > p2   ? m.geom_condim[g1]
+               : p2 > p1 ? m.geom_condim[g2]
+                         : std::max(m.geom_condim[g1], m.geom_condim[g2]);
   double f1 = m.geom_friction[3 * g1], f2 = m.geom_friction[3 * g2];
   return condim == 1 ? 0 : p1 > p2 ? f1 : p2 > p1 ? f2 : std::max(f1, f2);
 }
@@ -36,8 +38,7 @@ std::vector<GeomPair> collision_pairs(const Model& m) {
     if (!taken.insert({a, b}).second) continue;
     pairs.push_back({a, b, m.pair_condim[i] == 1 ? 0 : m.pair_friction[i], 3});
   }
-  for (int i = 0; i < m.nexclude; ++i)
-    excluded.insert(std::minmax(m.exclude_body1[i], m.exclude_body2[i]));
+  for (int i = 0; i < m.nexclude; ++i) excluded.insert(std::minmax(m.exclude_body1[i], m.exclude_body2[i]));
 
   for (int i = 0; i < m.ngeom; ++i)
     for (int j = i + 1; j < m.ngeom; ++j) {

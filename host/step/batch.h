@@ -11,26 +11,49 @@ namespace stiction {
 
 /// What the certificate's arrays hold, in this order; each (num_envs,).
 enum CertificateField : int {
-  kRDyn, kRCon, kRCcp, kRRow, kRCone, kPenetration, kScale, kNumContacts, kIterations, kConverged, kCertificateFields
+  kRDyn,
+  kRCon,
+  kRCcp,
+  kRRow,
+  kRCone,
+  kPenetration,
+  kScale,
+  kNumContacts,
+  kIterations,
+  kConverged,
+  kCertificateFields
 };
 
 /// Fields of a contact slot in the records.
 enum RecordField : int {
-  kRecordId, kRecordT1, kRecordT2, kRecordN, kRecordGap, kRecordX, kRecordY, kRecordZ, kRecordNx, kRecordNy, kRecordNz,
-  kRecordMu, kRecordGeom1, kRecordGeom2, kRecordFields
+  kRecordId,
+  kRecordT1,
+  kRecordT2,
+  kRecordN,
+  kRecordGap,
+  kRecordX,
+  kRecordY,
+  kRecordZ,
+  kRecordNx,
+  kRecordNy,
+  kRecordNz,
+  kRecordMu,
+  kRecordGeom1,
+  kRecordGeom2,
+  kRecordFields
 };
 
 /// T: float or double. Null pointers: not there.
 template <class T>
 struct BatchArrays {
   int num_envs = 0;
-  T *qpos = nullptr, *qvel = nullptr;                      // (N, nq), (N, nv)
-  const T *ctrl = nullptr;                                 // (N, nu)
-  double* time = nullptr;                                  // (N,)
+  T *qpos = nullptr, *qvel = nullptr;                        // (N, nq), (N, nv)
+  const T* ctrl = nullptr;                                   // (N, nu)
+  double* time = nullptr;                                    // (N,)
   const T *qfrc_applied = nullptr, *xfrc_applied = nullptr;  // (N, nv), (N, nbody, 6) force, torque at the body's com
-  int* status = nullptr;                                   // (N,)
-  T* certificate[kCertificateFields] = {};                 // (N,) each
-  T* records = nullptr;                                    // (packs, record_reals, W)
+  int* status = nullptr;                                     // (N,)
+  T* certificate[kCertificateFields] = {};                   // (N,) each
+  T* records = nullptr;                                      // (packs, record_reals, W)
 };
 
 /// How the records of a world are laid out: slots, then limits and dry friction per dof, then ties.
@@ -84,7 +107,8 @@ struct Rows {
     if constexpr (kWidth<Real> == 1) {
       if (count() > 0) array[static_cast<int64_t>(first) * stride + i] = static_cast<T>(x);
     } else {
-      for (int w = 0; w < count(); ++w) array[static_cast<int64_t>(first + w) * stride + i] = static_cast<T>(lane(x, w));
+      for (int w = 0; w < count(); ++w)
+        array[static_cast<int64_t>(first + w) * stride + i] = static_cast<T>(lane(x, w));
     }
   }
 };

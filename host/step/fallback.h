@@ -1,8 +1,8 @@
 // Newton for worlds that SubADMM left above `certify`: one by one, dense, in double. Solvers never include each other; the solve
 // stage calls them both.
 #pragma once
-#include "contact/rows.h"
 #include "contact/residual.h"
+#include "contact/rows.h"
 #include "solvers/canal/canal.h"
 
 namespace stiction {
@@ -32,8 +32,7 @@ HD_CALL void fall_back(const typename L::Model& m, const Options<Scalar<Real>>& 
   double *workspace = memory.memory + dense_size, *v = memory.memory;
   CanalOptions<double> canal_options;
   canal_options.tolerance = 0.1 * opt.certify;
-  canal_options.least_velocity =
-      lane(least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)), 0);
+  canal_options.least_velocity = lane(least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)), 0);
   canal_options.outer = 30, canal_options.inner = 10;
   for_each_lane<Real>(flagged, [&](int w) {
     DenseProblem<double> d = dense_problem<L>(m, kin, problem, list, w, memory.memory + m.nv);

@@ -8,9 +8,9 @@ namespace stiction {
 /// Row-major, world axes. Null pointers are skipped.
 template <class T>
 struct KinematicArrays {
-  T *xpos = nullptr, *xquat = nullptr;                   // (N, nbody, 3), (N, nbody, 4)      m, 1
-  T *body_linvel = nullptr, *body_angvel = nullptr;      // (N, nbody, 3) of the body's frame  m/s, rad/s
-  T *site_xpos = nullptr;                                // (N, nsite, 3)                      m
+  T *xpos = nullptr, *xquat = nullptr;               // (N, nbody, 3), (N, nbody, 4)      m, 1
+  T *body_linvel = nullptr, *body_angvel = nullptr;  // (N, nbody, 3) of the body's frame  m/s, rad/s
+  T* site_xpos = nullptr;                            // (N, nsite, 3)                      m
 };
 
 template <class L>
@@ -40,7 +40,8 @@ HD void write_kinematics(const typename L::Model& m, const BatchArrays<Scalar<ty
   };
   auto put = [&](auto* array, int count, int i, Vec3<Real> a) {
     if (array == nullptr) return;
-    rows.set(array, 3 * count, 3 * i, a.x), rows.set(array, 3 * count, 3 * i + 1, a.y), rows.set(array, 3 * count, 3 * i + 2, a.z);
+    rows.set(array, 3 * count, 3 * i, a.x), rows.set(array, 3 * count, 3 * i + 1, a.y),
+        rows.set(array, 3 * count, 3 * i + 2, a.z);
   };
   for (int b = 0; b < m.nbody; ++b) {
     const auto& body = m.body[b];

@@ -85,7 +85,8 @@ HD void place_loads(const typename L::Group& g, const typename L::Model& m, cons
     if (g.rank() == 0)
       for (int t = 0; t < m.trunk_links(); ++t) lift(m.trunk[t], kin.pose.trunk[t], loads.wrench.trunk[t]);
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      for (int k = 0; k < limb.links(); ++k) lift(limb.link(k), kin.pose.limb[at.link + k], loads.wrench.limb[at.link + k]);
+      for (int k = 0; k < limb.links(); ++k)
+        lift(limb.link(k), kin.pose.limb[at.link + k], loads.wrench.limb[at.link + k]);
     });
   }
   if (a.xfrc_applied == nullptr) return;
@@ -93,7 +94,8 @@ HD void place_loads(const typename L::Group& g, const typename L::Model& m, cons
     const auto& body = m.body[b];
     if (body.link < 0) continue;
     Real x[6];
-    for (int i = 0; i < 6; ++i) x[i] = rows.get(a.xfrc_applied, 6 * m.nbody, 6 * b + i), bad = bad | negate(is_finite(x[i]));
+    for (int i = 0; i < 6; ++i)
+      x[i] = rows.get(a.xfrc_applied, 6 * m.nbody, 6 * b + i), bad = bad | negate(is_finite(x[i]));
     auto add = [&](const Pose<Real>& pose, Force<Real>& F) {
       F = F + force_at(pose * body.com, Vec3<Real>{x[0], x[1], x[2]});
       F.n = F.n + Vec3<Real>{x[3], x[4], x[5]};
@@ -116,14 +118,14 @@ struct Records {
   using Group = typename L::Group;
   Real* real;  // of this pack or world
 
-  HD void warm_start(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem, bool warm,
-                     Impulses<L>& l) const {
+  HD void warm_start(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
+                     bool warm, Impulses<L>& l) const {
     RecordLayout<Model> layout(m);
     Real zero(0);
     Vec3<Real> none{zero, zero, zero};
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       int base = limb.first_slot();
-      UNROLL for (int s = 0; s <= limb.links(); ++s)
+    UNROLL for (int s = 0; s <= limb.links(); ++s)
         UNROLL for (int c = limb.slot_begin(s); c < limb.slot_end(s); ++c) {
           if (contacts.skip(at.slot + c)) continue;
           const ContactPoint<Real>& x = contacts.point.slot[at.slot + c];

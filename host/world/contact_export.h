@@ -7,11 +7,11 @@ namespace stiction {
 /// Row-major (num_envs, max_contacts, ...). n points from geom[0] to geom[1]; impulse (t1, t2, n) acts on geom[1].
 template <class T>
 struct ContactArrays {
-  int* geom;                                // (N, C, 2), -1 where there is none
-  T *pos, *frame, *dist, *impulse;          // (N, C, 3), (N, C, 3, 3), (N, C), (N, C, 3)   m, rows t1 t2 n, m, N s
-  uint8_t* active;                          // (N, C)
-  int* count;                               // (N,)
-  T* net_force;                             // (N, nbody, 3)  impulse / h of the last step, world axes            N
+  int* geom;                        // (N, C, 2), -1 where there is none
+  T *pos, *frame, *dist, *impulse;  // (N, C, 3), (N, C, 3, 3), (N, C), (N, C, 3)   m, rows t1 t2 n, m, N s
+  uint8_t* active;                  // (N, C)
+  int* count;                       // (N,)
+  T* net_force;                     // (N, nbody, 3)  impulse / h of the last step, world axes            N
   T inverse_h;
 };
 
@@ -25,9 +25,10 @@ void export_contacts(const Model& m, int64_t env, Record record, int capacity, c
   auto add = [&](int r, int geom1, int geom2) {
     Vec3<T> n{record(r + kRecordNx), record(r + kRecordNy), record(r + kRecordNz)};
     Mat3<T> F = frame_of_normal(n);
-    Vec3<T> l{record(r + kRecordT1), record(r + kRecordT2), record(r + kRecordN)}, f = transposed_times(F, l) * out.inverse_h;
+    Vec3<T> l{record(r + kRecordT1), record(r + kRecordT2), record(r + kRecordN)},
+        f = transposed_times(F, l) * out.inverse_h;
     for (int side = 0; side < 2; ++side) {
-      T* to = net + 3 * m.geom[side ? geom2 : geom1].body, sign = side ? T(1) : T(-1);
+      T *to = net + 3 * m.geom[side ? geom2 : geom1].body, sign = side ? T(1) : T(-1);
       to[0] += sign * f.x, to[1] += sign * f.y, to[2] += sign * f.z;
     }
     if (count == capacity) return;

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "host/world/contact_export.h"
-#include "host/world/record_state.h"
 #include "host/world/cuda_world.h"
+#include "host/world/record_state.h"
 #include "host/world/world_options.h"
 
 namespace stiction {
@@ -34,7 +34,8 @@ Aligned aligned(size_t bytes) {
 template <class T>
 class CpuWorld final : public World {
  public:
-  CpuWorld(std::shared_ptr<const Model> model, const WorldOptions& options, const CpuLibrary* lib, const CpuKernels<T>* kernels)
+  CpuWorld(std::shared_ptr<const Model> model, const WorldOptions& options, const CpuLibrary* lib,
+           const CpuKernels<T>* kernels)
       : World(std::move(model), options), lib_(lib), kernels_(kernels), tables_(convert<T>(*compile(*model_))) {
     const auto& view = tables_->view;
     layout_ = std::make_unique<RecordLayout<ModelView<Capacity, T>>>(view);
@@ -47,7 +48,8 @@ class CpuWorld final : public World {
     for (auto& workspace : workspaces_) {
       fallback_.push_back(aligned(sizeof(double) * kernels_->fallback_size(job_)));
       solver_memory_.push_back(aligned(kernels_->solver_bytes(job_) + 64));
-      kernels_->bind_memory(job_, workspace.get(), static_cast<double*>(fallback_.back().get()), solver_memory_.back().get());
+      kernels_->bind_memory(job_, workspace.get(), static_cast<double*>(fallback_.back().get()),
+                            solver_memory_.back().get());
       if (void* own = kernels_->create_tables(job_)) environment_tables_.push_back(own);
     }
     reset(nullptr);
@@ -61,7 +63,7 @@ class CpuWorld final : public World {
     if (n < 0) throw std::invalid_argument("n is " + std::to_string(n) + ", expected >= 0");
     if (n == 0) return;
     job_.steps = n;
-    auto work = [this](int thread, int first, int last) { 
+    auto work = [this](int thread, int first, int last) {
       kernels_->step(job_, first, last, workspaces_[thread].get(), tables_of(thread));
     };
     threads_->run(packs_, work);
@@ -80,7 +82,8 @@ class CpuWorld final : public World {
   }
   DenseProblem<double> contact_problem(int env) override {
     if (env < 0 || env >= num_envs())
-      throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " + std::to_string(num_envs() - 1));
+      throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " +
+                                  std::to_string(num_envs() - 1));
     return kernels_->problem(job_, env, workspaces_[0].get(), tables_of(0), static_cast<double*>(fallback_[0].get()));
   }
   void previous_state(int env, double* qpos, double* qvel) const override {
@@ -141,8 +144,8 @@ class CpuWorld final : public World {
     contact_arrays_ = contact_arrays();
   }
   ContactArrays<T> contact_arrays() {
-    return {buffer("contact.geom").template as<int>(), buffer("contact.pos").template as<T>(),
-            buffer("contact.frame").template as<T>(), buffer("contact.dist").template as<T>(),
+    return {buffer("contact.geom").template as<int>(),  buffer("contact.pos").template as<T>(),
+            buffer("contact.frame").template as<T>(),   buffer("contact.dist").template as<T>(),
             buffer("contact.impulse").template as<T>(), buffer("contact.active").template as<uint8_t>(),
             buffer("contact.count").template as<int>(), buffer("net_contact_force").template as<T>(),
             static_cast<T>(1 / options_.step.h)};
@@ -160,14 +163,22 @@ class CpuWorld final : public World {
     a.records = static_cast<T*>(records_.get());
     for (int f = 0; f < kCertificateFields; ++f)
       a.certificate[f] = buffer(std::string("certificate.") + kCertificateNames[f]).template as<T>();
-    job_.outputs = {buffer("xpos").template as<T>(), buffer("xquat").template as<T>(), buffer("body_linvel").template as<T>(),
-                    buffer("body_angvel").template as<T>(), buffer("site_xpos").template as<T>()};
+    job_.outputs = {buffer("xpos").template as<T>(), buffer("xquat").template as<T>(),
+                    buffer("body_linvel").template as<T>(), buffer("body_angvel").template as<T>(),
+                    buffer("site_xpos").template as<T>()};
     ParameterArrays<T>& p = job_.parameters;
-    const std::pair<const char*, const T**> places[] = {
-        {"body_mass", &p.body_mass},           {"body_inertia", &p.body_inertia},         {"geom_friction", &p.geom_friction},
-        {"geom_size", &p.geom_size},           {"dof_damping", &p.dof_damping},           {"dof_armature", &p.dof_armature},
-        {"dof_frictionloss", &p.dof_frictionloss}, {"jnt_stiffness", &p.jnt_stiffness},   {"jnt_range", &p.jnt_range},
-        {"actuator_gainprm", &p.actuator_gainprm}, {"actuator_biasprm", &p.actuator_biasprm}, {"gravity", &p.gravity}};
+    const std::pair<const char*, const T**> places[] = {{"body_mass", &p.body_mass},
+                                                        {"body_inertia", &p.body_inertia},
+                                                        {"geom_friction", &p.geom_friction},
+                                                        {"geom_size", &p.geom_size},
+                                                        {"dof_damping", &p.dof_damping},
+                                                        {"dof_armature", &p.dof_armature},
+                                                        {"dof_frictionloss", &p.dof_frictionloss},
+                                                        {"jnt_stiffness", &p.jnt_stiffness},
+                                                        {"jnt_range", &p.jnt_range},
+                                                        {"actuator_gainprm", &p.actuator_gainprm},
+                                                        {"actuator_biasprm", &p.actuator_biasprm},
+                                                        {"gravity", &p.gravity}};
     for (const std::string& name : options_.per_env)
       for (const auto& [key, place] : places)
         if (name == key) *place = buffer("params." + name).template as<T>(), job_.per_env = true;
@@ -194,8 +205,8 @@ std::vector<std::string> available_isas() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+  if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     names.push_back("avx512");
   if (v3) names.push_back("avx2"), names.push_back("scalar");
 #else
@@ -207,7 +218,8 @@ std::vector<std::string> available_isas() {
 std::unique_ptr<World> World::create(std::shared_ptr<const Model> model, const WorldOptions& options) {
   if (options.cuda) return create_cuda_world(std::move(model), options);
   const std::vector<std::string> isas = available_isas();
-  if (isas.empty()) throw std::runtime_error("this processor lacks AVX2 and FMA (x86-64-v3), which stiction's CPU backend needs");
+  if (isas.empty())
+    throw std::runtime_error("this processor lacks AVX2 and FMA (x86-64-v3), which stiction's CPU backend needs");
   const std::string isa = options.float64 ? "scalar" : options.isa.empty() ? isas[0] : options.isa;
   if (std::find(isas.begin(), isas.end(), isa) == isas.end())
     throw std::invalid_argument("isa is '" + isa + "', which this processor does not have; best here: " + isas[0]);

@@ -13,7 +13,8 @@ void state_of_record(const Model& m, Record record, double* qpos, double* qvel) 
     for (int i = 0; i < 7; ++i) qpos[p + i] = record(b + i);
     const Mat3<double> R = rotation(Quat<double>{qpos[p + 3], qpos[p + 4], qpos[p + 5], qpos[p + 6]});
     auto v = [&](int i) { return static_cast<double>(record(layout.velocity(d + i))); };
-    const Vec3<double> w = transposed_times(R, Vec3<double>{v(0), v(1), v(2)});  // kept as a twist: angular first, world axes
+    const Vec3<double> w =
+        transposed_times(R, Vec3<double>{v(0), v(1), v(2)});  // kept as a twist: angular first, world axes
     qvel[d] = v(3), qvel[d + 1] = v(4), qvel[d + 2] = v(5), qvel[d + 3] = w.x, qvel[d + 4] = w.y, qvel[d + 5] = w.z;
   }
   auto joint = [&](const auto& link) {

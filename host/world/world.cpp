@@ -9,13 +9,15 @@
 
 namespace stiction {
 
-World::World(std::shared_ptr<const Model> model, const WorldOptions& options) : model_(std::move(model)), options_(options) {
+World::World(std::shared_ptr<const Model> model, const WorldOptions& options)
+    : model_(std::move(model)), options_(options) {
   auto reject = [](const std::string& text) { throw std::invalid_argument(text); };
   if (options_.num_envs < 1) reject("num_envs is " + std::to_string(options_.num_envs) + ", expected at least 1");
   if (options_.step.h == 0) options_.step.h = model_->timestep;
   if (!(options_.step.h > 0) || options_.step.h > 1)
     reject("timestep is " + std::to_string(options_.step.h) + " s, expected more than 0 and at most 1");
-  if (options_.step.iterations < 0) reject("iterations is " + std::to_string(options_.step.iterations) + ", expected >= 0");
+  if (options_.step.iterations < 0)
+    reject("iterations is " + std::to_string(options_.step.iterations) + ", expected >= 0");
   if (options_.num_threads < 0) reject("num_threads is " + std::to_string(options_.num_threads) + ", expected >= 0");
   options_.step.explicit_damping = !options_.step.implicit && (model_->disableflags & kDisableEulerdamp);
   int threads = options_.num_threads ? options_.num_threads : std::max(1u, std::thread::hardware_concurrency());
@@ -31,8 +33,8 @@ World::World(std::shared_ptr<const Model> model, const WorldOptions& options) : 
   add("xpos", real, {n, m.nbody, 3}, false), add("xquat", real, {n, m.nbody, 4}, false);
   add("body_linvel", real, {n, m.nbody, 3}, false), add("body_angvel", real, {n, m.nbody, 3}, false);
   add("site_xpos", real, {n, m.nsite, 3}, false);
-  for (const char* name : {"r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations",
-                           "converged"})
+  for (const char* name : {"r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts",
+                           "iterations", "converged"})
     add(std::string("certificate.") + name, real, {n}, false);
   add_parameters();
 }
@@ -45,14 +47,22 @@ struct Parameter {
   const Reals& (*values)(const Model&);
 };
 template <Reals Model::* Field>
-const Reals& field(const Model& m) { return m.*Field; }
+const Reals& field(const Model& m) {
+  return m.*Field;
+}
 constexpr Parameter kParameters[] = {
-    {"body_mass", field<&Model::body_mass>},           {"body_inertia", field<&Model::body_inertia>},
-    {"geom_friction", field<&Model::geom_friction>},   {"geom_size", field<&Model::geom_size>},
-    {"dof_damping", field<&Model::dof_damping>},       {"dof_armature", field<&Model::dof_armature>},
-    {"dof_frictionloss", field<&Model::dof_frictionloss>}, {"jnt_stiffness", field<&Model::jnt_stiffness>},
-    {"jnt_range", field<&Model::jnt_range>},           {"actuator_gainprm", field<&Model::actuator_gainprm>},
-    {"actuator_biasprm", field<&Model::actuator_biasprm>}, {"gravity", field<&Model::gravity>},
+    {"body_mass", field<&Model::body_mass>},
+    {"body_inertia", field<&Model::body_inertia>},
+    {"geom_friction", field<&Model::geom_friction>},
+    {"geom_size", field<&Model::geom_size>},
+    {"dof_damping", field<&Model::dof_damping>},
+    {"dof_armature", field<&Model::dof_armature>},
+    {"dof_frictionloss", field<&Model::dof_frictionloss>},
+    {"jnt_stiffness", field<&Model::jnt_stiffness>},
+    {"jnt_range", field<&Model::jnt_range>},
+    {"actuator_gainprm", field<&Model::actuator_gainprm>},
+    {"actuator_biasprm", field<&Model::actuator_biasprm>},
+    {"gravity", field<&Model::gravity>},
 };
 
 }  // namespace
@@ -73,13 +83,17 @@ void World::add_parameters() {
       known += (known.empty() ? "" : ", ") + std::string(p.name);
     }
     if (found == nullptr)
-      throw std::invalid_argument("per_env names '" + name + "', which cannot differ between environments; these can: " + known);
+      throw std::invalid_argument("per_env names '" + name +
+                                  "', which cannot differ between environments; these can: " + known);
     const Reals& values = found->values(m);
     const int64_t n = num_envs(), size = static_cast<int64_t>(values.size());
     std::vector<int64_t> shape{n};
-    const int64_t count = name.rfind("body", 0) == 0 ? m.nbody : name.rfind("geom", 0) == 0 ? m.ngeom
-                          : name.rfind("dof", 0) == 0 ? m.nv : name.rfind("jnt", 0) == 0 ? m.njnt
-                          : name.rfind("actuator", 0) == 0 ? m.nu : 1;
+    const int64_t count = name.rfind("body", 0) == 0       ? m.nbody
+                          : name.rfind("geom", 0) == 0     ? m.ngeom
+                          : name.rfind("dof", 0) == 0      ? m.nv
+                          : name.rfind("jnt", 0) == 0      ? m.njnt
+                          : name.rfind("actuator", 0) == 0 ? m.nu
+                                                           : 1;
     if (name != "gravity") shape.push_back(count);
     if (size != count) shape.push_back(count ? size / count : 0);
     Buffer& b = add("params." + name, options_.float64 ? DType::kFloat64 : DType::kFloat32, shape, true);
@@ -144,7 +158,8 @@ void World::clear_status(const uint8_t* mask) {
 void World::reset(const uint8_t* mask, int keyframe) {
   const Model& m = *model_;
   if (keyframe < -1 || keyframe >= m.nkey)
-    throw std::invalid_argument("keyframe " + std::to_string(keyframe) + " does not exist; the model has " + std::to_string(m.nkey));
+    throw std::invalid_argument("keyframe " + std::to_string(keyframe) + " does not exist; the model has " +
+                                std::to_string(m.nkey));
   auto fill = [&](auto* qpos, auto* qvel, auto* ctrl, auto* force, auto* wrench) {
     using T = std::remove_pointer_t<decltype(qpos)>;
     auto row = [](T* to, const double* from, int n) {

@@ -28,13 +28,13 @@ struct ArrayView {
 struct WorldOptions {
   int num_envs = 1;
   bool float64 = false;
-  bool cuda = false;      // on the CUDA device, else on the CPU
-  std::string isa;        // "", "scalar", "avx2", "avx512": "" is the best there is
+  bool cuda = false;  // on the CUDA device, else on the CPU
+  std::string isa;    // "", "scalar", "avx2", "avx512": "" is the best there is
   SolverKind solver = SolverKind::kSubAdmm;
-  int num_threads = 0;    // 0: as many as cores
-  int max_contacts = 0;   // 0: every slot
+  int num_threads = 0;               // 0: as many as cores
+  int max_contacts = 0;              // 0: every slot
   std::vector<std::string> per_env;  // parameters that differ between environments, see parameter_names()
-  Options<double> step;   // h = 0: the model's
+  Options<double> step;              // h = 0: the model's
 };
 
 /// Model fields that may be per environment.
@@ -92,7 +92,9 @@ class World {
     std::vector<int64_t> shape;
     bool writable;
     template <class T>
-    T* as() { return reinterpret_cast<T*>(data); }
+    T* as() {
+      return reinterpret_cast<T*>(data);
+    }
     unsigned char* data = nullptr;
   };
   Buffer& add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable);

@@ -34,18 +34,25 @@ using ByteMask = py::array_t<uint8_t, py::array::c_style>;
 const uint8_t* mask_data(const World& w, const std::optional<ByteMask>& mask) {
   if (!mask) return nullptr;
   if (mask->ndim() != 1 || mask->shape(0) != w.num_envs())
-    throw std::invalid_argument("the mask has " + std::to_string(mask->size()) + " entries, expected " + std::to_string(w.num_envs()));
+    throw std::invalid_argument("the mask has " + std::to_string(mask->size()) + " entries, expected " +
+                                std::to_string(w.num_envs()));
   return mask->data();
 }
 
 Options<double> options_from(const py::dict& d) {
   Options<double> o;
   o.h = 0;
-  auto real = [&](const char* name, double& to) { if (d.contains(name)) to = d[name].cast<double>(); };
-  auto whole = [&](const char* name, int& to) { if (d.contains(name)) to = d[name].cast<int>(); };
+  auto real = [&](const char* name, double& to) {
+    if (d.contains(name)) to = d[name].cast<double>();
+  };
+  auto whole = [&](const char* name, int& to) {
+    if (d.contains(name)) to = d[name].cast<int>();
+  };
   real("h", o.h), real("erp", o.erp), real("max_recovery", o.max_recovery), real("margin", o.margin);
-  real("tolerance", o.tolerance), real("certify", o.certify), real("relaxation", o.relaxation), real("tikhonov", o.tikhonov);
-  whole("implicit", o.implicit), whole("iterations", o.iterations), whole("penalty", o.penalty), whole("anderson", o.anderson);
+  real("tolerance", o.tolerance), real("certify", o.certify), real("relaxation", o.relaxation),
+      real("tikhonov", o.tikhonov);
+  whole("implicit", o.implicit), whole("iterations", o.iterations), whole("penalty", o.penalty),
+      whole("anderson", o.anderson);
   whole("warm_start", o.warm_start), whole("fallback", o.fallback);
   whole("certificates", o.certificates);
   return o;
@@ -54,7 +61,8 @@ Options<double> options_from(const py::dict& d) {
 }  // namespace
 
 void bind_world(py::module_& m) {
-  m.def("available_isas", &available_isas, "Instruction sets of this processor that the CPU backend can use, best first.");
+  m.def("available_isas", &available_isas,
+        "Instruction sets of this processor that the CPU backend can use, best first.");
   py::class_<World>(m, "World")
       .def(py::init([](std::shared_ptr<Model> model, int num_envs, bool float64, const std::string& isa,
                        const std::string& solver, int num_threads, int max_contacts, const py::dict& options,
@@ -70,14 +78,17 @@ void bind_world(py::module_& m) {
            py::arg("model"), py::kw_only(), py::arg("num_envs"), py::arg("float64"), py::arg("isa"), py::arg("solver"),
            py::arg("num_threads"), py::arg("max_contacts"), py::arg("options"),
            py::arg("per_env") = std::vector<std::string>{}, py::arg("cuda") = false)
-      .def("array", [](py::object self, const std::string& name) { return view_of(self, self.cast<World&>().array(name)); })
+      .def("array",
+           [](py::object self, const std::string& name) { return view_of(self, self.cast<World&>().array(name)); })
       .def("array_names", &World::array_names)
       .def("step", &World::step, py::call_guard<py::gil_scoped_release>())
       .def("forward", &World::forward)
-      .def("reset", [](World& w, std::optional<ByteMask> mask, int keyframe) { w.reset(mask_data(w, mask), keyframe); },
-           py::arg("mask") = py::none(), py::arg("keyframe") = -1)
-      .def("clear_status", [](World& w, std::optional<ByteMask> mask) { w.clear_status(mask_data(w, mask)); },
-           py::arg("mask") = py::none())
+      .def(
+          "reset", [](World& w, std::optional<ByteMask> mask, int keyframe) { w.reset(mask_data(w, mask), keyframe); },
+          py::arg("mask") = py::none(), py::arg("keyframe") = -1)
+      .def(
+          "clear_status", [](World& w, std::optional<ByteMask> mask) { w.clear_status(mask_data(w, mask)); },
+          py::arg("mask") = py::none())
       .def("contact_problem",
            [](World& w, int env) {
              const DenseProblem<double> d = w.contact_problem(env);
@@ -102,16 +113,19 @@ void bind_world(py::module_& m) {
              w.previous_state(env, qpos.mutable_data(), qvel.mutable_data());
              return py::make_tuple(qpos, qvel);
            })
-      .def("get_records", [](const World& w) {
-        py::array_t<double> rows({static_cast<py::ssize_t>(w.num_envs()), static_cast<py::ssize_t>(w.record_size())});
-        w.get_records(rows.mutable_data());
-        return rows;
-      })
-      .def("set_records", [](World& w, py::array_t<double, py::array::c_style | py::array::forcecast> rows) {
-        if (rows.ndim() != 2 || rows.shape(0) != w.num_envs() || rows.shape(1) != w.record_size())
-          throw std::invalid_argument("records have the wrong shape");
-        w.set_records(rows.data());
-      })
+      .def("get_records",
+           [](const World& w) {
+             py::array_t<double> rows(
+                 {static_cast<py::ssize_t>(w.num_envs()), static_cast<py::ssize_t>(w.record_size())});
+             w.get_records(rows.mutable_data());
+             return rows;
+           })
+      .def("set_records",
+           [](World& w, py::array_t<double, py::array::c_style | py::array::forcecast> rows) {
+             if (rows.ndim() != 2 || rows.shape(0) != w.num_envs() || rows.shape(1) != w.record_size())
+               throw std::invalid_argument("records have the wrong shape");
+             w.set_records(rows.data());
+           })
       .def_property_readonly("isa", &World::isa)
       .def_property_readonly("pack_width", &World::pack_width)
       .def_property_readonly("num_threads", &World::num_threads)

@@ -255,15 +255,15 @@ class Simulation:
     def contact_problem(self, env: int = 0):
         """The contact problem of the last substep of one environment, dense and in double.
 
-        A dict: ``A (nv, nv), b (nv,)``; contacts ``J (3 nc, nv)`` with rows t1, t2, n, ``e, R, impulse (3 nc,), mu (nc,)``;
-        other rows ``J_row (nr, nv), e_row, R_row, lower, upper, row_impulse (nr,)``. The new velocity v satisfies
+        A dict: ``A (nv, nv), b (nv,)``; contacts ``J (3 nc, nv)`` with rows t1, t2, n, ``e, R, impulse (3 nc,)`` and
+        ``mu (nc,)``; other rows ``J_row (nr, nv), e_row, R_row, lower, upper, row_impulse (nr,)``. The new velocity v satisfies
         ``A v = b + J.T impulse + J_row.T row_impulse``. Controls and applied forces must still be those of the step.
         """
         return self._world.contact_problem(self._environment(env))
 
     def dump(self, env: int, path) -> None:
-        """Writes one environment's last substep to an ``.npz`` file: model, options, the state before it, what was applied,
-        the warm start, the contact problem and its certificate. ``stiction replay PATH --dtype float64`` solves it again.
+        """Writes one environment's last substep to an ``.npz`` file: the model, options, the state before it, what was
+        applied, the contact problem and its certificate. ``stiction replay PATH --dtype float64`` solves it again.
         """
         from .replay import write_dump
 
@@ -392,7 +392,9 @@ def _checked_device(device) -> str:
         found = f"{len(devices)} GPUs" if devices else "no GPU with a driver (libcuda.so.1)"
         raise ValueError(f"device is {device!r}, but this machine has {found}: use device='cpu'")
     if int(number or 0) > 0:
-        raise ValueError(f"device is {device!r}, but simulations use the first visible GPU: set CUDA_VISIBLE_DEVICES={number}")
+        raise ValueError(
+            f"device is {device!r}, but simulations use the first visible GPU: set CUDA_VISIBLE_DEVICES={number}"
+        )
     return kind
 
 

@@ -29,8 +29,8 @@ struct Pgs {
   }
 
   HD static Real solve_world(const Group& g, const Model& m, const Options<Scalar<Real>>& opt, const Kinematics<L>& kin,
-                             const Contacts<L>& contacts, const ContactProblem<L>& problem, Workspace& w, Impulses<L>& l,
-                             TreeVector<L>& v, Real) {
+                             const Contacts<L>& contacts, const ContactProblem<L>& problem, Workspace& w,
+                             Impulses<L>& l, TreeVector<L>& v, Real) {
     RowList<L>& list = w.list;
     list.build(m, contacts, problem, l);
     const int n = list.size(), nc = list.contacts;

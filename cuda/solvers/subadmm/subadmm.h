@@ -34,8 +34,14 @@ struct SubAdmm {
   static constexpr int kDepth = Shape::kAnderson ? 3 : 0, kColumns = Shape::kAnderson ? 3 : 1;
   static constexpr int kPairs = at_least_one(Shape::kPairs), kTies = at_least_one(Shape::kTies);
 
-  struct Slot { Vec lambda, z, y; Real beta_t, beta_n, soft_t, soft_n; };
-  struct Pair { Vec lambda, z[2], y[2]; Real beta_t, beta_n, soft_t, soft_n; };
+  struct Slot {
+    Vec lambda, z, y;
+    Real beta_t, beta_n, soft_t, soft_n;
+  };
+  struct Pair {
+    Vec lambda, z[2], y[2];
+    Real beta_t, beta_n, soft_t, soft_n;
+  };
   struct Row { Real lambda, z, y, beta, soft; };
   struct Tie { Real lambda, z[Shape::kTieTerms], y[Shape::kTieTerms], beta, soft; };
 
@@ -61,8 +67,9 @@ struct SubAdmm {
   };
 
   /// l: warm start on entry, the answer on exit; v: its velocity. Returns the iterations of each world.
-  HD static Real solve_world(const Group& g, const Model& m, const Opt& opt, const Kin& kin, const Contacts<L>& contacts,
-                             const ContactProblem<L>& problem, Workspace& w, Impulses<L>& l, TreeVector<L>& v, Real scale) {
+  HD static Real solve_world(const Group& g, const Model& m, const Opt& opt, const Kin& kin,
+                             const Contacts<L>& contacts, const ContactProblem<L>& problem, Workspace& w,
+                             Impulses<L>& l, TreeVector<L>& v, Real scale) {
     prepare(g, m, opt, kin, contacts, problem, w, l, v);
     add_penalty(g, m, kin, contacts, problem, w);
     factor<L>(g, m, w.H);
@@ -130,10 +137,12 @@ struct SubAdmm {
       s.soft = select(r.active, r.W, zero), s.beta = select(r.active, one / r.W, zero);
       s.lambda = lambda, s.z = select(r.active, r.sign * vi, zero);
     };
-    each_dof_row<L>(g, m, problem.limit_live, [&](bool, const auto& r, Row& s, Real a, Real vi) { row(r, s, a, vi); },
-                    problem.limit, w.limit, l.limit, v);
-    each_dof_row<L>(g, m, problem.friction_live, [&](bool, const auto& r, Row& s, Real a, Real vi) { row(r, s, a, vi); },
-                    problem.friction, w.friction, l.friction, v);
+    each_dof_row<L>(
+        g, m, problem.limit_live, [&](bool, const auto& r, Row& s, Real a, Real vi) { row(r, s, a, vi); },
+        problem.limit, w.limit, l.limit, v);
+    each_dof_row<L>(
+        g, m, problem.friction_live, [&](bool, const auto& r, Row& s, Real a, Real vi) { row(r, s, a, vi); },
+        problem.friction, w.friction, l.friction, v);
     for (int i = 0; i < m.ties; ++i) {
       if (!problem.tie_live[i]) continue;
       const ScalarRow<Real>& r = problem.tie[i];
@@ -187,7 +196,7 @@ struct SubAdmm {
     const Inertia none = zero_inertia(static_cast<Inertia*>(nullptr));
     bool moving = contacts.pairs > 0;
     if (moving) {
-      UNROLL for (int t = 0; t < m.trunk_links(); ++t) w.extra_inertia.trunk[t] = none;
+    UNROLL for (int t = 0; t < m.trunk_links(); ++t) w.extra_inertia.trunk[t] = none;
       each_limb<L>(g, m, [&](const auto& limb, Place at) {
         for (int k = 0; k < limb.links(); ++k) w.extra_inertia.limb[at.link + k] = none;
       });

@@ -12,11 +12,14 @@ void step(const CpuJob<Scalar<Real>>& job, int first, int last, void* workspace,
   (pgs ? step_pgs<SharedLane<Real>> : step_subadmm<SharedLane<Real>>)(job, first, last, workspace, nullptr);
 }
 template <class Real>
-DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables, double* memory) {
+DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables,
+                             double* memory) {
   const bool pgs = job.solver == SolverKind::kPgs;
   if (tables != nullptr)
-    return (pgs ? problem_pgs<PerEnvLane<Real>> : problem_subadmm<PerEnvLane<Real>>)(job, world, workspace, tables, memory);
-  return (pgs ? problem_pgs<SharedLane<Real>> : problem_subadmm<SharedLane<Real>>)(job, world, workspace, nullptr, memory);
+    return (pgs ? problem_pgs<PerEnvLane<Real>> : problem_subadmm<PerEnvLane<Real>>)(job, world, workspace, tables,
+                                                                                     memory);
+  return (pgs ? problem_pgs<SharedLane<Real>> : problem_subadmm<SharedLane<Real>>)(job, world, workspace, nullptr,
+                                                                                   memory);
 }
 template <class Real>
 void* create_tables(const CpuJob<Scalar<Real>>& job) {
@@ -38,7 +41,8 @@ void kinematics(const CpuJob<Scalar<Real>>& job, int first, int last, void* work
 template <class Real, template <class> class Solver>
 using SpaceOf = Workspace<SharedLane<Real>, Solver<SharedLane<Real>>>;
 template <class Real, template <class> class Solver>
-constexpr bool kOneWorkspace = sizeof(SpaceOf<Real, Solver>) == sizeof(Workspace<PerEnvLane<Real>, Solver<PerEnvLane<Real>>>);
+constexpr bool kOneWorkspace =
+    sizeof(SpaceOf<Real, Solver>) == sizeof(Workspace<PerEnvLane<Real>, Solver<PerEnvLane<Real>>>);
 static_assert(kOneWorkspace<CpuReal, SubAdmm> && kOneWorkspace<CpuReal, Pgs>,
               "one workspace serves both: nothing in it depends on the type of the model's numbers");
 
@@ -64,11 +68,16 @@ template <class Real>
 constexpr CpuKernels<Scalar<Real>> kernels() {
   constexpr size_t kBytes = sizeof(SpaceOf<Real, SubAdmm>) > sizeof(SpaceOf<Real, Pgs>) ? sizeof(SpaceOf<Real, SubAdmm>)
                                                                                         : sizeof(SpaceOf<Real, Pgs>);
-  return {kWidth<Real>,           kBytes,
-          step<Real>,             create_tables<Real>,
-          destroy_tables<Real>,   kinematics<Real>,
-          fallback_numbers<Real>, solver_bytes<Real>,
-          bind_memory<Real>,      problem<Real>};
+  return {kWidth<Real>,
+          kBytes,
+          step<Real>,
+          create_tables<Real>,
+          destroy_tables<Real>,
+          kinematics<Real>,
+          fallback_numbers<Real>,
+          solver_bytes<Real>,
+          bind_memory<Real>,
+          problem<Real>};
 }
 
 constexpr CpuKernels<float> kFloat32 = kernels<CpuReal>();

@@ -13,8 +13,8 @@ DenseProblem<double> problem_pgs(const CpuJob<Scalar<typename L::Real>>& job, in
   return problem_of<L, Pgs>(job, world, memory, tables, out);
 }
 
-#define STICTION_INSTANTIATE(L, T)                                                  \
-  template void step_pgs<L>(const CpuJob<T>&, int, int, void*, void*);              \
+#define STICTION_INSTANTIATE(L, T)                                     \
+  template void step_pgs<L>(const CpuJob<T>&, int, int, void*, void*); \
   template DenseProblem<double> problem_pgs<L>(const CpuJob<T>&, int, void*, void*, double*);
 
 STICTION_INSTANTIATE(SharedLane<CpuReal>, float)

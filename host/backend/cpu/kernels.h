@@ -28,7 +28,7 @@ struct CpuJob {
 /// What a thread calls for packs first .. last - 1 of a batch. Workspaces are per thread, 64-byte aligned.
 template <class T>
 struct CpuKernels {
-  int width;  // worlds per pack
+  int width;               // worlds per pack
   size_t workspace_bytes;  // of any solver
   void (*step)(const CpuJob<T>& job, int first, int last, void* workspace, void* tables);
   /// A thread's own tables for per-environment parameters; null where there are none.
