@@ -256,8 +256,8 @@ class Simulation:
         """The contact problem of the last substep of one environment, dense and in double.
 
         A dict: ``A (nv, nv), b (nv,)``; contacts ``J (3 nc, nv)`` with rows t1, t2, n, ``e, R, impulse (3 nc,)`` and
-        ``mu (nc,)``; other rows ``J_row (nr, nv), e_row, R_row, lower, upper, row_impulse (nr,)``. The new velocity v satisfies
-        ``A v = b + J.T impulse + J_row.T row_impulse``. Controls and applied forces must still be those of the step.
+        ``mu (nc,)``; other rows ``J_row (nr, nv), e_row, R_row, lower, upper, row_impulse (nr,)``. The new velocity v
+        satisfies ``A v = b + J.T impulse + J_row.T row_impulse``. Controls and applied forces must still be the step's.
         """
         return self._world.contact_problem(self._environment(env))
 
