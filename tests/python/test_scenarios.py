@@ -59,7 +59,8 @@ def test_sliding_box_stops_where_coulomb_says(how):
         distance += h * speed
         expected = np.zeros((8, 6))
         expected[:, :2] = speed * along
-        assert np.abs(sim.qvel - expected).max() <= tolerance(how, 1e-9, 1e-3)
+        wrong = np.abs(sim.qvel - expected) * [1, 1, 1, 0.1, 0.1, 0.1]  # at the corners, m/s
+        assert wrong.max() <= tolerance(how, 1e-9, 1e-4 * 5)  # single: the residual stop is a part of 5 m/s
     assert speed == 0
     np.testing.assert_allclose(sim.qpos[:, :2], distance * along, atol=tolerance(how, 1e-9, 5e-5))
     assert distance == pytest.approx(25 / (2 * 0.5 * GRAVITY) - 5 * h / 2, abs=1e-6)
