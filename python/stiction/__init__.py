@@ -36,5 +36,7 @@ def __dir__():
     return sorted(set(globals()) | set(_NAMES))
 
 
-if sys.modules.get("gymnasium") is not None:  # gymnasium.make("stiction/Ant-v0") works after `import gymnasium, stiction`
+if (
+    sys.modules.get("gymnasium") is not None
+):  # gymnasium.make("stiction/Ant-v0") works after `import gymnasium, stiction`
     import_module(f"{__name__}.registration").register_envs()
