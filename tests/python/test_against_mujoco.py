@@ -3,32 +3,14 @@
 All of MuJoCo's contacts, limits, dry friction and equalities are off in both: those follow other laws here.
 """
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 mujoco = pytest.importorskip("mujoco")
 
+from model_sources import DATA, ROBOTS  # noqa: E402
 from stiction import Model, Simulation  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("STICTION_DATA", ROOT.parent / "shared" / "data"))
-MENAGERIE = "mujoco_menagerie/"
-ROBOTS = [
-    *(f"gymnasium/assets/{name}.xml" for name in ("ant", "humanoid", "half_cheetah", "hopper", "walker2d_v5")),
-    "mujoco/model/humanoid/humanoid.xml",
-    MENAGERIE + "anybotics_anymal_b/scene.physics.xml",
-    MENAGERIE + "anybotics_anymal_c/scene.physics.xml",
-    MENAGERIE + "anybotics_anymal_c/scene_mjx.physics.xml",
-    MENAGERIE + "unitree_a1/scene.physics.xml",
-    MENAGERIE + "unitree_go1/scene.physics.xml",
-    MENAGERIE + "wonik_allegro/scene_right.xml",
-    MENAGERIE + "kuka_iiwa_14/scene.xml",
-    MENAGERIE + "universal_robots_ur5e/scene.physics.xml",
-    MENAGERIE + "franka_emika_panda/scene.physics.xml",
-]
 #: Their explicit servos are unstable or chaotic at the file's time step.
 WITHOUT_ACTUATION = ("unitree_a1", "unitree_go1", "kuka_iiwa_14", "universal_robots_ur5e", "franka_emika_panda")
 #: Read at collection: every file below these folders, loaded or skipped by name.

@@ -11,31 +11,9 @@ import pytest
 
 mujoco = pytest.importorskip("mujoco")
 
+from model_sources import HINGE, ROOT, body, data_file, scene  # noqa: E402
 from stiction.import_table import main as import_table  # noqa: E402
 from stiction.model import Model  # noqa: E402
-
-ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("STICTION_DATA", ROOT.parent / "shared" / "data"))
-MENAGERIE = "mujoco_menagerie/"
-
-
-def data_file(name):
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"no {path}")
-    return path
-
-
-def body(inside, name="b"):
-    return f'<body name="{name}"><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>{inside}</body>'
-
-
-def scene(world="", rest=""):
-    return f"<mujoco><worldbody>{world}</worldbody>{rest}</mujoco>"
-
-
-HINGE = scene(body('<joint name="j"/><site name="s" pos="1 0 0"/>') + '<site name="t"/>', "{}")
-
 
 # ---- URDF
 

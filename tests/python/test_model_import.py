@@ -1,33 +1,15 @@
 """stiction.Model: import through mujoco field by field, refusals by name, archives, no file left behind."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 mujoco = pytest.importorskip("mujoco")
 
+from model_sources import HINGE, MENAGERIE, ROOT, body, data_file, scene  # noqa: E402
+from model_sources import ROBOTS as NAMED_ROBOTS  # noqa: E402
 from stiction.model import Model, UnsupportedModelError  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("STICTION_DATA", ROOT.parent / "shared" / "data"))
-MENAGERIE = "mujoco_menagerie/"
-
-ROBOTS = [
-    *(f"gymnasium/assets/{name}.xml" for name in ("ant", "humanoid", "half_cheetah", "hopper", "walker2d_v5")),
-    "mujoco/model/humanoid/humanoid.xml",
-    MENAGERIE + "anybotics_anymal_b/scene.physics.xml",
-    MENAGERIE + "anybotics_anymal_c/scene.physics.xml",
-    MENAGERIE + "anybotics_anymal_c/scene_mjx.physics.xml",
-    MENAGERIE + "unitree_a1/scene.physics.xml",
-    MENAGERIE + "unitree_go1/scene.physics.xml",
-    MENAGERIE + "wonik_allegro/scene_right.xml",
-    MENAGERIE + "kuka_iiwa_14/scene.xml",
-    MENAGERIE + "universal_robots_ur5e/scene.physics.xml",
-    MENAGERIE + "franka_emika_panda/scene.physics.xml",
-    MENAGERIE + "shadow_hand/scene_right.xml",
-]
+ROBOTS = [*NAMED_ROBOTS, MENAGERIE + "shadow_hand/scene_right.xml"]
 
 # Fields that must be MuJoCo's own, bit for bit, when nothing is folded or dropped.
 SAME = """
@@ -40,24 +22,6 @@ SAME = """
     tendon_damping tendon_frictionloss tendon_lengthspring tendon_range tendon_limited actuator_trntype actuator_gear
     actuator_ctrllimited actuator_ctrlrange actuator_forcelimited actuator_forcerange key_qpos key_qvel key_ctrl
 """.split()
-
-
-def data_file(name):
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"no {path}")
-    return path
-
-
-def body(inside, name="b"):
-    return f'<body name="{name}"><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>{inside}</body>'
-
-
-def scene(world="", rest=""):
-    return f"<mujoco><worldbody>{world}</worldbody>{rest}</mujoco>"
-
-
-HINGE = scene(body('<joint name="j"/><site name="s" pos="1 0 0"/>') + '<site name="t"/>', "{}")
 
 
 def support(points, direction):
