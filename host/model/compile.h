@@ -49,8 +49,6 @@ std::unique_ptr<ModelTables<double>> compile(const Model& model);
 template <class S>
 std::unique_ptr<ModelTables<S>> convert(const ModelTables<double>& tables);
 
-/// The friction coefficient of two geoms: priority, else the larger; condim 1 is frictionless.
-double combined_friction(const Model& model, int geom1, int geom2);
 /// May they touch? The pairs of geoms in order of (geom1, geom2); explicit pairs first, with their own friction.
 struct GeomPair {
   int geom1, geom2;

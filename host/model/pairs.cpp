@@ -4,26 +4,22 @@
 #include <utility>
 
 #include "host/model/compile.h"
+#include "model/parameters.h"
 
 namespace stiction {
 
-double combined_friction(const Model& m, int g1, int g2) {
-  int p1 = m.geom_priority[g1], p2 = m.geom_priority[g2];
-  int condim = p1 > p2   ? m.geom_condim[g1]
-               : p2 > p1 ? m.geom_condim[g2]
-                         : std::max(m.geom_condim[g1], m.geom_condim[g2]);
-  double f1 = m.geom_friction[3 * g1], f2 = m.geom_friction[3 * g2];
-  return condim == 1 ? 0 : p1 > p2 ? f1 : p2 > p1 ? f2 : std::max(f1, f2);
-}
+namespace {
 
-/// By which rule two geoms' friction combines; 3 where condim leaves none.
-static int friction_rule(const Model& m, int g1, int g2) {
+/// By which rule two geoms' friction combines: priority, else the larger; 3 where condim leaves none.
+int friction_rule(const Model& m, int g1, int g2) {
   const int p1 = m.geom_priority[g1], p2 = m.geom_priority[g2];
   const int condim = p1 > p2   ? m.geom_condim[g1]
                      : p2 > p1 ? m.geom_condim[g2]
                                : std::max(m.geom_condim[g1], m.geom_condim[g2]);
   return condim == 1 ? 3 : p1 > p2 ? 1 : p2 > p1 ? 2 : 0;
 }
+
+}  // namespace
 
 std::vector<GeomPair> collision_pairs(const Model& m) {
   std::vector<GeomPair> pairs;
@@ -51,7 +47,8 @@ std::vector<GeomPair> collision_pairs(const Model& m) {
       if (excluded.count(std::minmax(b1, b2))) continue;
       auto [a, b] = ordered(i, j);
       if (taken.count({a, b})) continue;
-      pairs.push_back({a, b, combined_friction(m, a, b), friction_rule(m, a, b)});
+      const int rule = friction_rule(m, a, b);
+      pairs.push_back({a, b, friction_of(rule, m.geom_friction[3 * a], m.geom_friction[3 * b], 0.0), rule});
     }
   std::stable_sort(pairs.begin(), pairs.end(), [](const GeomPair& x, const GeomPair& y) {
     return std::pair(x.geom1, x.geom2) < std::pair(y.geom1, y.geom2);

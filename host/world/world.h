@@ -79,7 +79,6 @@ class World {
   int max_contacts() const { return max_contacts_; }
   virtual std::string isa() const = 0;
   virtual int pack_width() const = 0;
-  /// Smooth dynamics of one environment, dense and in double, for inspection: M (nv, nv), bias, ... see contact_problem.
   int num_threads() const { return threads_->size(); }
 
   static std::unique_ptr<World> create(std::shared_ptr<const Model> model, const WorldOptions& options);
