@@ -20,10 +20,15 @@ _NAMES = {
     "register_envs": "registration",
 }
 
-__all__ = ["__version__", *_NAMES]
+#: Packages reached as attributes.
+_PACKAGES = ("adapters",)
+
+__all__ = ["__version__", *_NAMES, *_PACKAGES]
 
 
 def __getattr__(name):
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     module = _NAMES.get(name)
     if module is None:
         raise AttributeError(f"module 'stiction' has no attribute '{name}'")
@@ -33,7 +38,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(set(globals()) | set(_NAMES))
+    return sorted(set(globals()) | set(_NAMES) | set(_PACKAGES))
 
 
 if (

@@ -84,6 +84,7 @@ class VectorEnv(vector.VectorEnv):
         self.render_mode = checked_render_mode(render_mode)
         limit = 0 if max_episode_steps is None else _checked_limit(max_episode_steps)
         self._core = EnvCore(env_id, num_envs, mode.value, limit, device, simulation)
+        self._env_id = env_id
         self._task = self._core.task
         self._names = self._task.report_names
         self._mode = mode
@@ -102,6 +103,15 @@ class VectorEnv(vector.VectorEnv):
     def simulation(self):
         """The `stiction.Simulation` underneath."""
         return self._core.simulation
+
+    @property
+    def env_id(self) -> str:
+        return self._env_id
+
+    @property
+    def reward_names(self) -> tuple[str, ...]:
+        """The terms that add up to the reward, as ``infos`` names them."""
+        return tuple(name for name in self._names if name.startswith("reward_"))
 
     @property
     def max_episode_steps(self) -> int | None:

@@ -321,6 +321,26 @@ def test_normalising_wrappers_with_next_step():
         assert np.isfinite(reward).all()
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_wrappers_of_actions_and_rewards(mode):
+    wrappers = gymnasium.wrappers.vector
+    env = wrappers.ClipAction(wrappers.RescaleAction(make(autoreset_mode=mode, max_episode_steps=2), -2.0, 2.0))
+    env, reference = wrappers.TransformReward(env, lambda r: 10 * r), make(autoreset_mode=mode, max_episode_steps=2)
+    env.reset(seed=0), reference.reset(seed=0)
+    for _ in range(5):
+        results, expected = env.step(np.full((3, 8), 2.6, np.float32)), reference.step(np.ones((3, 8)))
+        np.testing.assert_allclose(results[0], expected[0], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(results[1], 10 * expected[1], rtol=1e-4)
+        np.testing.assert_array_equal(results[3], expected[3])
+
+
+def test_observation_wrapper_with_next_step():
+    env = gymnasium.wrappers.vector.TransformObservation(make(autoreset_mode="NextStep"), lambda x: 2 * x)
+    np.testing.assert_array_equal(env.reset(seed=0)[0], 2 * make().reset(seed=0)[0])
+    with pytest.raises(ValueError):
+        gymnasium.wrappers.vector.TransformObservation(make(autoreset_mode="SameStep"), lambda x: 2 * x)
+
+
 # ---- registration
 
 

@@ -1,0 +1,81 @@
+"""What the adapters share: a same-step `stiction.VectorEnv` with data as float32 tensors, and a log of episodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from stiction.running_statistics import EpisodeStatistics
+from stiction.vector_env import AutoresetMode, VectorEnv
+
+
+def same_step(envs) -> VectorEnv:
+    """``envs``, if adapters can use it."""
+    if not isinstance(envs, VectorEnv):
+        raise TypeError(f"envs is {type(envs).__name__}, expected what stiction.make_vec returns, without wrappers")
+    mode = envs.metadata["autoreset_mode"]
+    if mode is not AutoresetMode.SAME_STEP:
+        raise ValueError(f"envs has autoreset_mode {mode.value!r}, expected 'SameStep'")
+    return envs
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of all environments; N of them, D observations."""
+
+    observations: torch.Tensor  # (N, D) of the next episode where one has ended
+    rewards: torch.Tensor  # (N,)
+    terminated: torch.Tensor  # (N,) bool
+    truncated: torch.Tensor  # (N,) bool
+    final_observations: (
+        torch.Tensor | None
+    )  # (N, D) the last ones of ended episodes, zeros elsewhere; None if none ended
+    log: dict[str, torch.Tensor]  # means over the episodes that ended; empty if none did
+
+
+class Batch:
+    """Resets ``envs``, then steps it."""
+
+    def __init__(self, envs, clip_actions: float | None = None):
+        if clip_actions is not None and not clip_actions > 0:
+            raise ValueError(f"clip_actions is {clip_actions}, expected more than 0 or None")
+        self.envs = same_step(envs)
+        self.clip_actions = clip_actions
+        self._statistics = EpisodeStatistics(envs.num_envs, envs.reward_names)
+
+    def reset(self, seed=None, options=None) -> torch.Tensor:
+        observations, _ = self.envs.reset(seed=seed, options=options)
+        self._statistics.restart()
+        return floats(observations)
+
+    def step(self, actions: torch.Tensor) -> Step:
+        if self.clip_actions is not None:
+            actions = actions.clamp(-self.clip_actions, self.clip_actions)
+        observations, rewards, terminated, truncated, infos = self.envs.step(actions.detach().cpu().numpy())
+        rewards = floats(rewards)
+        terminated, truncated = torch.as_tensor(terminated), torch.as_tensor(truncated)
+        ended = terminated | truncated
+        episodes = self._statistics.update(rewards, ended, infos)
+        log, last = {}, None
+        if episodes is not None:
+            log = {f"Episode_Reward/{name}": sums.mean().float() for name, sums in episodes.terms.items()}
+            log["Episode_Termination/terminated"] = (terminated & ended).sum().float()
+            log["Episode_Termination/time_out"] = (truncated & ~terminated).sum().float()
+            last = dense_final(infos, ended, observations)
+        return Step(floats(observations), rewards, terminated, truncated, last, log)
+
+
+def dense_final(infos: dict, ended: torch.Tensor, observations) -> torch.Tensor:
+    """``infos["final_obs"]`` as (N, D), zeros where nothing ended."""
+    given = infos["final_obs"]
+    if isinstance(given, torch.Tensor):
+        return floats(given)
+    rows = torch.zeros(tuple(observations.shape))
+    for env in ended.nonzero()[:, 0].tolist():
+        rows[env] = torch.as_tensor(given[env])
+    return rows
+
+
+def floats(values) -> torch.Tensor:
+    return torch.as_tensor(values, dtype=torch.float32)
