@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import stiction
 
+from bench.accuracy import oracle
 from bench.step import machine
 from bench.step.engines import PricedOptions, Stiction
 from bench.step.scenes import HOLD, SCENES, option
@@ -35,6 +36,8 @@ VARIANTS = {
 #: Bounds of the default on the median of r_con/V; p99 is to be at most 1e-2 everywhere.
 MEDIAN = {"ant": 1e-6, "go1": 1e-6, "humanoid": 5e-6, "anymal_c": 1e-4}
 P99 = 1e-2
+#: Which states the oracle judges again: those of every so-many-th step, of so many environments.
+ORACLE_STEPS, ORACLE_ENVS = 10, 8
 
 
 def rollout(scene, amplitude: float, seconds: float, num_envs: int, options: dict, dtype: str) -> dict:
@@ -44,10 +47,12 @@ def rollout(scene, amplitude: float, seconds: float, num_envs: int, options: dic
     engine = Stiction(scene, model, num_envs, dtype=dtype, solver=PricedOptions(**options))
     sim, c = engine.sim, engine.sim.certificate
     fields = {name: [] for name in ("residual", "contacts", "rows", "dynamics", "fallback", "converged")}
+    model_of_oracle, again = oracle.model(model), []
     for step in range(round(seconds / engine.timestep)):
         if step % HOLD == 0 and sim.ctrl.shape[1]:
             sim.ctrl[:] = engine.controls.next()
         sim.clear_status()
+        before = sim.qpos.copy(), sim.qvel.copy(), sim.ctrl.copy()
         sim.step(1)
         fields["residual"].append(np.asarray(c.r_con) / np.asarray(c.scale))
         fields["contacts"].append(np.array(c.num_contacts))
@@ -55,6 +60,8 @@ def rollout(scene, amplitude: float, seconds: float, num_envs: int, options: dic
         fields["dynamics"].append(np.array(c.r_dyn))
         fields["converged"].append(np.array(c.converged))
         fields["fallback"].append((np.asarray(sim.status) & stiction.Status.FALLBACK) != 0)
+        if model_of_oracle is not None and step % ORACLE_STEPS == 0:
+            again += recomputed(model_of_oracle, sim, before)
     everything = {name: np.stack(values).ravel() for name, values in fields.items()}
     touching = everything["contacts"] > 0
     return {
@@ -62,9 +69,31 @@ def rollout(scene, amplitude: float, seconds: float, num_envs: int, options: dic
         "contacts": float(everything["contacts"][touching].mean()) if touching.any() else 0.0,
         "all": figures(everything, touching),
         "four_contacts": figures(everything, everything["contacts"] >= 4),
+        "oracle": beside(again),
         "r_dyn_max": float(everything["dynamics"].max()),
         "status": stiction.Status.counts(sim.status),
     }
+
+
+def recomputed(model_of_oracle, sim, before) -> list[tuple[float, float]]:
+    """r_con / V of the certificate and by the oracle, on the problem it assembles from (q, v), of some states."""
+    pairs = []
+    for env in range(min(ORACLE_ENVS, sim.num_envs)):
+        if sim.certificate.num_contacts[env] > 0:
+            problem, impulse = oracle.assembled(model_of_oracle, sim, before, env)
+            c = oracle.reference.certificate(problem, np.asarray(sim.qvel[env], float), impulse)
+            pairs.append((sim.certificate.r_con[env] / sim.certificate.scale[env], c["r_con"] / c["scale"]))
+    return pairs
+
+
+def beside(pairs: list[tuple[float, float]]) -> dict | None:
+    if not pairs:
+        return None
+    values = np.array(pairs, float)
+    found = {"number": len(pairs)}
+    for name, column in zip(("certificate", "from_q_v"), values.T, strict=True):
+        found[name] = {f"p{p}": float(np.percentile(column, p)) for p in (50, 95, 99)}
+    return found
 
 
 def figures(everything: dict, chosen: np.ndarray) -> dict | None:
@@ -85,6 +114,13 @@ def line(name: str, f: dict | None) -> str:
         f"{100 * f['share_below_1e-4']:7.1f} {f['rows_p99']:8.1e} "
         f"{100 * f['fallback']:8.2f} {100 * f['converged']:9.2f} {f['number']:8d}"
     )
+
+
+def oracle_line(f: dict | None) -> str:
+    if f is None:
+        return "  r_con/V from (q, v): the oracle is not built"
+    ours, exact = (" ".join(f"{f[name][p]:.1e}" for p in ("p50", "p95", "p99")) for name in ("certificate", "from_q_v"))
+    return f"  r_con/V from (q, v) by the oracle {exact}; the certificate on these {f['number']} states {ours}"
 
 
 def verdict(name: str, f: dict | None) -> str:
@@ -109,6 +145,7 @@ def run_robot(name: str, arguments) -> dict:
         print(line(variant, found["all"]))
         print(line("    >= 4 contacts", found["four_contacts"]), flush=True)
     print(f"  in contact {100 * found['in_contact']:.1f} %, then {found['contacts']:.2f} contacts")
+    print(oracle_line(found["oracle"]))
     if variant == list(VARIANTS)[-1]:
         print(verdict(name, found["all"]))
     return result

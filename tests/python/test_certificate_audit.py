@@ -4,6 +4,7 @@ The second also sees what single precision did to gaps, frames and masses.
 """
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,13 @@ import pytest
 reference = pytest.importorskip("stiction_reference")
 pytest.importorskip("mujoco")
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from scenes import MIXED  # noqa: E402
 from stiction import Model, Simulation  # noqa: E402
 from stiction.solver_options import SolverOptions  # noqa: E402
+
+from bench.accuracy.oracle import assembled  # noqa: E402
 
 DATA = Path(os.environ.get("STICTION_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 MODELS = {
@@ -41,23 +46,6 @@ def rollout(name, dtype, steps=60, **options):
         before = sim.qpos.astype(float), sim.qvel.astype(float), sim.ctrl.astype(float)
         sim.step()
         yield before, sim
-
-
-def contacts_of(sim, env):
-    n = int(sim.contact.count[env])
-    arrays = {name: np.asarray(getattr(sim.contact, name)[env, :n], float) for name in ("pos", "frame", "dist")}
-    return {"geom": sim.contact.geom[env, :n], **arrays}, np.asarray(sim.contact.impulse[env, :n], float).ravel()
-
-
-def assembled(oracle, sim, before, env):
-    """The oracle's contact problem, without the other rows, and the impulses of the step."""
-    q, v, ctrl = (part[env] for part in before)
-    contacts, impulse = contacts_of(sim, env)
-    options = sim.solver.erp, sim.solver.max_recovery
-    problem = reference.assemble(oracle, q, v, ctrl, contacts, "implicit", sim.timestep, *options)
-    for rows in ("J_row", "e_row", "R_row", "lower", "upper"):
-        problem.pop(rows)
-    return problem, impulse
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

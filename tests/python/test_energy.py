@@ -15,13 +15,15 @@ pytest.importorskip("mujoco")
 
 from scenes import EXACT, MIXED, heap  # noqa: E402
 from stiction import Model, Simulation  # noqa: E402
+from stiction.status import Status  # noqa: E402
 
 DATA = Path(os.environ.get("STICTION_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 FULL = os.environ.get("STICTION_FULL_TESTS") == "1"
 MODELS = {
     "heap": lambda: heap(gravity=(0, 0, -9.81)),
     "mixed": lambda: (
-        MIXED.replace("<position", "<motor")
+        MIXED.replace('name="loose" pos=".05 .02 .6"', 'name="loose" pos=".05 .02 1"')  # apart, however they are turned
+        .replace("<position", "<motor")
         .replace("<velocity", "<motor")
         .replace('kp="8" kv=".3"', "")
         .replace('kv=".4"', "")
@@ -74,17 +76,17 @@ def test_no_solve_adds_energy(name, how):
     for step in range(steps):
         sim.step()
         if step % every == 0:
-            chosen = np.arange(num_envs) if num_envs < 50 else (np.arange(20) * 47 + step) % num_envs
-            for env in chosen:
-                value, pushed = excess(sim.contact_problem(int(env)), 9.81 * sim.timestep)
+            for env in range(num_envs):
+                value, pushed = excess(sim.contact_problem(env), 9.81 * sim.timestep)
                 # What the certificate does not vouch for is flagged, and counted.
                 if pushed:
                     found.append((value, bool(sim.certificate.converged[env])))
     assert len(found) > 100 and not np.any(sim.status & 1)
     values = np.array([value for value, _ in found])
     claimed = np.array([converged for _, converged in found])
+    others = values[~claimed].max() if not claimed.all() else -np.inf
     print(
-        f"{name} {how}: {len(found)} solves, worst {values.max():.1e}, p99 {np.percentile(values, 99):.1e}, "
-        f"converged {claimed.mean():.3f}"
+        f"{name} {how}: {len(found)} solves, worst {values[claimed].max():.1e}, converged {claimed.mean():.4f}, "
+        f"worst of the others {others:.1e}, status {Status.counts(sim.status)}"
     )
     assert values.max() <= 1e-6 if how == "converged" else values[claimed].max() <= 1e-6

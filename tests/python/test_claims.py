@@ -1,0 +1,43 @@
+"""SubADMM in double claims r_con <= 1e-8 V within 200 iterations almost always, and its claims are true.
+
+Samples of what ``python -m bench.accuracy.claims`` counts; the oracle judges on the problem that it assembles itself.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+pytest.importorskip("mujoco")
+pytest.importorskip("stiction_reference")
+claims = pytest.importorskip("bench.accuracy.claims")
+
+
+def check(figures, needed, least_judged):
+    print(figures)
+    assert figures["claims"] >= needed
+    assert figures["judged"] >= least_judged and figures["false_claims"] == 0
+
+
+@pytest.mark.parametrize("robot", ["ant", "humanoid", "anymal_c", "anymal_c, standing", "go1"])
+def test_on_contact_states_of_rollouts(robot):
+    scene, amplitude, seconds = claims.ROBOTS[robot]
+    try:
+        tallies = claims.on_rollout(scene, amplitude, 0.4 * seconds, 12)
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    for tally in tallies.values():
+        check(tally.figures(), claims.NEEDED["robots"], 50)
+
+
+def test_on_random_robots_with_independent_contact_rows():
+    check(claims.on_random_robots(400).figures(), claims.NEEDED["random"], 300)
+
+
+def test_a_wrong_impulse_is_no_true_claim():
+    """The judgement fails what it should: a claim at a looser tolerance than it says."""
+    loose = {"tolerance": 1e-3, "certify": 1e-2}
+    figures = claims.on_random_robots(60, **loose).figures()
+    assert figures["claims"] == 1 and figures["false_claims"] > 20
