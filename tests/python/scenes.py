@@ -93,18 +93,6 @@ def rotation(axis, degrees) -> np.ndarray:
     return np.eye(3) + math.sin(a) * K + (1 - math.cos(a)) * K @ K
 
 
-#: A capsule of 45 g held by friction between two boxes on slides that are pressed together; geom names tell who is who.
-PINCH = """
-<mujoco><option timestep="0.002"/><worldbody>
-  <body name="left" pos="-.03 0 .5"><joint name="left" type="slide" axis="1 0 0"/>
-    <geom type="box" size=".02 .03 .03" mass=".2" friction=".8"/></body>
-  <body name="right" pos=".03 0 .5"><joint name="right" type="slide" axis="-1 0 0"/>
-    <geom type="box" size=".02 .03 .03" mass=".2" friction=".8"/></body>
-  <body name="held" pos="0 0 .5"><freejoint name="held"/>
-    <geom type="capsule" size=".01 .02" mass=".045" friction=".8"/></body></worldbody>
-  <actuator><motor joint="left"/><motor joint="right"/></actuator></mujoco>
-"""
-
 #: Every kind of row at once: contacts of all primitives, limits, dry friction, an equality, servos, a tendon.
 MIXED = """
 <mujoco><compiler autolimits="true" angle="radian"/><option timestep=".004"/><worldbody>

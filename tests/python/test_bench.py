@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 pytest.importorskip("mujoco")
 bench_step = pytest.importorskip("bench.step.__main__")
 bench_accuracy = pytest.importorskip("bench.accuracy.__main__")
+bench_sticking = pytest.importorskip("bench.accuracy.sticking")
 
 from bench.step import rounds, scenes  # noqa: E402
 from bench.step.engines import MujocoC, Stiction  # noqa: E402
@@ -56,6 +57,16 @@ def test_accuracy_bench_tabulates_variants(tmp_path, capsys):
     assert default["in_contact"] > 0.1 and default["all"]["p50"] < 1e-4
     assert default["all"]["p50"] < robot["variants"]["paper's beta"]["all"]["p50"]
     assert "| ant |" in capsys.readouterr().out
+
+
+def test_sticking_bench_puts_both_engines_into_one_table(tmp_path, capsys):
+    path = tmp_path / "sticking.json"
+    bench_sticking.main(["--forces", "12", "30", "--seconds", "1", "--output", str(path)])
+    engines = json.loads(path.read_text())["engines"]
+    assert max(engines["stiction, float32"]["creep"]) <= 1e-6
+    assert min(engines["MuJoCo, default"]["creep"]) > 1e-4  # a soft contact: it creeps
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert "12 N | 30 N" in lines[0] and len(lines) == 1 + 1 + len(bench_sticking.MUJOCO)
 
 
 def test_engines_get_the_same_controls_within_range():

@@ -4,6 +4,7 @@ STICTION_FULL_TESTS=1: ten seconds to come to rest and sixty of standing still f
 """
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,13 @@ import pytest
 
 mujoco = pytest.importorskip("mujoco")
 
-from scenes import PINCH  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from stiction import Model, Simulation  # noqa: E402
 from stiction.status import Status  # noqa: E402
 from test_against_mujoco import DATA, ROBOTS  # noqa: E402
+
+from bench.accuracy.sticking import PINCH  # noqa: E402
 
 FULL = os.environ.get("STICTION_FULL_TESTS") == "1"
 
