@@ -12,6 +12,11 @@ from stiction import __version__
 
 #: Command -> (module, one line of help).
 COMMANDS = {
+    "train": ("stiction.training.train", "trains a policy on a task"),
+    "play": ("stiction.training.play", "evaluates a trained policy, and makes a video of it"),
+    "view": ("stiction.training.view", "shows a task or a trained policy live"),
+    "bench": ("stiction.training.bench", "speed of a task on this machine, or of the learner alone"),
+    "list": ("stiction.training.listing", "the tasks there are"),
     "replay": ("stiction.replay", "one dumped step, solved again in another precision or by another solver"),
     "info": ("stiction.info", "what this build can do and what this machine offers it"),
 }
@@ -33,7 +38,7 @@ def main(argv=None):
     arguments = parser.parse_args(argv)
     try:
         return run(arguments) or 0
-    except (ValueError, TypeError, OSError) as error:  # what the user can mend
+    except (ValueError, TypeError, OSError, ImportError) as error:  # what the user can mend
         print(f"stiction {arguments.command}: {error}", file=sys.stderr)
         return 1
 

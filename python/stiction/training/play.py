@@ -1,0 +1,41 @@
+"""`stiction play`: what a trained policy reaches, and a video of it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from stiction.batch_renderer import choose_gl
+
+
+def add_arguments(parser):
+    parser.add_argument("run", type=Path, help="folder of a run, or a checkpoint, of `stiction train`")
+    parser.add_argument("--episodes", type=int, default=100, help="episodes without noise (default 100)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, help="threads that simulate (default: all cores)")
+    parser.add_argument("--video", type=Path, metavar="FILE.mp4", help="also write a video")
+    parser.add_argument("--seconds", type=float, default=10.0, help="length of the video")
+
+
+def run(arguments):
+    choose_gl()
+    try:
+        import torch
+    except ImportError:
+        raise OSError("needs torch: pip install 'stiction[train]'") from None
+    from .ppo import evaluate
+    from .run import Checkpoint, environments, write_policy_video
+
+    torch.set_num_threads(1)
+    kept = Checkpoint.load(arguments.run)
+    policy = kept.policy()
+    with closing(environments(kept.env_id, arguments.episodes, arguments.threads)) as envs:
+        returns, lengths = evaluate(policy, envs, arguments.seed)
+        seconds = lengths.double().mean().item() * envs.step_dt
+    print(
+        f"{kept.env_id}: return {returns.mean():.1f}, from {returns.min():.1f} to {returns.max():.1f}, of "
+        f"{len(returns)} episodes of {seconds:.1f} s on average; {kept.ppo['samples']:.3g} samples of training"
+    )
+    if arguments.video is not None:
+        write_policy_video(policy, kept.env_id, arguments.video, seconds=arguments.seconds, seed=arguments.seed)
+        print(f"video: {arguments.video}")

@@ -1,0 +1,370 @@
+"""Proximal policy optimisation (Schulman et al. 2017, arXiv:1707.06347) in one file, on a batch in the same process.
+
+    envs = stiction.make_vec("stiction/Ant-v0", 256, backend="torch")
+    ppo = Ppo(envs, Options(num_envs=256), seed=0)
+    while ppo.samples < 3e6:
+        print(ppo.iterate())
+
+An iteration is `Ppo.collect` (every environment moves ``steps`` times), `Ppo.advantages` (generalised advantage
+estimation, Schulman et al. 2015, arXiv:1506.02438) and `Ppo.update` (epochs over minibatches). What matters beside the
+papers:
+
+- An episode that the time limit cut off goes on in the value: its last reward gets gamma V(final observation).
+- Observations are normalised by their running moments, which change between iterations only, so that the ratio of
+  probabilities starts at one. Rewards are divided by the running deviation of their discounted sum.
+- The learning rate follows the divergence of each minibatch from the policy that collected (as in rsl_rl).
+- Episodes begin out of step with each other: the first of each environment gets a random share of the time limit.
+
+With `torch.distributed` initialised every process has environments of its own; gradients, moments and divergences are
+averaged over processes, so that the processes are one learner on the union of their environments. All randomness comes
+from ``seed`` and the rank: the same bits again with the same number of processes, whatever the number of threads that
+simulate. Tensors: T steps, N environments, D observations, A actions; float32.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from stiction.running_statistics import EpisodeStatistics, RunningMoments
+
+
+@dataclass(frozen=True)
+class Options:
+    num_envs: int = 256  # per process
+    steps: int = 32  # of every environment per iteration
+    epochs: int = 5
+    minibatch: int = 2048  # samples per process
+    learning_rate: float = 1e-3  # the first; constant where target_kl is 0
+    target_kl: float = 0.01
+    gamma: float = 0.99
+    gae: float = 0.95  # lambda of the advantage estimation
+    clip: float = 0.2
+    entropy: float = 0.0  # weight of the entropy bonus
+    value_weight: float = 1.0
+    max_gradient: float = 1.0  # norm
+    hidden: tuple[int, ...] = (64, 64)  # of actor and critic alike, tanh between
+    initial_std: float = 1.0  # of actions, in half ranges
+    min_std: float = 0.05
+    scale_rewards: bool = True
+
+    def __post_init__(self):
+        for name in ("num_envs", "steps", "epochs", "minibatch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
+        for name in ("learning_rate", "clip", "max_gradient", "initial_std", "min_std"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0")
+        for name in ("gamma", "gae"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected 0 to 1")
+
+
+class Ranks:
+    """The processes that learn together; one without `torch.distributed`."""
+
+    def __init__(self):
+        there = torch.distributed.is_available() and torch.distributed.is_initialized()
+        self.rank = torch.distributed.get_rank() if there else 0
+        self.size = torch.distributed.get_world_size() if there else 1
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        """``tensor``, in place the sum over processes."""
+        if self.size > 1:
+            torch.distributed.all_reduce(tensor)
+        return tensor
+
+    def mean(self, tensor: Tensor) -> Tensor:
+        return self.sum(tensor).div_(self.size)
+
+
+class Policy(nn.Module):
+    """A Gaussian policy and its value function. Calling it gives the action without noise, in the environment's units.
+
+    Networks see normalised observations and act in half ranges of the action space, clipped to ±1, where that is
+    bounded.
+    """
+
+    def __init__(self, observation_space, action_space, options: Options, generator: torch.Generator):
+        super().__init__()
+        observations, actions = observation_space.shape[0], action_space.shape[0]
+        low, high = torch.as_tensor(action_space.low).float(), torch.as_tensor(action_space.high).float()
+        bounded = torch.isfinite(low) & torch.isfinite(high)
+        self.register_buffer("centre", torch.where(bounded, (low + high) / 2, torch.zeros_like(low)))
+        self.register_buffer("half_range", torch.where(bounded, (high - low) / 2, torch.ones_like(low)))
+        self.register_buffer("bound", torch.where(bounded, 1.0, torch.inf))
+        self.moments = RunningMoments(observations)
+        self.actor = mlp((observations, *options.hidden, actions), 0.01, generator)
+        self.critic = mlp((observations, *options.hidden, 1), 1.0, generator)
+        self.log_std = nn.Parameter(torch.full((actions,), math.log(options.initial_std)))
+
+    def forward(self, observations: Tensor) -> Tensor:
+        return self.in_units(self.actor(self.moments(observations)))
+
+    def in_units(self, actions: Tensor) -> Tensor:
+        """Actions of the networks, in the environment's units."""
+        return self.centre + self.half_range * torch.clamp(actions, -self.bound, self.bound)
+
+
+def mlp(sizes: tuple[int, ...], last_gain: float, generator: torch.Generator) -> nn.Sequential:
+    """Linear layers with tanh between them, orthogonal weights and no bias at first."""
+    layers: list[nn.Module] = []
+    for number, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False), 2):
+        layer = nn.Linear(inputs, outputs)
+        last = number == len(sizes)
+        nn.init.orthogonal_(layer.weight, last_gain if last else math.sqrt(2), generator=generator)
+        nn.init.zeros_(layer.bias)
+        layers += [layer] if last else [layer, nn.Tanh()]
+    return nn.Sequential(*layers)
+
+
+def log_probability(actions: Tensor, mean: Tensor, log_std: Tensor) -> Tensor:
+    """Of the Gaussian, (..., A) -> (...,)."""
+    return (-0.5 * ((actions - mean) * torch.exp(-log_std)).square() - log_std - 0.5 * math.log(2 * math.pi)).sum(-1)
+
+
+def divergence(mean: Tensor, log_std: Tensor, old_mean: Tensor, old_log_std: Tensor) -> Tensor:
+    """KL(old || new) of Gaussians, (..., A) -> (...,)."""
+    spread = torch.exp(2 * old_log_std) + (old_mean - mean).square()
+    return (log_std - old_log_std + 0.5 * spread * torch.exp(-2 * log_std) - 0.5).sum(-1)
+
+
+class Ppo:
+    """Learner and environments. ``envs``: a same-step vector environment with ``backend="torch"``; it is reset here."""
+
+    def __init__(self, envs, options: Options, seed: int = 0):
+        if envs.num_envs != options.num_envs:
+            raise ValueError(f"envs has {envs.num_envs} environments, but options.num_envs is {options.num_envs}")
+        self.envs, self.options, self.seed, self.ranks = envs, options, seed, Ranks()
+        self.policy = Policy(
+            envs.single_observation_space, envs.single_action_space, options, torch.Generator().manual_seed(seed)
+        )
+        self.parameters = list(self.policy.parameters())
+        self.optimizer = torch.optim.Adam(self.parameters, lr=options.learning_rate, eps=1e-5, fused=True)
+        self.learning_rate = options.learning_rate
+        self.return_moments = RunningMoments(1)
+        self.generator = torch.Generator().manual_seed((seed << 16) + self.ranks.rank + 1)
+        self.samples = self.iterations = 0  # samples: of all processes
+        self.cpu_seconds = self.simulator_seconds = 0.0  # CPU time of this process; the part in envs.step
+        self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of the last episodes
+        n, t = envs.num_envs, options.steps
+        size, actions = envs.single_observation_space.shape[0], envs.single_action_space.shape[0]
+        self._raw = torch.zeros(t, n, size)
+        self._seen = torch.zeros(t + 1, n, size)
+        self._actions, self._means = torch.zeros(t, n, actions), torch.zeros(t, n, actions)
+        self._rewards, self._ended, self._sums = torch.zeros(t, n), torch.zeros(t, n), torch.zeros(t, n)
+        self._discounted = torch.zeros(n)
+        self._statistics = EpisodeStatistics(n, envs.reward_names)
+        # Environment i of rank r has a seed of its own, the one it has as environment r N + i of a single process.
+        self._observations = envs.reset(seed=(seed << 24) + self.ranks.rank * n)[0].float()
+        self._whole = torch.ones(n, dtype=torch.bool)  # whether the present episode has its full time
+        if envs.max_episode_steps is not None:
+            begun = self.begun(envs.max_episode_steps)
+            envs.episode_length[:] = begun.numpy()
+            self._whole = begun == 0
+        self.policy.moments.update(self._observations, self.ranks.sum)
+
+    # ---- an iteration
+
+    def iterate(self) -> dict[str, float]:
+        """Collects and learns once; returns numbers worth a plot."""
+        started = time.process_time()
+        ended = self.collect()
+        batch = self.advantages()
+        told = self.update(batch)
+        self.policy.moments.update(self._raw, self.ranks.sum)
+        self.iterations += 1
+        self.samples += self._rewards.numel() * self.ranks.size
+        self.cpu_seconds += time.process_time() - started
+        return ended | told
+
+    @torch.no_grad()
+    def collect(self) -> dict[str, float]:
+        """Steps every environment ``options.steps`` times; keeps what they saw, did and got."""
+        policy, std = self.policy, torch.exp(self.policy.log_std)
+        finals, terms = [], []
+        for t in range(self.options.steps):
+            self._raw[t] = self._observations
+            self._seen[t] = policy.moments(self._observations)
+            self._means[t] = policy.actor(self._seen[t])
+            self._actions[t] = self._means[t] + std * self.noise()
+            before = time.process_time()
+            self._observations, rewards, terminated, truncated, infos = self.envs.step(
+                policy.in_units(self._actions[t])
+            )
+            self.simulator_seconds += time.process_time() - before
+            self._observations = self._observations.float()
+            ended = terminated | truncated
+            self._rewards[t], self._ended[t] = rewards, ended
+            self._discounted = rewards + self.options.gamma * self._discounted
+            self._sums[t] = self._discounted
+            cut = (truncated & ~terminated).nonzero()[:, 0]
+            if len(cut):
+                finals.append((t, cut, infos["final_obs"][cut].float()))
+            episodes = self._statistics.update(rewards, ended, infos)
+            if episodes is not None:
+                self._discounted[ended] = 0
+                whole, self._whole[ended] = self._whole[ended], True
+                self.recent.extend(zip(episodes.returns[whole].tolist(), episodes.lengths[whole].tolist(), strict=True))
+                terms.append({name: sums[whole] for name, sums in episodes.terms.items()})
+        self._seen[-1] = policy.moments(self._observations)
+        self._finals = finals
+        told = {f"reward/{name}": torch.cat([t[name] for t in terms]) for name in (terms[0] if terms else ())}
+        return {name: sums.mean().item() for name, sums in told.items() if len(sums)} | self.episodes()
+
+    def begun(self, limit: int) -> Tensor:
+        """(N,) steps that the first episodes count already, so that time limits come at different times."""
+        return torch.randint(limit, (self.envs.num_envs,), generator=self.generator)
+
+    def noise(self) -> Tensor:
+        """(N, A) of variance 1."""
+        return torch.randn(self._actions.shape[1:], generator=self.generator)
+
+    @torch.no_grad()
+    def advantages(self) -> dict[str, Tensor]:
+        """The batch of T N samples that `update` learns from."""
+        options, policy, (steps, n) = self.options, self.policy, self._rewards.shape
+        rewards = self._rewards
+        if options.scale_rewards:
+            self.return_moments.update(self._sums[..., None], self.ranks.sum)
+            deviation = self.return_moments.variance.add(1e-8).sqrt().float()
+            rewards = (rewards / deviation).clamp(-10, 10)
+        if self._finals:
+            rewards = rewards.clone()
+            last = policy.critic(policy.moments(torch.cat([rows for _, _, rows in self._finals])))[:, 0]
+            times = torch.cat([torch.full_like(cut, t) for t, cut, _ in self._finals])
+            rewards[times, torch.cat([cut for _, cut, _ in self._finals])] += options.gamma * last
+        values = policy.critic(self._seen.flatten(0, 1)).view(steps + 1, n)
+        going = options.gamma * (1 - self._ended)
+        surprise = rewards + going * values[1:] - values[:-1]
+        advantages, ahead = torch.empty_like(rewards), torch.zeros(n)
+        for t in reversed(range(steps)):
+            ahead = surprise[t] + going[t] * options.gae * ahead
+            advantages[t] = ahead
+        moments = RunningMoments(1, clip=math.inf)
+        moments.update(advantages[..., None], self.ranks.sum)
+        log_std = self.policy.log_std
+        return {
+            "seen": self._seen[:-1].flatten(0, 1),
+            "actions": self._actions.flatten(0, 1),
+            "means": self._means.flatten(0, 1),
+            "log_std": log_std.clone(),
+            "log_probability": log_probability(self._actions, self._means, log_std).flatten(),
+            "advantages": moments(advantages[..., None]).flatten(),
+            "returns": (advantages + values[:-1]).flatten(),
+        }
+
+    def update(self, batch: dict[str, Tensor]) -> dict[str, float]:
+        """``options.epochs`` passes over the batch in random minibatches."""
+        options, samples = self.options, len(batch["returns"])
+        floor, told = math.log(options.min_std), []
+        for _ in range(options.epochs):
+            order = torch.randperm(samples, generator=self.generator)
+            for rows in order.split(options.minibatch):
+                losses = self.gradient(batch, rows)
+                if options.target_kl > 0:
+                    self.follow(losses[0].item())
+                nn.utils.clip_grad_norm_(self.parameters, options.max_gradient, foreach=True)
+                self.optimizer.step()
+                with torch.no_grad():
+                    self.policy.log_std.clamp_(min=floor)
+                told.append(losses)
+        kl, policy_loss, value_loss, clipped = torch.stack(told).mean(0).tolist()
+        spread = (batch["returns"].var() + 1e-8).item()
+        return {
+            "loss/policy": policy_loss,
+            "loss/value": value_loss,
+            "loss/kl": kl,
+            "loss/clipped": clipped,
+            "loss/explained_variance": 1 - 2 * value_loss / spread,
+            "policy/learning_rate": self.learning_rate,
+            "policy/std": torch.exp(self.policy.log_std).mean().item(),
+        }
+
+    def gradient(self, batch: dict[str, Tensor], rows: Tensor) -> Tensor:
+        """Leaves the gradient of the loss over ``rows``, averaged over processes, in the parameters.
+
+        Returns (4,): divergence, loss of the policy, of the value, share of clipped ratios; the first averaged too.
+        """
+        options, policy = self.options, self.policy
+        seen, actions, advantages = batch["seen"][rows], batch["actions"][rows], batch["advantages"][rows]
+        mean = policy.actor(seen)
+        ratio = torch.exp(log_probability(actions, mean, policy.log_std) - batch["log_probability"][rows])
+        bounded = ratio.clamp(1 - options.clip, 1 + options.clip)
+        policy_loss = -torch.minimum(ratio * advantages, bounded * advantages).mean()
+        value_loss = 0.5 * (policy.critic(seen)[:, 0] - batch["returns"][rows]).square().mean()
+        loss = policy_loss + options.value_weight * value_loss - options.entropy * policy.log_std.sum()
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        with torch.no_grad():
+            kl = divergence(mean, policy.log_std, batch["means"][rows], batch["log_std"]).mean()
+            clipped = ((ratio - 1).abs() > options.clip).float().mean()
+            losses = torch.stack([kl, policy_loss, value_loss, clipped])
+            if self.ranks.size > 1:
+                gradients = [p.grad for p in self.parameters]
+                flat = torch.cat([kl.view(1), *(g.flatten() for g in gradients)])
+                self.ranks.mean(flat)
+                losses[0] = flat[0]
+                for gradient, part in zip(gradients, flat[1:].split([g.numel() for g in gradients]), strict=True):
+                    gradient.copy_(part.view_as(gradient))
+        return losses
+
+    def follow(self, kl: float) -> None:
+        """Adapts the learning rate to a minibatch's divergence."""
+        if kl > 2 * self.options.target_kl:
+            self.learning_rate = max(1e-5, self.learning_rate / 1.5)
+        elif 0 <= kl < self.options.target_kl / 2:
+            self.learning_rate = min(1e-2, self.learning_rate * 1.5)
+        self.optimizer.param_groups[0]["lr"] = self.learning_rate
+
+    # ---- what is kept
+
+    def episodes(self) -> dict[str, float]:
+        """Means over the last hundred whole episodes of this process; nothing before the first."""
+        if not self.recent:
+            return {}
+        returns, lengths = zip(*self.recent, strict=True)
+        return {"episode/return": sum(returns) / len(returns), "episode/length": sum(lengths) / len(lengths)}
+
+    def state_dict(self) -> dict:
+        """Of the learner of the first process; with `load_state_dict` it goes on, on episodes that begin anew."""
+        return {
+            "policy": self.policy.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "return_moments": self.return_moments.state_dict(),
+            "generator": self.generator.get_state(),
+            "learning_rate": self.learning_rate,
+            "samples": self.samples,
+            "iterations": self.iterations,
+            "cpu_seconds": self.cpu_seconds,
+            "simulator_seconds": self.simulator_seconds,
+        }
+
+    def load_state_dict(self, state: dict) -> None:
+        self.policy.load_state_dict(state["policy"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.return_moments.load_state_dict(state["return_moments"])
+        self.generator.set_state(state["generator"])
+        for name in ("learning_rate", "samples", "iterations", "cpu_seconds", "simulator_seconds"):
+            setattr(self, name, state[name])
+        if self.ranks.rank > 0:  # the first process wrote: the others' noise is not its own
+            self.generator.manual_seed((self.seed << 16) + self.ranks.rank + 1 + (self.iterations << 32))
+
+
+@torch.no_grad()
+def evaluate(policy: Policy, envs, seed: int) -> tuple[Tensor, Tensor]:
+    """(returns, lengths), each (N,): the first episode of every environment under the policy without noise."""
+    observations = envs.reset(seed=seed)[0].float()
+    returns, lengths = torch.zeros(envs.num_envs, dtype=torch.float64), torch.zeros(envs.num_envs, dtype=torch.int64)
+    going = torch.ones(envs.num_envs, dtype=torch.bool)
+    while going.any():
+        observations, rewards, terminated, truncated, _ = envs.step(policy(observations.float()))
+        returns += rewards * going
+        lengths += going
+        going &= ~(terminated | truncated)
+    return returns, lengths

@@ -1,0 +1,112 @@
+"""What is kept of a training run: its folder, checkpoints, the exported policy and the video."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+import stiction
+
+from .ppo import Options, Policy, Ppo
+
+_FORMAT = 1  # of checkpoints
+CHECKPOINT = "checkpoint.pt"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A training run at one moment."""
+
+    env_id: str
+    options: Options
+    seed: int
+    ppo: dict  # of Ppo.state_dict
+
+    def save(self, path) -> None:
+        """Writes the file whole or not at all."""
+        path = Path(path)
+        data = {"format": _FORMAT, "env_id": self.env_id, "options": asdict(self.options), "seed": self.seed}
+        torch.save(data | {"ppo": self.ppo}, path.with_suffix(".part"))
+        path.with_suffix(".part").replace(path)
+
+    @classmethod
+    def load(cls, path) -> Checkpoint:
+        """``path``: a checkpoint or the folder of a run."""
+        path = Path(path)
+        path = path / CHECKPOINT if path.is_dir() else path
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"no checkpoint {path}: expected a run's folder or a {CHECKPOINT} of `stiction train`"
+            )
+        try:
+            data = torch.load(path, weights_only=True)
+            written = data["format"]
+        except Exception as error:
+            raise ValueError(f"{path} is no checkpoint of `stiction train`: {error}") from error
+        if written != _FORMAT:
+            raise ValueError(f"{path} has format {written}, expected {_FORMAT}: written by another version")
+        return cls(data["env_id"], Options(**data["options"]), data["seed"], data["ppo"])
+
+    def policy(self) -> Policy:
+        """The policy, ready to act: ``policy(observations (N, D)) -> actions (N, A)``."""
+        with closing(environments(self.env_id, 1, 1)) as envs:
+            policy = Policy(envs.single_observation_space, envs.single_action_space, self.options, torch.Generator())
+        policy.load_state_dict(self.ppo["policy"])
+        return policy.eval()
+
+
+def checkpoint_of(ppo: Ppo, seed: int) -> Checkpoint:
+    return Checkpoint(ppo.envs.env_id, ppo.options, seed, ppo.state_dict())
+
+
+def environments(env_id: str, num_envs: int, threads: int | None, **options):
+    """A batch for the learner; the caller closes it."""
+    return stiction.make_vec(env_id, num_envs, backend="torch", num_threads=threads, **options)
+
+
+def export_onnx(policy: Policy, path) -> None:
+    """The policy without noise, ``observation (batch, D) -> action (batch, A)``, normalisation and bounds included."""
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # or it warns of every package that it could also use
+    example = torch.zeros(2, policy.moments.mean.numel())
+    batch = torch.export.Dim("batch", min=1)
+    torch.onnx.export(
+        policy.eval(),
+        (example,),
+        str(path),
+        input_names=["observation"],
+        output_names=["action"],
+        dynamic_shapes=({0: batch},),
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+    )
+
+
+def write_policy_video(policy: Policy, env_id: str, path, *, seconds: float = 10.0, seed: int = 0) -> float:
+    """An MP4 of one environment under the policy without noise, begun anew where an episode ends; its reward in sum."""
+    from stiction.batch_renderer import write_video
+
+    with closing(environments(env_id, 1, 1, render_mode="rgb_array")) as envs, torch.no_grad():
+        observations, _ = envs.reset(seed=seed)
+        frames, total = [envs.render()[0]], 0.0
+        for _ in range(max(1, round(seconds / envs.step_dt))):
+            observations, rewards, *_ = envs.step(policy(observations.float()))
+            total += rewards.item()
+            frames.append(envs.render()[0])
+        write_video(path, _thinned(frames, envs.step_dt), fps=min(50, envs.metadata["render_fps"]))
+    return total
+
+
+def _thinned(frames: list, step_dt: float) -> list:
+    """At most 50 frames per second of simulated time."""
+    every = max(1, round(1 / (50 * step_dt)))
+    return frames[::every]
+
+
+def write_json(path, data) -> None:
+    Path(path).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
