@@ -1,6 +1,7 @@
 """``python -m stiction.import_table DIR``: what becomes of every .xml and .urdf file of a folder.
 
-One row per file: loaded, approximated (and how), refused (and why), or failed (MuJoCo could not compile it).
+One row per file: loaded, approximated (and how), refused (and why), or failed (MuJoCo could not compile it). What loads
+also fits a simulation.
 """
 
 from __future__ import annotations
@@ -10,7 +11,19 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from .mjcf_import import require_mujoco
 from .model import Model, UnsupportedModelError
+from .simulation import Simulation
+
+PAGE = """\
+# What becomes of public model files
+
+`python -m stiction.import_table --markdown DIR`, with mujoco {version}; paths are relative to `DIR`. A file is *loaded*
+as it is, *approximated* as said, *refused* for what is named, or *failed*: MuJoCo itself does not compile it, for a
+missing mesh or texture, a body without mass, or a format it has left behind. [import.md](import.md) tells what each
+approximation means. That the exact Coulomb cone and the simulation's own integrator replace the file's is true of every
+file and not repeated.
+"""
 
 
 def classify(path: Path) -> tuple[str, str, str]:
@@ -22,7 +35,11 @@ def classify(path: Path) -> tuple[str, str, str]:
         return "refused", "", "; ".join(error.features)
     except (ValueError, OSError) as error:
         text = " ".join(str(error).split())
-        return "failed", "", text.removeprefix(f"cannot import '{path}': ")
+        return "failed", "", text.removeprefix(f"cannot import '{path}': ").replace(f"{path.parent}/", "")
+    try:
+        Simulation(model, num_threads=1)
+    except ValueError as error:
+        return "refused", "", str(error)
     sizes = f"nq {model.nq} nv {model.nv} nu {model.nu} nbody {model.nbody} ngeom {model.ngeom}"
     # Every import says which integrator and cone the file had; only the rest changes what is simulated.
     notes = [
@@ -42,10 +59,13 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m stiction.import_table", description=__doc__)
     parser.add_argument("folder", type=Path, help="searched with its sub-folders")
     parser.add_argument("--width", type=int, default=0, help="cut the notes to this many characters (0: whole)")
+    parser.add_argument("--markdown", action="store_true", help="a page with a heading, as docs/models.md")
     options = parser.parse_args(argv)
     if not options.folder.is_dir():
         parser.error(f"no folder '{options.folder}'")
     counts: Counter[str] = Counter()
+    if options.markdown:
+        print(PAGE.format(version=require_mujoco().__version__))
     print("| file | status | sizes | notes |\n|---|---|---|---|")
     for name, status, sizes, notes in table(options.folder):
         counts[status] += 1

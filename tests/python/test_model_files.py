@@ -12,6 +12,7 @@ import pytest
 mujoco = pytest.importorskip("mujoco")
 
 from model_sources import HINGE, ROOT, body, data_file, scene  # noqa: E402
+from stiction.import_table import classify  # noqa: E402
 from stiction.import_table import main as import_table  # noqa: E402
 from stiction.model import Model  # noqa: E402
 
@@ -184,10 +185,32 @@ def test_import_table_lists_every_file(tmp_path, capsys):
     (tmp_path / "robot.urdf").write_text(URDF)
     (tmp_path / "wet.xml").write_text(HINGE.format('<option density="1"/>'))
     (tmp_path / "broken.xml").write_text("<mujoco>")
-    assert import_table([str(tmp_path)]) == 0
-    rows = dict(
-        line.strip("| ").split(" | ")[:2]
-        for line in capsys.readouterr().out.splitlines()
-        if ".xml" in line or ".urdf" in line
-    )
-    assert rows == {"good.xml": "loaded", "robot.urdf": "loaded", "wet.xml": "refused", "broken.xml": "failed"}
+    (tmp_path / "still.xml").write_text(scene('<geom size="1"/>'))
+    (tmp_path / "bare.xml").write_text('<mujoco><asset><mesh name="m" file="nowhere.stl"/></asset></mujoco>')
+    assert import_table([str(tmp_path), "--markdown"]) == 0
+    page = capsys.readouterr().out
+    lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")][1:]
+    rows = {cells[0]: cells[1] for cells in lines}
+    assert rows == {
+        "good.xml": "loaded",
+        "robot.urdf": "loaded",
+        "wet.xml": "refused",
+        "still.xml": "refused",
+        "broken.xml": "failed",
+        "bare.xml": "failed",
+    }
+    assert page.startswith("# ") and "nothing moves" in page and "nowhere.stl" in page and str(tmp_path) not in page
+
+
+def test_the_page_of_public_models_is_true():
+    """Every twelfth row of docs/models.md, made with the same MuJoCo."""
+    page = (ROOT / "docs" / "models.md").read_text()
+    if f"with mujoco {mujoco.__version__};" not in page:
+        pytest.skip("the page was made with another mujoco")
+    lines = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in page.splitlines() if line[:2] == "| "]
+    seen = 0
+    for name, *expected in lines[1::12]:
+        found = classify(data_file(name))
+        assert [part.replace("|", "/") for part in found] == [part.strip() for part in expected], name
+        seen += 1
+    assert seen > 10
