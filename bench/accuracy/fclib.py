@@ -42,7 +42,7 @@ class Problem:
 
 
 def read(path: Path) -> Problem:
-    """Errors: OSError for what is no HDF5 file, KeyError for one without a local problem, ValueError for the storage."""
+    """Errors: OSError for what is no HDF5 file, KeyError for one without a problem, ValueError for its storage."""
     import h5py
 
     with h5py.File(path) as file:
