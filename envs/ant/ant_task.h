@@ -10,7 +10,7 @@
 // Deviations: contact wrenches come from our impulses of the last of the five time steps, not from MuJoCo's soft contacts of
 // the step before it; x velocity is the torso's displacement over the control period, of positions that do not lag by a time
 // step; the noisy quaternion of the start is normalised (Gymnasium's first observation shows it unnormalised).
-// Tests: tests/python/test_ant_env.py (term by term against Gymnasium).
+// Tests: tests/python/test_gymnasium_tasks.py (term by term against Gymnasium).
 #pragma once
 #include "envs/core/task.h"
 
@@ -21,13 +21,23 @@ struct AntTask {
   static constexpr int kObservations = (kQpos - 2) + kQvel + 6 * (kBodies - 1), kActions = 8;
   static constexpr int kMemory = 2;  // x and y of the torso when the action was taken
   static constexpr int kSubsteps = 5, kMaxEpisodeSteps = 1000;
-  static constexpr bool kContactWrenches = true;
+  static constexpr unsigned kNeeds = kNeedsContactWrenches, kBeginNeeds = kNeedsNothing;
   static constexpr int kReports = 5, kResetReports = 3, kRewardTerms = 4;
 
-  double forward_weight = 1, survive_reward = 1, ctrl_weight = 0.5, contact_weight = 5e-4;
-  double lowest = 0.2, highest = 1;  // m
-  double wrench_limit = 1;           // N m, N
-  double start_noise = 0.1;
+  // Gymnasium's names and values.
+  double forward_reward_weight = 1, healthy_reward = 1, ctrl_cost_weight = 0.5, contact_cost_weight = 5e-4;
+  Interval healthy_z_range = {0.2, 1};     // m
+  Interval contact_force_range = {-1, 1};  // N m, N
+  double reset_noise_scale = 0.1;
+  bool terminate_when_unhealthy = true;
+
+  template <class Self, class F>
+  static void parameters(Self& self, F&& f) {
+    f("forward_reward_weight", self.forward_reward_weight), f("healthy_reward", self.healthy_reward);
+    f("ctrl_cost_weight", self.ctrl_cost_weight), f("contact_cost_weight", self.contact_cost_weight);
+    f("healthy_z_range", self.healthy_z_range), f("contact_force_range", self.contact_force_range);
+    f("reset_noise_scale", self.reset_noise_scale), f("terminate_when_unhealthy", self.terminate_when_unhealthy);
+  }
 
   static const char* report_name(int i) {
     constexpr const char* kNames[] = {"x_position", "y_position", "distance_from_origin", "x_velocity", "y_velocity"};
@@ -49,7 +59,9 @@ struct AntTask {
   }
 
   template <class Real>
-  HD Real clipped(Real wrench) const { return clamp(wrench, Real(-wrench_limit), Real(wrench_limit)); }
+  HD Real clipped(Real wrench) const {
+    return clamp(wrench, Real(contact_force_range.low), Real(contact_force_range.high));
+  }
 
   template <class Real>
   HD void observe(const TaskView<Real>& view, const Real*, Real* observation) const {
@@ -61,10 +73,12 @@ struct AntTask {
 
   template <class Real>
   HD Mask<Real> healthy(const TaskView<Real>& view) const {
-    return (view.qpos[2] >= Real(lowest)) & (view.qpos[2] <= Real(highest));
+    return (view.qpos[2] >= Real(healthy_z_range.low)) & (view.qpos[2] <= Real(healthy_z_range.high));
   }
   template <class Real>
-  HD Mask<Real> terminated(const TaskView<Real>& view) const { return negate(healthy(view)); }
+  HD Mask<Real> terminated(const TaskView<Real>& view) const {
+    return mask_of<Real>(terminate_when_unhealthy) & negate(healthy(view));
+  }
 
   template <class Real>
   HD void reward(const TaskView<Real>& view, const Real* memory, Real* terms) const {
@@ -74,10 +88,10 @@ struct AntTask {
       const Real w = clipped(view.contact_wrench[i]);
       contact = contact + w * w;
     }
-    terms[0] = (view.qpos[0] - memory[0]) / view.period * Real(forward_weight);
-    terms[1] = select(healthy(view), Real(survive_reward), Real(0));
-    terms[2] = -effort * Real(ctrl_weight);
-    terms[3] = -contact * Real(contact_weight);
+    terms[0] = (view.qpos[0] - memory[0]) / view.period * Real(forward_reward_weight);
+    terms[1] = select(healthy(view), Real(healthy_reward), Real(0));
+    terms[2] = -effort * Real(ctrl_cost_weight);
+    terms[3] = -contact * Real(contact_cost_weight);
   }
 
   template <class Real>
@@ -89,7 +103,7 @@ struct AntTask {
 
   template <class S>
   HD void reset(Random& random, const S* qpos0, S* qpos, S* qvel, S* memory) const {
-    const S noise = S(start_noise);
+    const S noise = S(reset_noise_scale);
     for (int i = 0; i < kQpos; ++i) qpos[i] = qpos0[i] + random.uniform<S>(-noise, noise);
     S square(0);
     for (int i = 3; i < 7; ++i) square += qpos[i] * qpos[i];

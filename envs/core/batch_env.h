@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "envs/core/parameters.h"
 #include "host/world/world.h"
 
 namespace stiction {
@@ -22,9 +23,14 @@ enum class AutoresetMode {
   kDisabled,  // the caller resets it before the next call
 };
 
+/// Names of a model's bodies, joints, geoms that a task asks for, by what it calls them.
+using TaskNames = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
 struct BatchEnvOptions {
   AutoresetMode autoreset = AutoresetMode::kSameStep;
-  int max_episode_steps = 0;  // 0: the task's; negative: no limit
+  int max_episode_steps = 0;                   // 0: the task's; negative: no limit
+  std::vector<TaskParameter> parameters = {};  // those that are not the task's defaults
+  TaskNames names = {};                        // for tasks on any robot
 };
 
 /// Where a call writes, row-major; T is the World's float or double. `reports` is (names, num_envs): a row per name.
@@ -55,6 +61,10 @@ class BatchEnv {
   virtual const void* final_reports() const = 0;  // T (reports, N)
   /// Rows that began an episode in the last step (kNextStep, kSameStep): 1.
   const std::vector<uint8_t>& began() const { return began_; }
+
+  /// The task's weights, ranges and switches; what is set counts from the next call on. Throws std::invalid_argument.
+  virtual std::vector<TaskParameter> parameters() const = 0;
+  virtual void set_parameter(const std::string& name, const std::vector<double>& values) = 0;
 
   /// Control steps of the present episode; may be written.
   std::vector<int>& elapsed() { return elapsed_; }

@@ -1,6 +1,10 @@
 // The tasks there are. A new one: its header in envs/<task>/, and a line here.
 #include "envs/ant/ant_task.h"
 #include "envs/core/task_batch.h"
+#include "envs/half_cheetah/half_cheetah_task.h"
+#include "envs/hopper/hopper_task.h"
+#include "envs/humanoid/humanoid_task.h"
+#include "envs/walker2d/walker2d_task.h"
 
 namespace stiction {
 namespace {
@@ -10,14 +14,26 @@ struct Entry {
   std::unique_ptr<BatchEnv> (*make)(const char* name, World& world, const BatchEnvOptions& options);
 };
 
+/// The task on the world's model: as it is, or found in it by names.
+template <class Task>
+Task bound(const char* name, const Model& model, const TaskNames& names) {
+  if constexpr (requires { Task::bound(model, names); }) return Task::bound(model, names);
+  if (!names.empty())
+    throw std::invalid_argument("task '" + std::string(name) +
+                                "' is about one model and takes no names of others, got '" + names[0].first + "'");
+  return Task{};
+}
+
 template <class Task>
 std::unique_ptr<BatchEnv> make(const char* name, World& world, const BatchEnvOptions& options) {
-  if (world.options().float64) return std::make_unique<TaskBatch<Task, double>>(name, world, options);
-  return std::make_unique<TaskBatch<Task, float>>(name, world, options);
+  const Task task = bound<Task>(name, world.model(), options.names);
+  if (world.options().float64) return std::make_unique<TaskBatch<Task, double>>(name, world, options, task);
+  return std::make_unique<TaskBatch<Task, float>>(name, world, options, task);
 }
 
 constexpr Entry kTasks[] = {
-    {"ant", &make<AntTask>},
+    {"ant", &make<AntTask>},           {"half_cheetah", &make<HalfCheetahTask>}, {"hopper", &make<HopperTask>},
+    {"walker2d", &make<Walker2dTask>}, {"humanoid", &make<HumanoidTask>},
 };
 
 }  // namespace

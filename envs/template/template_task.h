@@ -17,11 +17,19 @@ struct TemplateTask {
   static constexpr int kObservations = 3, kActions = 1;
   static constexpr int kMemory = 1;  // the target
   static constexpr int kSubsteps = 2, kMaxEpisodeSteps = 50;
-  static constexpr bool kContactWrenches = false;
+  static constexpr unsigned kNeeds = kNeedsNothing, kBeginNeeds = kNeedsNothing;
   static constexpr int kReports = 2, kResetReports = 1, kRewardTerms = 2;
 
-  double rail = 1;     // m
-  double start = 0.5;  // m
+  double rail = 1;            // m
+  Interval start = {-0.5, 0.5};  // m
+  double effort_weight = 0.01;
+  bool ends_off_rail = true;
+
+  template <class Self, class F>
+  static void parameters(Self& self, F&& f) {
+    f("rail", self.rail), f("start", self.start), f("effort_weight", self.effort_weight);
+    f("ends_off_rail", self.ends_off_rail);
+  }
 
   static const char* report_name(int i) { return i == 0 ? "position" : "distance"; }
   static const char* reward_name(int i) { return i == 0 ? "reward_near" : "reward_effort"; }
@@ -40,12 +48,12 @@ struct TemplateTask {
   }
   template <class Real>
   HD Mask<Real> terminated(const TaskView<Real>& view) const {
-    return abs(view.qpos[0]) > Real(rail);
+    return mask_of<Real>(ends_off_rail) & (abs(view.qpos[0]) > Real(rail));
   }
   template <class Real>
   HD void reward(const TaskView<Real>& view, const Real* memory, Real* terms) const {
     const Real away = view.qpos[0] - memory[0], a = view.action[0];
-    terms[0] = -away * away, terms[1] = -a * a * Real(0.01);
+    terms[0] = -away * away, terms[1] = -a * a * Real(effort_weight);
   }
   template <class Real>
   HD void report(const TaskView<Real>& view, const Real* memory, Real* numbers) const {
@@ -53,8 +61,8 @@ struct TemplateTask {
   }
   template <class S>
   HD void reset(Random& random, const S* qpos0, S* qpos, S* qvel, S* memory) const {
-    qpos[0] = qpos0[0] + random.uniform<S>(S(-start), S(start)), qvel[0] = S(0);
-    memory[0] = random.uniform<S>(S(-start), S(start));
+    qpos[0] = qpos0[0] + random.uniform<S>(S(start.low), S(start.high)), qvel[0] = S(0);
+    memory[0] = random.uniform<S>(S(start.low), S(start.high));
   }
 };
 

@@ -90,19 +90,37 @@ py::tuple step(BatchEnv& env, const py::array& actions) {
                         fresh.status);
 }
 
+/// {name: number, (low, high) or bool}
+py::dict parameters(const BatchEnv& env) {
+  py::dict all;
+  for (const TaskParameter& p : env.parameters()) {
+    if (p.is_switch) all[p.name.c_str()] = p.values[0] != 0;
+    else if (p.values.size() == 1) all[p.name.c_str()] = p.values[0];
+    else all[p.name.c_str()] = py::make_tuple(p.values[0], p.values[1]);
+  }
+  return all;
+}
+
 }  // namespace
 
 void bind_envs(py::module_& m) {
   m.def("task_names", &task_names, "Tasks that BatchEnv knows.");
   py::class_<BatchEnv>(m, "BatchEnv")
-      .def(
-          py::init([](const std::string& task, World& world, const std::string& autoreset_mode, int max_episode_steps) {
-            return make_batch_env(task, world, {mode_of(autoreset_mode), max_episode_steps});
-          }),
-          py::arg("task"), py::arg("world"), py::kw_only(), py::arg("autoreset_mode"), py::arg("max_episode_steps"),
-          py::keep_alive<1, 3>())
+      .def(py::init([](const std::string& task, World& world, const std::string& autoreset_mode, int max_episode_steps,
+                       const py::dict& parameters, const py::dict& names) {
+             BatchEnvOptions options{mode_of(autoreset_mode), max_episode_steps, {}, {}};
+             for (const auto& [name, values] : parameters)
+               options.parameters.push_back({name.cast<std::string>(), values.cast<std::vector<double>>()});
+             for (const auto& [role, list] : names)
+               options.names.emplace_back(role.cast<std::string>(), list.cast<std::vector<std::string>>());
+             return make_batch_env(task, world, options);
+           }),
+           py::arg("task"), py::arg("world"), py::kw_only(), py::arg("autoreset_mode"), py::arg("max_episode_steps"),
+           py::arg("parameters") = py::dict(), py::arg("names") = py::dict(), py::keep_alive<1, 3>())
       .def("reset", &reset, py::arg("seeds"), py::arg("seeded"), py::arg("mask"))
       .def("step", &step, py::arg("actions"))
+      .def("parameters", &parameters)
+      .def("set_parameter", &BatchEnv::set_parameter, py::arg("name"), py::arg("values"))
       .def_property_readonly("any_ended", &BatchEnv::any_ended)
       .def("ended", [](const BatchEnv& e) { return flags(e.ended()); })
       .def("began", [](const BatchEnv& e) { return flags(e.began()); })

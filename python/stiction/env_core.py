@@ -10,6 +10,7 @@ from .batch_renderer import choose_gl
 from .model import Model
 from .registration import asset_path, environment
 from .simulation import Simulation
+from .task_options import task_parameters
 
 
 class EnvCore:
@@ -19,6 +20,8 @@ class EnvCore:
         known = environment(env_id)
         if device not in ("auto", "cpu"):
             raise ValueError(f"device is {device!r}, but environments run on the CPU: expected 'auto' or 'cpu'")
+        simulation = dict(simulation)
+        parameters = task_parameters(simulation.pop("task", None))
         for name in ("model", "array"):
             if name in simulation:
                 raise TypeError(f"'{name}' is not an option of {env_id}; see stiction.Simulation for those that are")
@@ -29,6 +32,7 @@ class EnvCore:
             self.simulation._world,
             autoreset_mode=autoreset_mode,
             max_episode_steps=max_episode_steps,
+            parameters=parameters,
         )
         self.dtype = np.dtype(self.simulation.dtype)
         self.period = self.task.substeps * self.simulation.timestep
@@ -36,6 +40,10 @@ class EnvCore:
         self.observation_space = Box(-np.inf, np.inf, (self.task.observations,), self.dtype)
         self.action_space = Box(-limit, limit, (self.task.actions,), self.dtype)
         self._renderer = None
+
+    def set_parameters(self, parameters) -> None:
+        for name, values in task_parameters(parameters).items():
+            self.task.set_parameter(name, values)
 
     def metadata(self) -> dict:
         return {"render_modes": ["rgb_array"], "render_fps": round(1 / self.period)}

@@ -22,6 +22,10 @@ class EnvironmentId:
 
 ENVIRONMENTS = {
     "stiction/Ant-v0": EnvironmentId("ant", "ant.xml", 1000),
+    "stiction/HalfCheetah-v0": EnvironmentId("half_cheetah", "half_cheetah.xml", 1000),
+    "stiction/Hopper-v0": EnvironmentId("hopper", "hopper.xml", 1000),
+    "stiction/Walker2d-v0": EnvironmentId("walker2d", "walker2d.xml", 1000),
+    "stiction/Humanoid-v0": EnvironmentId("humanoid", "humanoid.xml", 1000),
 }
 
 

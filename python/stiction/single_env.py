@@ -27,6 +27,15 @@ class SingleEnv(gymnasium.Env):
         """The `stiction.Simulation` underneath, of one environment."""
         return self._core.simulation
 
+    @property
+    def task_parameters(self) -> dict:
+        """The task's weights (numbers), ranges (low, high) and switches (bool) by name: a copy."""
+        return self._core.task.parameters()
+
+    def set_task_parameters(self, **parameters) -> None:
+        """Changes some of them, from the next call on."""
+        self._core.set_parameters(parameters)
+
     def reset(self, *, seed: int | None = None, options: dict | None = None):
         super().reset(seed=seed)
         if seed is None and not self._seeded:

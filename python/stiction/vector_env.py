@@ -26,6 +26,7 @@ def make_vec(
     autoreset_mode: str | AutoresetMode = "SameStep",
     render_mode: str | None = None,
     max_episode_steps: int | None = None,
+    task: dict | None = None,
     **simulation,
 ) -> VectorEnv:
     """``num_envs`` environments of an id such as ``"stiction/Ant-v0"``, stepped together.
@@ -39,6 +40,8 @@ def make_vec(
         ``options={"reset_mask": mask}``), as in Gymnasium.
     render_mode: "rgb_array" for `VectorEnv.render`.
     max_episode_steps: control steps until truncation; None is the id's, -1 no limit.
+    task: parameters of the task that are not its defaults, ``{"ctrl_cost_weight": 0.1, "healthy_z_range": (0.3, 1)}``:
+        `VectorEnv.task_parameters` has them all.
     simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
         observations, rewards and actions: float32 by default.
     """
@@ -50,6 +53,7 @@ def make_vec(
         autoreset_mode=autoreset_mode,
         render_mode=render_mode,
         max_episode_steps=max_episode_steps,
+        task=task,
         **simulation,
     )
 
@@ -123,6 +127,15 @@ class VectorEnv(vector.VectorEnv):
     def episode_length(self) -> np.ndarray:
         """Control steps since each environment's reset (num_envs,): a view; what is written decides on truncation."""
         return self._task.elapsed
+
+    @property
+    def task_parameters(self) -> dict:
+        """The task's weights (numbers), ranges (low, high) and switches (bool) by name: a copy."""
+        return self._task.parameters()
+
+    def set_task_parameters(self, **parameters) -> None:
+        """Changes some of them, from the next call on: ``envs.set_task_parameters(ctrl_cost_weight=0.1)``."""
+        self._core.set_parameters(parameters)
 
     @property
     def device(self) -> str:

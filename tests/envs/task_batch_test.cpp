@@ -208,6 +208,74 @@ TEST(TaskBatch, SeedsOnlyWhereAsked) {
   EXPECT_NE(r.position(1), second);  // the second episode of seed 2
 }
 
+TEST(TaskBatch, ParametersAreSetByName) {
+  Rig r(1, AutoresetMode::kDisabled);
+  const auto all = r.env->parameters();
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[1].name, "start");
+  EXPECT_EQ(all[1].values, (std::vector<double>{-0.5, 0.5}));
+  EXPECT_TRUE(all[3].is_switch);
+  r.env->set_parameter("start", {0.25, 0.25}), r.env->set_parameter("effort_weight", {2});
+  r.env->set_parameter("ends_off_rail", {0});
+  r.reset(1);
+  EXPECT_EQ(r.position(0), 0.25);
+  r.qvel()[0] = 20;
+  r.step({0.5});
+  EXPECT_NEAR(r.reports[3], -0.5, 1e-12);
+  EXPECT_FALSE(r.terminated[0]);
+  EXPECT_THROW(r.env->set_parameter("start", {1, 0}), std::invalid_argument);
+  EXPECT_THROW(r.env->set_parameter("start", {1}), std::invalid_argument);
+  EXPECT_THROW(r.env->set_parameter("rail", {std::nan("")}), std::invalid_argument);
+  EXPECT_THROW(r.env->set_parameter("ends_off_rail", {2}), std::invalid_argument);
+  EXPECT_THROW(r.env->set_parameter("gauge", {1}), std::invalid_argument);
+}
+
+/// The slider with wind: an event draws a velocity, finish counts the steps of an episode and those before it.
+struct WindyTask : TemplateTask {
+  static constexpr int kMemory = 3;
+  template <class S>
+  HD void disturb(Random& random, const TaskView<S>& view, S* qvel, S* memory) const {
+    qvel[0] = random.uniform<S>(0, 1), memory[1] = qvel[0] + 0 * view.qpos[0];
+  }
+  template <class Real>
+  HD void finish(const TaskView<Real>&, Real* memory) const {
+    memory[2] = memory[2] + Real(1);
+  }
+  template <class Real>
+  HD void report(const TaskView<Real>&, const Real* memory, Real* numbers) const {
+    numbers[0] = memory[1], numbers[1] = memory[2];
+  }
+};
+
+TEST(TaskBatch, DisturbsWithTheStepsOwnNumbersAndKeepsMemory) {
+  WorldOptions options;
+  options.num_envs = 3, options.float64 = true, options.num_threads = 2;
+  std::vector<T> winds;
+  for (int first : {0, 2}) {  // environments seeded 7, 8, 9, then 9, 10, 11
+    auto world = World::create(slider(), options);
+    TaskBatch<WindyTask, T> env("windy", *world, {AutoresetMode::kSameStep, 4});
+    Rig r(3, AutoresetMode::kSameStep);  // its arrays
+    const uint64_t seeds[3] = {7u + first, 8u + first, 9u + first};
+    env.reset(seeds, nullptr, nullptr, r.out());
+    for (int i = 0; i < 6; ++i) {
+      const std::vector<T> still(3, 0);
+      env.step(still.data(), r.out());
+      const bool ended = env.any_ended();
+      ASSERT_EQ(ended, i == 3);
+      const T* told = ended ? static_cast<const T*>(env.final_reports()) : r.reports.data();
+      EXPECT_EQ(told[3 + 1], i + 1);  // resets leave what they do not write
+      winds.push_back(told[first ? 0 : 2]);
+      EXPECT_NEAR(ended ? static_cast<const T*>(env.final_observations())[1] : r.observations[1], told[0], 1e-12);
+    }
+    env.reset(seeds, nullptr, nullptr, r.out());
+    const std::vector<T> still(3, 0);
+    env.step(still.data(), r.out());
+    EXPECT_EQ(r.reports[3 + 1], 1);  // a seed begins with nothing remembered
+  }
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(winds[i], winds[6 + i]);
+  for (int i = 1; i < 6; ++i) EXPECT_NE(winds[0], winds[i]);
+}
+
 TEST(TaskBatch, RejectsAnotherModel) {
   ModelBuilder b;
   const int body = b.add_body({.mass = 1, .inertia = {1, 1, 1}});
@@ -217,6 +285,8 @@ TEST(TaskBatch, RejectsAnotherModel) {
   EXPECT_THROW((TaskBatch<TemplateTask, float>("template", *world, BatchEnvOptions{})), std::invalid_argument);
   EXPECT_THROW(make_batch_env("ant", *world, {}), std::invalid_argument);
   EXPECT_THROW(make_batch_env("bee", *world, {}), std::invalid_argument);
+  EXPECT_THROW(make_batch_env("ant", *world, {AutoresetMode::kDisabled, 0, {}, {{"trunk", {"torso"}}}}),
+               std::invalid_argument);
 }
 
 // Tasks are written once for plain numbers and for packs of environments.
