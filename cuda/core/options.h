@@ -8,7 +8,7 @@ namespace stiction {
 enum PenaltyRule : int {
   kPenaltyNormalTangential,  // beta = |Z| / W_tt, |Z| / W_nn per contact (default)
   kPenaltyPerContact,        // beta = |Z| / mean(W_ii)
-  kPenaltyPaper,             // one beta: geometric mean over bodies with contacts of mass / number of contacts
+  kPenaltyPaper,             // one beta: harmonic mean over contacts of 1 / mean(W_ii); the paper's masses are bodies'
 };
 
 template <class S>
