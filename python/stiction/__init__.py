@@ -11,17 +11,19 @@ from ._build import VERSION as __version__
 #: Public name -> the module of this package that defines it.
 _NAMES = {
     "Model": "model",
+    "Sensors": "sensors",
     "Simulation": "simulation",
     "SolverOptions": "solver_options",
     "Status": "status",
+    "Task": "custom_task",
     "UnsupportedModelError": "model",
     "VectorEnv": "vector_env",
     "make_vec": "vector_env",
     "register_envs": "registration",
 }
 
-#: Packages reached as attributes.
-_PACKAGES = ("adapters",)
+#: Packages and modules reached as attributes.
+_PACKAGES = ("adapters", "randomisation")
 
 __all__ = ["__version__", *_NAMES, *_PACKAGES]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 
+from .custom_task import Task, TaskCore, is_task
 from .env_core import EnvCore, checked_render_mode
 
 
@@ -13,10 +14,18 @@ class SingleEnv(gymnasium.Env):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}
 
-    def __init__(self, *, env_id: str = "stiction/Ant-v0", device="auto", render_mode: str | None = None, **simulation):
+    def __init__(
+        self,
+        *,
+        env_id: str | type[Task] = "stiction/Ant-v0",
+        device="auto",
+        render_mode: str | None = None,
+        **simulation,
+    ):
         self.render_mode = checked_render_mode(render_mode)
         simulation.setdefault("num_threads", 1)
-        self._core = EnvCore(env_id, 1, "Disabled", -1, device, simulation)
+        core = TaskCore if is_task(env_id) else EnvCore
+        self._core = core(env_id, 1, "Disabled", -1, device, simulation)
         self._names = self._core.task.report_names
         self.metadata = self._core.metadata()
         self.observation_space, self.action_space = self._core.observation_space, self._core.action_space

@@ -14,11 +14,13 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from .custom_task import Task, TaskCore, is_task
 from .env_core import EnvCore, checked_render_mode
+from .randomisation import Parameter, Randomiser, flattened
 
 
 def make_vec(
-    env_id: str,
+    env_id: str | type[Task],
     num_envs: int = 1,
     *,
     device: str = "auto",
@@ -27,9 +29,10 @@ def make_vec(
     render_mode: str | None = None,
     max_episode_steps: int | None = None,
     task: dict | None = None,
+    randomize=None,
     **simulation,
 ) -> VectorEnv:
-    """``num_envs`` environments of an id such as ``"stiction/Ant-v0"``, stepped together.
+    """``num_envs`` environments of an id such as ``"stiction/Ant-v0"``, or of a `stiction.Task`, stepped together.
 
     Parameters
     ----------
@@ -42,6 +45,8 @@ def make_vec(
     max_episode_steps: control steps until truncation; None is the id's, -1 no limit.
     task: parameters of the task that are not its defaults, ``{"ctrl_cost_weight": 0.1, "healthy_z_range": (0.3, 1)}``:
         `VectorEnv.task_parameters` has them all.
+    randomize: what differs from environment to environment: a list of `stiction.randomisation`'s `Parameter`, `Gains`,
+        `Push`, `Latency` and `Noise`.
     simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
         observations, rewards and actions: float32 by default.
     """
@@ -54,6 +59,7 @@ def make_vec(
         render_mode=render_mode,
         max_episode_steps=max_episode_steps,
         task=task,
+        randomize=randomize,
         **simulation,
     )
 
@@ -73,12 +79,13 @@ class VectorEnv(vector.VectorEnv):
         self,
         num_envs: int = 1,
         *,
-        env_id: str = "stiction/Ant-v0",
+        env_id: str | type[Task] = "stiction/Ant-v0",
         device: str = "auto",
         backend: str = "numpy",
         autoreset_mode: str | AutoresetMode = "SameStep",
         render_mode: str | None = None,
         max_episode_steps: int | None = None,
+        randomize=None,
         **simulation,
     ):
         self.closed = True  # until all is there
@@ -87,8 +94,13 @@ class VectorEnv(vector.VectorEnv):
         mode = _checked_mode(autoreset_mode)
         self.render_mode = checked_render_mode(render_mode)
         limit = 0 if max_episode_steps is None else _checked_limit(max_episode_steps)
-        self._core = EnvCore(env_id, num_envs, mode.value, limit, device, simulation)
-        self._env_id = env_id
+        terms = [] if randomize is None else flattened(randomize)
+        own = [term.name for term in terms if isinstance(term, Parameter)]
+        if own:
+            simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
+        core = TaskCore if is_task(env_id) else EnvCore
+        self._core = core(env_id, num_envs, mode.value, limit, device, simulation)
+        self._env_id = env_id.__name__ if is_task(env_id) else env_id
         self._task = self._core.task
         self._names = self._task.report_names
         self._mode = mode
@@ -99,6 +111,8 @@ class VectorEnv(vector.VectorEnv):
         self.single_action_space = self._core.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        sizes = self._task.observations, self._task.actions
+        self._random = Randomiser(terms, self._core.simulation, self._core.period, *sizes) if terms else None
         self._seeds: tuple[int | None, ...] = (None,) * self.num_envs
         self._started = False
         self.closed = False
@@ -166,10 +180,15 @@ class VectorEnv(vector.VectorEnv):
         elif not self._started:
             raise error.ResetNeeded("reset all environments once before resetting some of them")
         observations, reports, status = self._task.reset(seeds, seeded, mask)
-        if seeds is not None:
-            self._note_seeds(seed, seeds, seeded if mask is None else seeded & mask.view(np.uint8))
         infos = {}
         told = np.ones(self.num_envs, bool) if mask is None else mask
+        if seeds is not None:
+            self._note_seeds(seed, seeds, seeded & told.view(np.uint8))
+        if self._random is not None:
+            if seeds is not None:
+                self._random.seed(seeds, told & seeded.view(bool))
+            self._random.begin(told)
+            observations = self._random.observe(observations)
         for name, row in zip(self._names[: self._task.reset_reports], reports, strict=False):
             infos[name], infos[f"_{name}"] = row, told.copy()
         infos["status"], infos["_status"] = status * told, told.copy()
@@ -182,10 +201,18 @@ class VectorEnv(vector.VectorEnv):
         self._open()
         if not self._started:
             raise error.ResetNeeded("call reset before step")
-        observations, rewards, terminated, truncated, reports, status = self._task.step(self._checked_actions(actions))
+        given = self._checked_actions(actions)
+        if self._random is not None:
+            given = self._random.act(given)
+        observations, rewards, terminated, truncated, reports, status = self._task.step(given)
         infos = self._infos(reports, status)
+        if self._random is not None:
+            self._random.advance()
         if self._mode is AutoresetMode.SAME_STEP and (self._torch is not None or self._task.any_ended):
             self._add_final(infos)
+        if self._random is not None:
+            self._random.begin(self._task.began())
+            observations = self._random.observe(observations)
         if self._torch is None:
             return observations, rewards, terminated, truncated, infos
         return self._tensors((observations, rewards, terminated, truncated, infos))
@@ -238,6 +265,8 @@ class VectorEnv(vector.VectorEnv):
 
     def _add_final(self, infos: dict) -> None:
         ended, rows = self._task.ended(), self._task.final_observations()
+        if self._random is not None:  # it still counts the episode that has ended
+            rows = self._random.observe(rows)
         if self._torch is None:
             final = np.full(self.num_envs, None, dtype=object)
             for env in np.flatnonzero(ended):

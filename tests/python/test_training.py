@@ -145,7 +145,7 @@ def test_policy_keeps_to_the_range_and_survives_a_checkpoint(tmp_path):
     ppo = ant(SMALL, seed=2)
     for _ in range(2):
         ppo.iterate()
-    checkpoint_of(ppo, 2).save(tmp_path / "checkpoint.pt")
+    checkpoint_of(ppo, ID, 2).save(tmp_path / "checkpoint.pt")
     kept = Checkpoint.load(tmp_path)
     assert (kept.env_id, kept.options, kept.seed) == (ID, SMALL, 2)
     observations = torch.randn(7, 105, generator=torch.Generator().manual_seed(0)) * 20
@@ -323,7 +323,7 @@ def test_train_play_and_export(tmp_path, capsys):
 def test_video_of_a_policy(tmp_path):
     """In a process of its own: how mujoco renders is settled when it is first imported."""
     ppo = ant(SMALL)
-    checkpoint_of(ppo, 0).save(tmp_path / "checkpoint.pt")
+    checkpoint_of(ppo, ID, 0).save(tmp_path / "checkpoint.pt")
     command = [sys.executable, "-m", "stiction", "play", str(tmp_path), "--episodes", "1", "--threads", "1"]
     command += ["--video", str(tmp_path / "a.mp4"), "--seconds", "0.5"]
     path = os.pathsep.join(entry for entry in sys.path if entry)

@@ -30,15 +30,15 @@ def run(arguments):
             f"{np.median(rates):,.0f} samples per CPU second (from {min(rates):,.0f} to {max(rates):,.0f})"
         )
         return
-    from .options import environment_id
+    from .options import environment, environment_id, task_name
 
     env_id = environment_id(arguments.task)
     through, bare = environment_rates(
-        env_id, arguments.num_envs, arguments.threads, arguments.rounds, arguments.amplitude
+        environment(env_id), arguments.num_envs, arguments.threads, arguments.rounds, arguments.amplitude
     )
     share = np.median(np.divide(through, bare))
     print(
-        f"{env_id}, {arguments.num_envs} environments, {arguments.threads} threads, actions of "
+        f"{task_name(env_id)}, {arguments.num_envs} environments, {arguments.threads} threads, actions of "
         f"±{arguments.amplitude:g} of the range\n"
         f"through make_vec     {np.median(through):>10,.0f} control steps per CPU second\n"
         f"bare simulation      {np.median(bare):>10,.0f}\n"
@@ -46,7 +46,7 @@ def run(arguments):
     )
 
 
-def environment_rates(env_id: str, num_envs: int, threads: int, rounds: int, amplitude: float):
+def environment_rates(env_id, num_envs: int, threads: int, rounds: int, amplitude: float):
     """Control steps per CPU second through `make_vec`, and of `Simulation.step` from the same states; per round."""
     through, bare = [], []
     with closing(stiction.make_vec(env_id, num_envs, num_threads=threads)) as envs:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import difflib
+import runpy
 from dataclasses import fields, replace
+from pathlib import Path
 
+from stiction.custom_task import is_task
 from stiction.registration import ENVIRONMENTS
 
 from .ppo import Options
@@ -17,7 +20,10 @@ TASKS: dict[str, dict] = {
 
 
 def environment_id(task: str) -> str:
-    """The id that a command's TASK means: "stiction/Ant-v0", "Ant-v0", "Ant" or "ant"."""
+    """What a command's TASK means, in full: "Ant" is "stiction/Ant-v0", "a.py:Reach" has the whole path."""
+    path, colon, name = task.rpartition(":")
+    if colon and path.endswith(".py"):
+        return f"{Path(path).resolve()}:{name}"
     if task in ENVIRONMENTS:
         return task
     short = {task_name(env_id).lower(): env_id for env_id in ENVIRONMENTS}
@@ -30,9 +36,22 @@ def environment_id(task: str) -> str:
     return found
 
 
+def environment(env_id: str):
+    """What `stiction.make_vec` takes: an id, or the class that "file.py:Class" names."""
+    path, colon, name = env_id.rpartition(":")
+    if not colon or not path.endswith(".py"):
+        return env_id
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no file {path} to take the task {name} from")
+    kind = runpy.run_path(path).get(name)
+    if not is_task(kind):
+        raise ValueError(f"{path} has no class {name} that is a stiction.Task")
+    return kind
+
+
 def task_name(env_id: str) -> str:
-    """ "stiction/Ant-v0" -> "Ant"."""
-    return env_id.partition("/")[2].partition("-v")[0]
+    """ "stiction/Ant-v0" -> "Ant", "reach.py:Reach" -> "Reach"."""
+    return env_id.rpartition(":")[2].rpartition("/")[2].partition("-v")[0]
 
 
 def options_of(env_id: str, changes: dict | None = None) -> Options:

@@ -12,6 +12,7 @@ import torch
 
 import stiction
 
+from .options import environment
 from .ppo import Options, Policy, Ppo
 
 _FORMAT = 1  # of checkpoints
@@ -60,13 +61,13 @@ class Checkpoint:
         return policy.eval()
 
 
-def checkpoint_of(ppo: Ppo, seed: int) -> Checkpoint:
-    return Checkpoint(ppo.envs.env_id, ppo.options, seed, ppo.state_dict())
+def checkpoint_of(ppo: Ppo, env_id: str, seed: int) -> Checkpoint:
+    return Checkpoint(env_id, ppo.options, seed, ppo.state_dict())
 
 
 def environments(env_id: str, num_envs: int, threads: int | None, **options):
     """A batch for the learner; the caller closes it."""
-    return stiction.make_vec(env_id, num_envs, backend="torch", num_threads=threads, **options)
+    return stiction.make_vec(environment(env_id), num_envs, backend="torch", num_threads=threads, **options)
 
 
 def export_onnx(policy: Policy, path) -> None:

@@ -20,7 +20,7 @@ from stiction.batch_renderer import choose_gl
 
 
 def add_arguments(parser):
-    parser.add_argument("task", nargs="?", help="as in `stiction list`: Ant, stiction/Ant-v0; not needed with --resume")
+    parser.add_argument("task", nargs="?", help="as in `stiction list`, or file.py:Class; not needed with --resume")
     parser.add_argument("--num-envs", type=int, help="environments per process; the task's table has a default")
     parser.add_argument("--samples", type=float, help="stop after so many control steps in all (default 3e6)")
     parser.add_argument("--minutes", type=float, help="stop after so many minutes of wall clock")
@@ -123,12 +123,14 @@ class Training:
         from torch.utils.tensorboard import SummaryWriter
         from tqdm import tqdm
 
+        from .options import task_name
+
         ppo, started, saved = self.ppo, time.monotonic(), time.monotonic()
         writer = SummaryWriter(str(self.folder)) if self.first else None
         total = self.until_samples if self.until_samples is not None else self.until_seconds
         unit = {"unit": "", "unit_scale": True} if self.until_samples else {"unit": "s"}
         bar = tqdm(total=round(total), disable=not self.first, dynamic_ncols=True, mininterval=0.5, **unit)
-        bar.set_description(self.env_id)
+        bar.set_description(task_name(self.env_id))
         while not self._finished(time.monotonic() - started):
             told = ppo.iterate()
             seconds = time.monotonic() - started
@@ -196,7 +198,7 @@ class Training:
     def _save(self) -> None:
         from .run import CHECKPOINT, checkpoint_of
 
-        checkpoint_of(self.ppo, self.seed).save(self.folder / CHECKPOINT)
+        checkpoint_of(self.ppo, self.env_id, self.seed).save(self.folder / CHECKPOINT)
         self._write("curve.json", self.curve)
 
     def _tell(self, found: dict) -> None:

@@ -36,10 +36,12 @@ def run(arguments):
         from .options import environment_id
 
         env_id = environment_id(arguments.what)
+    from .options import environment
+
     kind = arguments.actions or ("random" if policy is None else "policy")
     if kind == "policy" and policy is None:
         raise ValueError(f"--actions policy needs a run, and {arguments.what!r} is a task")
-    with closing(stiction.make_vec(env_id, 1, num_threads=1)) as envs:
+    with closing(stiction.make_vec(environment(env_id), 1, num_threads=1)) as envs:
         act = {"policy": _policy_actions, "random": _random_actions, "zero": _zero_actions}[kind](envs, policy)
         show(envs, act, arguments)
 

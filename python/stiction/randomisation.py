@@ -1,0 +1,299 @@
+"""Domain randomisation: what differs from environment to environment, and from episode to episode, by declaration.
+
+    from stiction.randomisation import Latency, Noise, Parameter, Push
+
+    envs = stiction.make_vec("stiction/Ant-v0", 1024, randomize=[
+        Parameter("body_mass", 0.8, 1.2),                                # times the model's, one number per environment
+        Parameter("geom_friction", 0.5, 1.25, operation="set", columns=0),
+        Parameter("dof_damping", 0.5, 2.0, distribution="log_uniform", each=True),
+        Parameter("gravity", -0.2, 0.2, operation="add", names=("x", "y"), each=True, every=(1.0, 3.0)),
+        Push(0.5, every=(5.0, 15.0)),
+        Latency(0, 2),
+        Noise(0.01),
+    ])
+
+Numbers come from the environment's seed, its episode and the step alone (see random_numbers.py): the same whatever the
+batch, and whatever else is randomised. Parameters are drawn when an episode begins, or again and again with ``every``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .random_numbers import NOISE, Draws, named_stream
+from .simulation import Simulation
+from .simulation_arrays import near
+
+#: Parameters that may differ between environments -> what numbers each of their entries.
+PARAMETERS = {
+    "body_mass": "body", "body_inertia": "body", "geom_friction": "geom", "geom_size": "geom", "dof_damping": "joint",
+    "dof_armature": "joint", "dof_frictionloss": "joint", "jnt_stiffness": "joint", "jnt_range": "joint",
+    "actuator_gainprm": "actuator", "actuator_biasprm": "actuator", "gravity": "axis",
+}  # fmt: skip
+_AXES = ("x", "y", "z")
+_OPERATIONS = {"scale": np.multiply, "add": np.add, "set": lambda nominal, drawn: drawn + 0 * nominal}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the model, drawn from [low, high].
+
+    ``operation``: "scale" the model's value, "add" to it, or "set" it. ``names``: of the bodies, geoms, joints or
+    actuators it is for, "x", "y", "z" of gravity; all by default. ``columns``: of the parameter's last axis (0 of
+    ``geom_friction`` slides); all by default. ``each``: a number for each of them instead of one for all.
+    ``distribution``: "uniform" or "log_uniform". ``every``: seconds between two draws, (low, high); by default when an
+    episode begins.
+    ``body_mass`` scales the inertia with it. ``label``: parameters of the same label get the same numbers; by default
+    the name, the names and the columns.
+    """
+
+    name: str
+    low: float
+    high: float
+    operation: str = "scale"
+    names: tuple[str, ...] | str | None = None
+    columns: int | tuple[int, ...] | None = None
+    each: bool = False
+    distribution: str = "uniform"
+    every: tuple[float, float] | None = None
+    label: str | None = None
+
+    def __post_init__(self):
+        if self.name not in PARAMETERS:
+            raise ValueError(f"no parameter {self.name!r} to randomise{near(self.name, PARAMETERS)}")
+        if self.name == "gravity" and self.names is not None:
+            axes = [self.names] if isinstance(self.names, str) else list(self.names)
+            if not set(axes) <= set(_AXES):
+                raise ValueError(f"gravity has the axes x, y, z, not {axes}")
+        if self.operation not in _OPERATIONS:
+            raise ValueError(f"operation is {self.operation!r}, expected 'scale', 'add' or 'set'")
+        if self.distribution not in ("uniform", "log_uniform"):
+            raise ValueError(f"distribution is {self.distribution!r}, expected 'uniform' or 'log_uniform'")
+        _check_range(self.name, self.low, self.high)
+        if self.distribution == "log_uniform" and self.low <= 0:
+            raise ValueError(f"{self.name}: log_uniform from {self.low}, expected more than 0")
+        _check_every(self.name, self.every)
+
+
+def Gains(low: float, high: float, **options) -> list[Parameter]:  # noqa: N802  (reads like its neighbours)
+    """Strength of servos and motors: gain and bias of an actuator times the same number. Options are `Parameter`'s."""
+    options = {"label": f"gains {options.get('names')}"} | options
+    return [Parameter(name, low, high, **options) for name in ("actuator_gainprm", "actuator_biasprm")]
+
+
+@dataclass(frozen=True)
+class Push:
+    """Adds to a free base a horizontal velocity of up to ``speed`` m/s and a spin of up to ``spin`` rad/s per axis.
+
+    ``joint``: its name; the model's first free joint by default. ``every``: seconds between pushes, (low, high).
+    """
+
+    speed: float
+    every: tuple[float, float] = (5.0, 15.0)
+    spin: float = 0.0
+    joint: str | None = None
+
+    def __post_init__(self):
+        _check_range("Push", 0.0, self.speed)
+        _check_range("Push's spin", 0.0, self.spin)
+        if self.every is None:
+            raise ValueError("Push: every is None, expected (low, high) seconds")
+        _check_every("Push", self.every)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Actions arrive ``low`` to ``high`` control steps late; drawn per episode, zeros until the first arrives.
+
+    The task, and so its costs, knows the action that arrives.
+    """
+
+    low: int
+    high: int
+
+    def __post_init__(self):
+        if not (isinstance(self.low, int) and isinstance(self.high, int) and 0 <= self.low <= self.high):
+            raise ValueError(f"Latency({self.low!r}, {self.high!r}), expected control steps, 0 <= low <= high")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Adds normal noise of a standard deviation to observations: one number, or one for each."""
+
+    deviation: float | tuple[float, ...]
+
+    def __post_init__(self):
+        values = np.asarray(self.deviation, np.float64)
+        if values.ndim > 1 or not np.isfinite(values).all() or (values < 0).any():
+            raise ValueError(f"Noise({self.deviation!r}), expected a standard deviation, or one for each observation")
+
+
+def flattened(terms) -> list:
+    """A list of terms, `Gains` taken apart; TypeError for what is none."""
+    if isinstance(terms, (Parameter, Push, Latency, Noise)):
+        terms = [terms]
+    flat = []
+    for term in terms:
+        flat += term if isinstance(term, list) else [term]
+    for term in flat:
+        if not isinstance(term, (Parameter, Push, Latency, Noise)):
+            raise TypeError(f"randomize has {term!r}, expected Parameter, Gains, Push, Latency or Noise")
+    for kind in (Latency, Noise):
+        if sum(isinstance(term, kind) for term in flat) > 1:
+            raise ValueError(f"randomize has more than one {kind.__name__}")
+    return flat
+
+
+class Randomiser:
+    """Keeps a batch random. Its owner calls `begin`, `act`, `advance` and `observe`; D observations, A actions."""
+
+    def __init__(self, terms, sim: Simulation, step_dt: float, observations: int, actions: int):
+        n = sim.num_envs
+        self._sim, self._dt, self._terms = sim, step_dt, terms
+        self._seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
+        self._episodes = np.zeros(n, np.uint64)
+        self._steps = np.zeros(n, np.int64)
+        events = [(t, _ParameterEvent(t, sim)) for t in terms if isinstance(t, Parameter)]
+        events += [(t, _PushEvent(t, sim)) for t in terms if isinstance(t, Push)]
+        # What is done, by whom, from which stream, and the step at which it is due.
+        self._events = [(term, event, named_stream(event.label), np.zeros(n, np.int64)) for term, event in events]
+        latency = next((t for t in terms if isinstance(t, Latency)), None)
+        self._latency = latency
+        self._late = np.zeros(n, np.int64)
+        self._past = np.zeros((latency.high + 1 if latency else 0, n, actions), sim.dtype)
+        noise = next((t for t in terms if isinstance(t, Noise)), None)
+        self._deviation = None if noise is None else np.asarray(noise.deviation, np.float32)
+        if noise is not None and self._deviation.shape not in ((), (observations,)):
+            raise ValueError(f"Noise has {self._deviation.size} deviations for {observations} observations")
+
+    def seed(self, seeds: np.ndarray, which: np.ndarray) -> None:
+        """Gives environments of a mask their seeds, and counts their episodes anew."""
+        self._seeds[which], self._episodes[which] = seeds[which], 0
+
+    def begin(self, mask: np.ndarray) -> None:
+        """Episodes of a mask's environments have begun."""
+        envs = np.flatnonzero(mask)
+        if len(envs) == 0:
+            return
+        self._episodes[envs] += np.uint64(1)
+        self._steps[envs] = 0
+        for term, event, stream, due in self._events:
+            draws = Draws(self._seeds[envs], self._episodes[envs], 0, stream)
+            wait = self._wait(term, draws)
+            if isinstance(term, Parameter):
+                event.apply(envs, draws)
+            due[envs] = wait
+        if self._latency is not None:
+            draws = Draws(self._seeds[envs], self._episodes[envs], 0, named_stream("latency"))
+            self._late[envs] = draws.integers(self._latency.low, self._latency.high + 1)
+            self._past[:, envs] = 0
+
+    def _wait(self, term, draws: Draws) -> np.ndarray:
+        """Control steps until a term is due again."""
+        if term.every is None:
+            return np.full(draws.count, np.iinfo(np.int64).max)
+        return np.maximum(1, np.rint(draws.uniform(*term.every) / self._dt).astype(np.int64))
+
+    def act(self, actions: np.ndarray) -> np.ndarray:
+        """Before a control step: what is due happens; returns the actions that arrive now."""
+        for term, event, stream, due in self._events:
+            envs = np.flatnonzero(self._steps >= due)
+            if len(envs):
+                draws = Draws(self._seeds[envs], self._episodes[envs], self._steps[envs], stream)
+                due[envs] = self._steps[envs] + self._wait(term, draws)
+                event.apply(envs, draws)
+        if self._latency is None:
+            return actions
+        self._past = np.roll(self._past, 1, axis=0)
+        self._past[0] = actions
+        return np.ascontiguousarray(self._past[self._late, np.arange(len(actions))])
+
+    def advance(self) -> None:
+        """A control step has been made."""
+        self._steps += 1
+
+    def observe(self, observations: np.ndarray) -> np.ndarray:
+        """Observations (N, D) with noise, of the present episode and step."""
+        if self._deviation is None:
+            return observations
+        draws = Draws(self._seeds, self._episodes, self._steps, named_stream("noise", NOISE))
+        noise = draws.coarse_normal(observations.shape[1]) * self._deviation
+        return (observations + noise).astype(observations.dtype)
+
+
+class _ParameterEvent:
+    """Writes a parameter's entries."""
+
+    def __init__(self, term: Parameter, sim: Simulation):
+        model, self._term = sim.model, term
+        nominal = np.asarray(getattr(model, term.name), np.float64)
+        self._array = sim._arrays.numpy(f"params.{term.name}")  # (N, ...)
+        rows = _rows(term, model, len(nominal))
+        index: tuple = (rows,)
+        if term.columns is not None and nominal.ndim < 2:
+            raise ValueError(f"{term.name} has one axis: no columns")
+        if term.columns is not None:
+            columns = np.atleast_1d(term.columns)
+            if (columns < 0).any() or (columns >= nominal.shape[-1]).any():
+                raise ValueError(f"{term.name} has columns 0 to {nominal.shape[-1] - 1}, not {term.columns}")
+            index = np.ix_(rows, columns)
+        self._index, self._nominal = index, nominal[index]
+        lanes = (len(rows),) if term.each else (1,)
+        self._drawn = lanes + (1,) * (self._nominal.ndim - 1)
+        self.label = f"{term.name} {term.names} {term.columns}" if term.label is None else term.label
+
+    def apply(self, envs: np.ndarray, draws: Draws) -> None:
+        term = self._term
+        if term.distribution == "uniform":
+            drawn = draws.uniform(term.low, term.high, self._drawn)
+        else:
+            drawn = np.exp(draws.uniform(math.log(term.low), math.log(term.high), self._drawn))
+        where = np.ix_(envs, *self._index) if len(self._index) == 1 else (envs[:, None, None], *self._index)
+        self._array[where] = _OPERATIONS[term.operation](self._nominal, drawn)
+
+
+class _PushEvent:
+    """Adds to a free base's velocity."""
+
+    def __init__(self, term: Push, sim: Simulation):
+        model, self._term, self._qvel = sim.model, term, sim._arrays.numpy("qvel")
+        free = np.flatnonzero(np.asarray(model.jnt_type) == 0)
+        joint = model.joint_id(term.joint) if term.joint is not None else (free[0] if len(free) else None)
+        if joint is None or joint not in free:
+            raise ValueError(f"Push needs a free joint, and {'the model has none' if joint is None else term.joint}")
+        self._dof = int(model.jnt_dofadr[joint])
+        self.label = f"push {joint}"
+
+    def apply(self, envs: np.ndarray, draws: Draws) -> None:
+        speed, angle = self._term.speed * draws.uniform(), draws.uniform(0, 2 * np.pi)
+        spin = draws.uniform(-self._term.spin, self._term.spin, 3)
+        self._qvel[envs, self._dof] += speed * np.cos(angle)
+        self._qvel[envs, self._dof + 1] += speed * np.sin(angle)
+        self._qvel[envs, self._dof + 3 : self._dof + 6] += spin
+
+
+def _rows(term: Parameter, model, count: int) -> np.ndarray:
+    """The entries that a term is for."""
+    kind = PARAMETERS[term.name]
+    if term.names is None:
+        return np.arange(1 if kind == "body" else 0, count)  # the world is no body that moves
+    if kind == "axis":
+        return np.array([_AXES.index(axis) for axis in ([term.names] if isinstance(term.names, str) else term.names)])
+    names = [term.names] if isinstance(term.names, str) else term.names
+    ids = [getattr(model, f"{kind}_id")(name) for name in names]
+    if not term.name.startswith("dof_"):
+        return np.array(ids)
+    return np.flatnonzero(np.isin(model.dof_jntid, ids))
+
+
+def _check_range(name: str, low: float, high: float) -> None:
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise ValueError(f"{name}: from {low} to {high}, expected finite numbers, the first not above the second")
+
+
+def _check_every(name: str, every) -> None:
+    if every is not None and not (len(every) == 2 and 0 < every[0] <= every[1] and math.isfinite(every[1])):
+        raise ValueError(f"{name}: every is {every}, expected (low, high) seconds, 0 < low <= high")

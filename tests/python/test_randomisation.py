@@ -1,0 +1,258 @@
+"""Domain randomisation: what is drawn, when, for whom, and that it does not depend on the batch."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+pytest.importorskip("gymnasium")
+import stiction  # noqa: E402
+from stiction.randomisation import Gains, Latency, Noise, Parameter, Push  # noqa: E402
+
+ID = "stiction/Ant-v0"
+EVERYTHING = [
+    Parameter("body_mass", 0.8, 1.2),
+    Parameter("body_inertia", 0.9, 1.1, each=True),
+    Parameter("geom_friction", 0.5, 1.25, operation="set", columns=0),
+    Parameter("dof_damping", 0.5, 2.0, distribution="log_uniform", each=True),
+    Parameter("gravity", -0.5, 0.5, operation="add", names=("x", "y"), each=True, every=(0.1, 0.3)),
+    Gains(0.9, 1.1, each=True),
+    Push(0.5, every=(0.1, 0.2), spin=0.3),
+    Latency(0, 2),
+    Noise(0.01),
+]
+
+
+def make(randomize, num_envs=6, env_id=ID, **options):
+    return stiction.make_vec(env_id, num_envs, randomize=randomize, num_threads=1, **options)
+
+
+def zeros(env):
+    return np.zeros(env.action_space.shape, np.float32)
+
+
+def test_parameters_lie_in_their_ranges_and_differ():
+    env = make(EVERYTHING, 64)
+    env.reset(seed=0)
+    params, model = env.simulation.params, env.simulation.model
+    factor = params.body_mass[:, 1:] / model.body_mass[1:]
+    assert factor.min() >= 0.8
+    assert factor.max() <= 1.2
+    assert np.ptp(factor[:, 0]) > 0.3
+    np.testing.assert_allclose(factor, factor[:, :1].repeat(13, axis=1), rtol=1e-5)  # one number for all bodies
+    np.testing.assert_array_equal(params.body_mass[:, 0], 0)
+    inertia = params.body_inertia[:, 1:] / model.body_inertia[1:]
+    assert np.ptp(inertia[0, :, 0]) > 0.05  # a number for each body
+    np.testing.assert_allclose(inertia, inertia[..., :1].repeat(3, axis=2), rtol=1e-5)
+    slide = params.geom_friction[..., 0]
+    assert 0.5 <= slide.min() < 0.7
+    assert 1.1 < slide.max() <= 1.25
+    np.testing.assert_array_equal(
+        params.geom_friction[..., 1:], np.broadcast_to(model.geom_friction[:, 1:], (64, 14, 2))
+    )
+    hinges = model.dof_damping > 0
+    damping = params.dof_damping[:, hinges] / model.dof_damping[hinges]
+    assert 0.5 <= damping.min() < 0.55
+    assert 1.8 < damping.max() <= 2.0
+    assert abs(np.log(damping).mean()) < 0.05
+    gain = params.actuator_gainprm / model.actuator_gainprm
+    assert np.ptp(gain[0]) > 0.02
+    np.testing.assert_array_equal(params.gravity[:, 2], np.float32(-9.81))
+    assert np.ptp(params.gravity[:, 0]) > 0.5
+
+
+def test_gain_and_bias_of_a_servo_share_their_number():
+    servo = """<mujoco><worldbody><body><joint name="j"/><geom size="0.1"/></body>
+    <body pos="1 0 0"><joint name="k"/><geom size="0.1"/></body></worldbody>
+    <actuator><position name="p" joint="j" kp="10"/><position name="q" joint="k" kp="3"/></actuator></mujoco>"""
+
+    class Servo(stiction.Task):
+        model = servo
+
+        def observe(self):
+            return np.array(self.sim.qpos)
+
+        def reward(self, action):
+            return np.zeros(self.num_envs)
+
+    env = make([Gains(0.5, 1.5, each=True)], 8, Servo)
+    env.reset(seed=0)
+    params = env.simulation.params
+    np.testing.assert_allclose(params.actuator_biasprm[..., 1], -params.actuator_gainprm, rtol=1e-6)
+    factor = params.actuator_gainprm / [10, 3]
+    assert np.ptp(factor[:, 0]) > 0.3
+    assert (abs(factor[:, 0] - factor[:, 1]) > 1e-3).any()
+    env = make([Gains(0.5, 0.6, names=("p",))], 2, Servo)
+    env.reset(seed=0)
+    assert (env.simulation.params.actuator_gainprm[:, 1] == 3).all()
+    assert (env.simulation.params.actuator_gainprm[:, 0] <= 6).all()
+
+
+def trajectory(env, seed, steps=12):
+    """What every step gives, with the environments' parameters."""
+    obs, _ = env.reset(seed=seed)
+    told = [obs]
+    for t in range(steps):
+        action = np.sin(np.arange(8) + t)[None].repeat(env.num_envs, 0).astype(np.float32) * 0.3
+        obs, reward, _, _, infos = env.step(action)
+        told += [obs, reward, env.simulation.params.gravity.copy(), env.simulation.params.body_mass.copy()]
+        told.append(
+            np.stack([np.zeros(105) if f is None else f for f in infos.get("final_obs", [None] * env.num_envs)])
+        )
+    return told
+
+
+def test_environment_of_a_batch_is_the_one_alone():
+    batch, alone = make(EVERYTHING, 5, max_episode_steps=7), make(EVERYTHING, 1, max_episode_steps=7)
+    for a, b in zip(trajectory(batch, 3), trajectory(alone, 6), strict=True):
+        np.testing.assert_array_equal(a[3], b[0])
+
+
+def test_same_seed_same_numbers_and_another_another():
+    env = make(EVERYTHING)
+    first, again, other = (trajectory(env, seed) for seed in (1, 1, 2))
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(first[3], other[3])
+
+
+def test_every_episode_has_its_own_numbers():
+    env = make([Parameter("body_mass", 0.5, 1.5)], 3, max_episode_steps=4)
+    env.reset(seed=0)
+    masses = []
+    for _ in range(12):
+        masses.append(env.simulation.params.body_mass[:, 1].copy())
+        env.step(zeros(env))
+    masses = np.array(masses)
+    for start in (0, 4, 8):
+        assert (masses[start : start + 4] == masses[start]).all()
+    assert (masses[0] != masses[4]).all()
+    assert (masses[4] != masses[8]).all()
+
+
+def test_one_term_does_not_disturb_another():
+    alone, together = make([EVERYTHING[0]]), make(EVERYTHING)
+    alone.reset(seed=0), together.reset(seed=0)
+    np.testing.assert_array_equal(alone.simulation.params.body_mass, together.simulation.params.body_mass)
+
+
+def test_partial_reset_randomises_its_environments_alone():
+    env = make([Parameter("body_mass", 0.5, 1.5), Noise(0.1)], 3)
+    obs, _ = env.reset(seed=0)
+    before = env.simulation.params.body_mass.copy()
+    after, _ = env.reset(options={"reset_mask": np.array([False, True, False])})
+    np.testing.assert_array_equal(after[[0, 2]], obs[[0, 2]])
+    changed = (env.simulation.params.body_mass != before).any(axis=1)
+    assert changed.tolist() == [False, True, False]
+
+
+def test_heavier_robots_fall_no_faster_but_hit_harder():
+    env = make([Parameter("body_mass", 2.0, 2.0)], 2)
+    plain = make(None, 2)
+    for e in (env, plain):
+        e.reset(seed=0)
+        for _ in range(60):
+            e.step(zeros(e))
+    force, expected = (e.simulation.net_contact_force[:, 1:, 2].sum(axis=1) for e in (env, plain))
+    np.testing.assert_allclose(force, 2 * expected, rtol=0.02)
+
+
+def test_intervals():
+    env = make([Parameter("gravity", -9.0, -5.0, operation="set", names="z", every=(0.2, 0.4))], 200)
+    env.reset(seed=0)
+    seen = []
+    for _ in range(40):
+        env.step(zeros(env))
+        seen.append(env.simulation.params.gravity[:, 2].copy())
+    changes = np.diff(np.array(seen), axis=0) != 0
+    assert (changes.sum(axis=0) >= 3).all()
+    whole = env.episode_length == 40  # of the others a reset drew too
+    for column in changes[:, whole].T:
+        assert np.diff(np.flatnonzero(column)).min() >= 4
+        assert np.diff(np.flatnonzero(column)).max() <= 8
+    assert whole.sum() > 20
+
+
+def test_pushes():
+    env, calm = make([Push(1.0, every=(0.5, 0.5), spin=0.5)], 100), make(None, 100)
+    env.reset(seed=0), calm.reset(seed=0)
+    for t in range(11):
+        env.step(zeros(env)), calm.step(zeros(calm))
+        same = np.array_equal(env.simulation.qvel, calm.simulation.qvel)
+        assert same == (t < 10)
+    change = (env.simulation.qvel - calm.simulation.qvel)[:, :2]
+    assert 0.1 < np.linalg.norm(change, axis=1).mean() < 1.0
+    assert abs(change.mean(axis=0)).max() < 0.2
+
+
+def test_latency_delays_actions():
+    env = make([Latency(2, 2)], 2)
+    plain = make(None, 2)
+    env.reset(seed=0), plain.reset(seed=0)
+    actions = np.random.default_rng(0).uniform(-0.3, 0.3, (6, 2, 8)).astype(np.float32)
+    for t in range(6):
+        given = actions[t - 2] if t >= 2 else zeros(plain)
+        np.testing.assert_array_equal(env.step(actions[t])[0], plain.step(given)[0])
+    env = make([Latency(0, 3)], 50)
+    env.reset(seed=0)
+    assert set(env._random._late) == {0, 1, 2, 3}
+
+
+def test_noise_is_on_observations_alone():
+    env, plain = make([Noise(0.5)], 50, max_episode_steps=3), make(None, 50, max_episode_steps=3)
+    first, clean = env.reset(seed=0)[0], plain.reset(seed=0)[0]
+    assert (first - clean).std() == pytest.approx(0.5, rel=0.05)
+    for _ in range(4):
+        results, expected = env.step(zeros(env)), plain.step(zeros(plain))
+        np.testing.assert_array_equal(results[1], expected[1])
+        noise = results[0] - expected[0]
+        assert noise.std() == pytest.approx(0.5, rel=0.05)
+        if "final_obs" in results[4]:
+            last = np.stack(list(results[4]["final_obs"])) - np.stack(list(expected[4]["final_obs"]))
+            assert last.std() == pytest.approx(0.5, rel=0.05)
+            assert abs(np.corrcoef(last.ravel(), noise.ravel())[0, 1]) < 0.05
+    assert results[0].dtype == np.float32
+
+
+def test_custom_tasks_are_randomised_too():
+    reach = runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples" / "reach.py"))["Reach"]
+    env = make([Parameter("dof_damping", 0.5, 2.0), Noise(tuple([0.0] * 9 + [1.0])), Latency(1, 1)], 4, reach)
+    plain = make(None, 4, reach)
+    noisy, clean = env.reset(seed=0)[0], plain.reset(seed=0)[0]
+    np.testing.assert_array_equal(noisy[:, :9], clean[:, :9])
+    assert (noisy[:, 9] != clean[:, 9]).all()
+    assert np.ptp(env.simulation.params.dof_damping[:, 0]) > 0
+    env.step(np.ones((4, 2)))
+    assert (env.simulation.ctrl == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("make_term", "error", "text"),
+    [
+        (lambda: Parameter("body_mas", 1, 2), ValueError, "body_mass"),
+        (lambda: Parameter("qpos0", 1, 2), ValueError, "no parameter"),
+        (lambda: Parameter("body_mass", 2, 1), ValueError, "from 2 to 1"),
+        (lambda: Parameter("body_mass", 0, np.inf), ValueError, "finite"),
+        (lambda: Parameter("body_mass", 0, 1, operation="times"), ValueError, "operation"),
+        (lambda: Parameter("body_mass", 0, 1, distribution="log_uniform"), ValueError, "more than 0"),
+        (lambda: Parameter("body_mass", 0, 1, distribution="normal"), ValueError, "distribution"),
+        (lambda: Parameter("body_mass", 0, 1, every=(0, 1)), ValueError, "every"),
+        (lambda: Parameter("gravity", 0, 1, names="down"), ValueError, "axes"),
+        (lambda: Push(1.0, every=None), ValueError, "every"),
+        (lambda: Latency(2, 1), ValueError, "Latency"),
+        (lambda: Latency(0.5, 1), ValueError, "Latency"),
+        (lambda: Noise(-1.0), ValueError, "Noise"),
+        (lambda: make([Noise((1.0, 2.0))]), ValueError, "2 deviations for 105"),
+        (lambda: make([Noise(1.0), Noise(2.0)]), ValueError, "more than one"),
+        (lambda: make([3]), TypeError, "randomize has 3"),
+        (lambda: make([Parameter("body_mass", 1, 2, names="torsp")]), KeyError, "no body"),
+        (lambda: make([Parameter("body_mass", 1, 2, columns=0)]), ValueError, "no columns"),
+        (lambda: make([Parameter("geom_friction", 1, 2, columns=3)]), ValueError, "columns 0 to 2"),
+        (lambda: make([Push(1.0, joint="hip_1")]), (KeyError, ValueError), "joint|no free"),
+    ],
+)
+def test_refuses(make_term, error, text):
+    with pytest.raises(error, match=text):
+        make_term()
