@@ -1,5 +1,6 @@
 // The tasks there are. A new one: its header in envs/<task>/, and a line here.
 #include "envs/ant/ant_task.h"
+#include "envs/cartpole/cartpole_task.h"
 #include "envs/core/task_batch.h"
 #include "envs/half_cheetah/half_cheetah_task.h"
 #include "envs/hopper/hopper_task.h"
@@ -32,8 +33,13 @@ std::unique_ptr<BatchEnv> make(const char* name, World& world, const BatchEnvOpt
 }
 
 constexpr Entry kTasks[] = {
-    {"ant", &make<AntTask>},           {"half_cheetah", &make<HalfCheetahTask>}, {"hopper", &make<HopperTask>},
-    {"walker2d", &make<Walker2dTask>}, {"humanoid", &make<HumanoidTask>},
+    {"ant", &make<AntTask>},
+    {"cartpole_balance", &make<CartPoleTask<false>>},
+    {"cartpole_swing_up", &make<CartPoleTask<true>>},
+    {"half_cheetah", &make<HalfCheetahTask>},
+    {"hopper", &make<HopperTask>},
+    {"humanoid", &make<HumanoidTask>},
+    {"walker2d", &make<Walker2dTask>},
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ struct TemplateTask {
   static constexpr unsigned kNeeds = kNeedsNothing, kBeginNeeds = kNeedsNothing;
   static constexpr int kReports = 2, kResetReports = 1, kRewardTerms = 2;
 
-  double rail = 1;            // m
+  double rail = 1;               // m
   Interval start = {-0.5, 0.5};  // m
   double effort_weight = 0.01;
   bool ends_off_rail = true;

@@ -26,6 +26,8 @@ ENVIRONMENTS = {
     "stiction/Hopper-v0": EnvironmentId("hopper", "hopper.xml", 1000),
     "stiction/Walker2d-v0": EnvironmentId("walker2d", "walker2d.xml", 1000),
     "stiction/Humanoid-v0": EnvironmentId("humanoid", "humanoid.xml", 1000),
+    "stiction/CartPoleBalance-v0": EnvironmentId("cartpole_balance", "cartpole.xml", 1000),
+    "stiction/CartPoleSwingUp-v0": EnvironmentId("cartpole_swing_up", "cartpole.xml", 1000),
 }
 
 
