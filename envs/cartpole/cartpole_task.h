@@ -13,8 +13,8 @@
 //
 // Deviations: the rail's ends are rigid; semi-implicit Euler (the suite: RK4). Tests: tests/python/test_cartpole_env.py.
 #pragma once
-#include "envs/cartpole/tolerance.h"
 #include "envs/core/task.h"
+#include "envs/core/tolerance.h"
 
 namespace stiction {
 

@@ -5,6 +5,7 @@
 #include "envs/half_cheetah/half_cheetah_task.h"
 #include "envs/hopper/hopper_task.h"
 #include "envs/humanoid/humanoid_task.h"
+#include "envs/velocity/velocity_task.h"
 #include "envs/walker2d/walker2d_task.h"
 
 namespace stiction {
@@ -15,10 +16,14 @@ struct Entry {
   std::unique_ptr<BatchEnv> (*make)(const char* name, World& world, const BatchEnvOptions& options);
 };
 
-/// The task on the world's model: as it is, or found in it by names.
+/// The task, and where its robot is in the model for one that is told by names.
 template <class Task>
 Task bound(const char* name, const Model& model, const TaskNames& names) {
-  if constexpr (requires { Task::bound(model, names); }) return Task::bound(model, names);
+  if constexpr (requires(Task task) { task.bind(model, names); }) {
+    Task task;
+    task.bind(model, names);
+    return task;
+  }
   if (!names.empty())
     throw std::invalid_argument("task '" + std::string(name) +
                                 "' is about one model and takes no names of others, got '" + names[0].first + "'");
@@ -39,6 +44,7 @@ constexpr Entry kTasks[] = {
     {"half_cheetah", &make<HalfCheetahTask>},
     {"hopper", &make<HopperTask>},
     {"humanoid", &make<HumanoidTask>},
+    {"quadruped_velocity", &make<VelocityTask>},
     {"walker2d", &make<Walker2dTask>},
 };
 

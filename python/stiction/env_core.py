@@ -7,10 +7,9 @@ from gymnasium.spaces import Box
 
 from . import _core
 from .batch_renderer import choose_gl
-from .model import Model
-from .registration import asset_path, environment
+from .registration import environment
 from .simulation import Simulation
-from .task_options import task_parameters
+from .task_options import task_model, task_parameters
 
 
 class EnvCore:
@@ -22,10 +21,12 @@ class EnvCore:
             raise ValueError(f"device is {device!r}, but environments run on the CPU: expected 'auto' or 'cpu'")
         simulation = dict(simulation)
         parameters = task_parameters(simulation.pop("task", None))
-        for name in ("model", "array"):
+        for name in ("array",) if known.names is not None else ("array", "model", "names"):
             if name in simulation:
                 raise TypeError(f"'{name}' is not an option of {env_id}; see stiction.Simulation for those that are")
-        model = Model.from_mjcf(asset_path(known.asset))
+        model, names = task_model(known, simulation.pop("model", None), simulation.pop("names", None))
+        if known.timestep is not None:
+            simulation.setdefault("timestep", known.timestep)
         self.simulation = Simulation(model, num_envs, device="cpu", **simulation)
         self.task = _core.BatchEnv(
             known.task,
@@ -33,6 +34,7 @@ class EnvCore:
             autoreset_mode=autoreset_mode,
             max_episode_steps=max_episode_steps,
             parameters=parameters,
+            names=names,
         )
         self.dtype = np.dtype(self.simulation.dtype)
         self.period = self.task.substeps * self.simulation.timestep

@@ -13,11 +13,17 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class EnvironmentId:
-    """What an id stands for: a compiled task, a model in stiction/assets, the default time limit in control steps."""
+    """What an id stands for: a compiled task, a model in stiction/assets, the default time limit in control steps.
+
+    ``names``: for a task on any walking robot, what the asset calls its parts; such a task takes other models too.
+    ``timestep``: seconds; None is the model's.
+    """
 
     task: str
     asset: str
     max_episode_steps: int
+    names: dict[str, tuple[str, ...]] | None = None
+    timestep: float | None = None
 
 
 ENVIRONMENTS = {
@@ -28,6 +34,9 @@ ENVIRONMENTS = {
     "stiction/Humanoid-v0": EnvironmentId("humanoid", "humanoid.xml", 1000),
     "stiction/CartPoleBalance-v0": EnvironmentId("cartpole_balance", "cartpole.xml", 1000),
     "stiction/CartPoleSwingUp-v0": EnvironmentId("cartpole_swing_up", "cartpole.xml", 1000),
+    "stiction/QuadrupedVelocity-v0": EnvironmentId(
+        "quadruped_velocity", "quadruped.xml", 1000, {"feet": ("LF_foot", "RF_foot", "LH_foot", "RH_foot")}, 0.005
+    ),
 }
 
 

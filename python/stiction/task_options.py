@@ -1,9 +1,16 @@
-"""What a user says about a task, ``task={"ctrl_cost_weight": 0.1, "healthy_z_range": (0.3, 1)}``, for compiled code."""
+"""What a user says about a task, for compiled code: its parameters, and a robot of their own with its parts' names.
+
+make_vec("stiction/Ant-v0", task={"ctrl_cost_weight": 0.1, "healthy_z_range": (0.3, 1)})
+make_vec("stiction/QuadrupedVelocity-v0", model="go1/scene.xml", names={"feet": ("FL", "FR", "RL", "RR")})
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Real
+
+from .model import Model
+from .registration import EnvironmentId, asset_path
 
 
 def task_parameters(given) -> dict[str, list[float]]:
@@ -26,3 +33,30 @@ def _numbers(name: str, value) -> list[float]:
     if not all(isinstance(number, (Real, bool)) for number in values):
         raise TypeError(f"task parameter {name!r} is {value!r}, expected a number, (low, high) or a bool")
     return [float(number) for number in values]
+
+
+def task_model(known: EnvironmentId, model, names) -> tuple[Model, dict[str, list[str]]]:
+    """The model of an environment and the names that its task asks for: the asset's, or the user's.
+
+    ``model``: None, a `Model`, or the path or text of an MJCF file. ``names``: None or a dict, role -> name or names.
+    """
+    given = _names(names)
+    if model is None:
+        return Model.from_mjcf(asset_path(known.asset)), _names(known.names) | given
+    if not isinstance(model, Model):
+        model = Model.from_mjcf(model)
+    return model, given
+
+
+def _names(names) -> dict[str, list[str]]:
+    if names is None:
+        return {}
+    if not isinstance(names, Mapping):
+        raise TypeError(f"names is {type(names).__name__}, expected a dict such as {{'feet': ('LF_foot', 'RF_foot')}}")
+    lists = {role: [value] if isinstance(value, str) else value for role, value in names.items()}
+    for role, value in lists.items():
+        if not isinstance(role, str):
+            raise TypeError(f"names has the key {role!r}, expected a string")
+        if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+            raise TypeError(f"names[{role!r}] is {value!r}, expected a name or a sequence of names")
+    return {role: list(value) for role, value in lists.items()}

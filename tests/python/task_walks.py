@@ -6,6 +6,7 @@ import stiction
 
 
 def make(name, num_envs=1, **options):
+    options.setdefault("num_threads", 1)
     return stiction.make_vec(f"stiction/{name}-v0", num_envs, **options)
 
 
