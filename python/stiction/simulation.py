@@ -18,6 +18,7 @@ from .simulation_arrays import (
     ClosedWorld,
     ContactArrays,
     Parameters,
+    as_array,
     as_numbers,
     near,
     parameter_names,
@@ -315,7 +316,7 @@ class Simulation:
         if isinstance(envs, slice):
             mask[envs] = 1
             return mask
-        chosen = np.asarray(envs)
+        chosen = as_array("envs", envs)
         if chosen.dtype == bool:
             if chosen.shape != mask.shape:
                 raise ValueError(f"the mask has shape {chosen.shape}, expected {mask.shape}")

@@ -61,8 +61,18 @@ class ArrayCache:
         self.views.clear()
 
 
+def as_array(name: str, values) -> np.ndarray:
+    """An array of what NumPy or torch can make one of; else TypeError or ValueError."""
+    try:
+        return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    except ValueError as error:
+        raise ValueError(f"{name} is no array of numbers: {error}") from None
+    except (TypeError, RuntimeError) as error:  # torch's, of sparse, quantised or dataless tensors
+        raise TypeError(f"{name} is no array of numbers: {error}") from None
+
+
 def as_numbers(name: str, values) -> np.ndarray:
-    values = np.asarray(values)
+    values = as_array(name, values)
     if values.dtype.kind not in "fiub":
         raise TypeError(f"{name} is an array of {values.dtype}, expected real numbers")
     return values

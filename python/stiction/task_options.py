@@ -32,7 +32,10 @@ def _numbers(name: str, value) -> list[float]:
     values = value if isinstance(value, (tuple, list)) or getattr(value, "ndim", 0) == 1 else [value]
     if not all(isinstance(number, (Real, bool)) for number in values):
         raise TypeError(f"task parameter {name!r} is {value!r}, expected a number, (low, high) or a bool")
-    return [float(number) for number in values]
+    try:
+        return [float(number) for number in values]
+    except OverflowError:
+        raise ValueError(f"task parameter {name!r} is too large a number") from None
 
 
 def task_model(known: EnvironmentId, model, names) -> tuple[Model, dict[str, list[str]]]:

@@ -17,6 +17,7 @@ from gymnasium.vector.utils import batch_space
 from .custom_task import Task, TaskCore, is_task
 from .env_core import EnvCore, checked_render_mode
 from .randomisation import Parameter, Randomiser, flattened
+from .simulation_arrays import as_array, as_numbers
 
 
 def make_vec(
@@ -298,14 +299,7 @@ class VectorEnv(vector.VectorEnv):
             raise error.ClosedEnvironmentError("this environment is closed")
 
     def _checked_actions(self, actions) -> np.ndarray:
-        if self._torch is not None and isinstance(actions, self._torch.Tensor):
-            actions = actions.detach().cpu().numpy()
-        try:
-            given = np.asarray(actions)
-        except ValueError as reason:
-            raise ValueError(f"actions are no array of numbers: {reason}") from None
-        if given.dtype.kind not in "fiub":
-            raise TypeError(f"actions have dtype {given.dtype}, expected {self._core.dtype}")
+        given = as_numbers("actions", actions)
         expected = (self.num_envs, self._task.actions)
         if given.ndim == 0:
             raise TypeError(f"actions is a single number, expected an array {expected}")
@@ -341,7 +335,7 @@ class VectorEnv(vector.VectorEnv):
             return None
         mask = options["reset_mask"]
         if self._torch is not None and isinstance(mask, self._torch.Tensor):
-            mask = mask.cpu().numpy()
+            mask = as_array("options['reset_mask']", mask)
         if not isinstance(mask, np.ndarray):
             raise TypeError(f"`options['reset_mask']` must be a numpy array, got {type(mask)}")
         if mask.shape != (self.num_envs,):
