@@ -51,24 +51,30 @@ def plain_name(demangled: str) -> str:
 
 def samples(recording: Path, library: Path) -> tuple[Counter, Counter]:
     """(addresses within the library, samples elsewhere by file)."""
-    command = ["perf", "script", "-i", str(recording), "-F", "ip,sym,symoff,dso", "--no-inline"]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    symbols = subprocess.run(["nm", "-C", str(library)], capture_output=True, text=True, check=True).stdout
-    places = Counter(line.split(maxsplit=2)[2] for line in symbols.splitlines() if len(line.split()) > 2)
-    address = {line.split(maxsplit=2)[2]: int(line.split()[0], 16) for line in symbols.splitlines() if line[0] in "01"}
-    inside, elsewhere, bases = [], Counter(), Counter()
-    for line in text.splitlines():
-        found = re.match(r"\s*([0-9a-f]+)\s+(.*)\+0x([0-9a-f]+)\s+\((.*)\)", line)
-        if not found or library.name not in found[4]:
-            elsewhere[Path(found[4] if found else "unknown").name] += 1
+    fields = ["perf", "script", "-i", str(recording), "-F", "ip,dso", "--no-inline"]
+    text = subprocess.run([*fields, "--show-mmap-events"], capture_output=True, text=True, check=True).stdout
+    places = [
+        (int(start, 16), int(size, 16), int(offset, 16))
+        for start, size, offset, path in re.findall(r"\[0x(\w+)\(0x(\w+)\) @ (?:0x)?(\w+) .* (\S+)$", text, re.MULTILINE)
+        if path == str(library)
+    ]
+    header = subprocess.run(["readelf", "-lW", str(library)], capture_output=True, text=True, check=True).stdout
+    segments = [
+        tuple(int(number, 16) for number in found)
+        for found in re.findall(r"LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+)", header)
+    ]
+    inside, elsewhere = Counter(), Counter()
+    for ip, dso in re.findall(r"^ *(\w+) .*\((\S+)\)$", text, re.MULTILINE):
+        address = int(ip, 16)
+        mapped = next((address - start + offset for start, size, offset in places if 0 <= address - start < size), None)
+        if mapped is None:
+            elsewhere[Path(dso).name] += 1
             continue
-        inside.append(int(found[1], 16))
-        if places[found[2]] == 1:
-            bases[inside[-1] - address[found[2]] - int(found[3], 16)] += 1
-    if not bases:
-        raise RuntimeError(f"no sample in {library}: is it built with -g, and does perf record here?")
-    base = bases.most_common(1)[0][0]
-    return Counter(ip - base for ip in inside), elsewhere
+        at, virtual = next((offset, virtual) for offset, virtual, size in segments if 0 <= mapped - offset < size)
+        inside[mapped - at + virtual] += 1
+    if not inside:
+        raise RuntimeError(f"no sample in {library}: does perf record here?")
+    return inside, elsewhere
 
 
 def stages(addresses: Counter, library: Path) -> tuple[Counter, Counter]:

@@ -4,9 +4,8 @@
 //   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed
 //   R_n = 1 / (h k (h + tau_d)), R_t = 1e-3 w    compliant contact; e = phi / (h + tau_d)           SAP, theory section 3
 #pragma once
-#include "contact/impulses.h"
+#include "contact/pack_rows.h"
 #include "core/options.h"
-#include "linalg/ltdl.h"
 
 namespace stiction {
 
@@ -42,6 +41,16 @@ HD void world_rows(const typename L::Group& g, const typename L::Model& m, const
         if (contacts.skip(c)) continue;
         const ContactPoint<Real>& x = contacts.point.slot[c];
         Real w[3];
+        if constexpr (kPacks<L>) {
+          if (problem.packed.there()) {
+            const PackedPlaces<Real> places(problem.packed.slot.slot[c]);
+            for (int k = 0; k < 3; ++k)
+              w[k] = compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]),
+                                   PackedVisit<L>{problem.packed, places, m.trunk_dofs(), 3, k, Real(1)});
+            contact_row(opt, x, w[0], w[1], w[2], problem.row.slot[c]);
+            continue;
+          }
+        }
         UNROLL for (int k = 0; k < 3; ++k)
           w[k] = compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]));
         contact_row(opt, x, w[0], w[1], w[2], problem.row.slot[c]);
@@ -69,10 +78,38 @@ HD typename L::Real compliance_of(const typename L::Group& g, const typename L::
   return g.sum(limbs) + trunk;
 }
 
+/// The same, link pair by link pair: no lane writes alone.
+template <class L, class Real = typename L::Real>
+void pack_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& opt, const Kinematics<L>& kin,
+                    const Contacts<L>& contacts, ContactProblem<L>& problem) {
+  for (int s = 0; s < contacts.pairs; ++s) {
+    const PairContact<L>& c = contacts.pair[s];
+    Real w[3] = {Real(0), Real(0), Real(0)};
+    Mask<Real> todo = c.point.active;
+    for (int lead = 0; lead < kWidth<Real>; ++lead) {
+      if (!lane(todo, lead)) continue;
+      const int link1 = lane(c.link1, lead), link2 = lane(c.link2, lead);
+      const Mask<Real> is = todo & (c.link1 == index_of<Real>(link1)) & (c.link2 == index_of<Real>(link2));
+      todo = todo & negate(is);
+      const PackedPlaces<Real> places(select(is, problem.packed.pair[s], Real(-1)));
+      for (int k = 0; k < 3; ++k) {
+        const Vec3<Real> f = c.point.frame.row[k];
+        const Real wk = pair_compliance<L>(m, problem.factor, kin.S, link1, force_at(c.p1, -f), link2,
+                                           force_at(c.point.p, f),
+                                           PackedVisit<L>{problem.packed, places, m.trunk_dofs(), 3, k, Real(1)});
+        w[k] = select(is, wk, w[k]);
+      }
+    }
+    contact_row(opt, c.point, w[0], w[1], w[2], problem.pair_row[s]);
+  }
+}
+
 template <class L, class Real = typename L::Real>
 HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                   const Kinematics<L>& kin, const Contacts<L>& contacts, PerLink<L, Force<Real>>& F,
                   ContactProblem<L>& problem) {
+  if constexpr (kPacks<L>)
+    if (problem.packed.there()) return pack_pair_rows<L>(m, opt, kin, contacts, problem);
   for (int s = 0; s < contacts.pairs; ++s) {
     const PairContact<L>& c = contacts.pair[s];
     Real w[3];
@@ -85,37 +122,6 @@ HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const 
     }
     contact_row(opt, c.point, w[0], w[1], w[2], problem.pair_row[s]);
   }
-}
-
-/// (A^-1)_dd of a limb's dof k, on the way to the root.
-template <class L>
-HD typename L::Real dof_compliance(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H, int k) {
-  using Real = typename L::Real;
-  const Real* row = H.limb + at.entry;
-  Real x[L::kLimbLinks], y[L::kTrunkDofs], w(0);
-  UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = Real(0);
-  UNROLL for (int j = k; j >= 0; j = limb.parent(j)) x[j] = Real(j == k ? 1 : 0);
-  UNROLL for (int n = k; n >= 0; n = limb.parent(n)) {
-    w = w + x[n] * x[n] * row[entry_of(n, n)];
-    UNROLL for (int j = limb.parent(n); j >= 0; j = limb.parent(j)) x[j] = x[j] - row[entry_of(n, j)] * x[n];
-    UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - H.cross[at.link + n][t] * x[n];
-  }
-  UNROLL for (int t = limb.trunk_dofs() - 1; t >= 0; --t) {
-    w = w + y[t] * y[t] * H.trunk[t][t];
-    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
-  }
-  return w;
-}
-template <class L>
-HD typename L::Real trunk_dof_compliance(const TreeMatrix<L>& H, int dof) {
-  using Real = typename L::Real;
-  Real y[L::kTrunkDofs], w(0);
-  UNROLL for (int t = 0; t <= dof; ++t) y[t] = Real(t == dof ? 1 : 0);
-  UNROLL for (int t = dof; t >= 0; --t) {
-    w = w + y[t] * y[t] * H.trunk[t][t];
-    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
-  }
-  return w;
 }
 
 /// Rows over several dofs. Equality: q1 - q1_0 - poly(q2 - q2_0) = 0. A tendon has the length sum coef (q - 0).

@@ -13,7 +13,7 @@
 //
 // F: rows t1, t2, n. e and R as in theory section 1: the solver looks for complementarity of l with J v + e + R l.
 #pragma once
-#include "collision/slots.h"
+#include "contact/packed_rows.h"
 #include "kinematics/jacobian.h"
 
 namespace stiction {
@@ -54,6 +54,7 @@ struct ContactProblem {
   int tie_live[kTies];
 
   bool any_row;  // some world has something to solve
+  PackedRows<L> packed;
 };
 
 }  // namespace stiction

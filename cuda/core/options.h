@@ -19,13 +19,14 @@ struct Options {
   S erp = S(0.2);            // part of an overlap to remove in one step                       1
   S max_recovery = S(1);     // bound on that velocity                                         m/s, rad/s
   S margin = S(0.002);       // gaps beyond it, and beyond what the free motion covers, are ignored m
-  int iterations = 40;       // at most; exactly, if tolerance is 0
+  int iterations = 100;      // at most; exactly, if tolerance is 0
   S tolerance = S(3e-5);     // stop a world when its residual is below tolerance * V
   S certify = S(1e-3);       // r_con / V beyond which a world is flagged kNotConverged
   int penalty = kPenaltyNormalTangential;
   int anderson = 1;       // Anderson acceleration (depth 3)
   S relaxation = S(1.5);  // alpha of over-relaxation; 1: the paper
   S tikhonov = S(1e-3);   // of Anderson's normal equations, relative to each column's square
+  int body_split = 0;     // CPU: also small worlds walk the tree, contacts split between links, as on CUDA
   int warm_start = 1;
   int fallback = 1;      // Newton for worlds above `certify`
   int certificates = 1;  // how often a CPU step computes its certificate: more only tells the benches what one costs

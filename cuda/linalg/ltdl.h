@@ -94,12 +94,18 @@ HD void solve(const typename L::Group& g, const typename L::Model& m, const Tree
   solve_outward<L>(g, m, H, x);
 }
 
+/// For compliance(): nobody wants the half-solved row itself.
+struct NoVisit {
+  template <class Real>
+  HD void operator()(bool, int, Real) const {}
+};
+
 /// f' J H^-1 J' f for a wrench F on one station of a limb: with y = L^-T J' F it is y' D^-1 y, and y only lives on the way
-/// from that station to the root. No lane needs another.
-template <class L>
+/// from that station to the root. No lane needs another. visit(on_trunk, dof, y): entries of y, `dof` as in a TreeVector.
+template <class L, class Visit = NoVisit>
 HD typename L::Real compliance(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H,
                                const PerDof<L, Motion<typename L::Real>>& S, int station,
-                               const Force<typename L::Real>& F) {
+                               const Force<typename L::Real>& F, Visit visit = {}) {
   using Real = typename L::Real;
   const auto& m = limb.m;
   Real x[L::kLimbLinks], y[L::kTrunkDofs], w(0);
@@ -111,11 +117,47 @@ HD typename L::Real compliance(const LimbView<L>& limb, Place at, const TreeMatr
   }
   UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) x[k] = dot(S.limb[at.link + k], F);
   UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) {
+    visit(false, at.link + k, x[k]);
     w = w + x[k] * x[k] * row[entry_of(k, k)];
     UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) x[j] = x[j] - row[entry_of(k, j)] * x[k];
     UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - H.cross[at.link + k][t] * x[k];
   }
   UNROLL for (int t = limb.trunk_dofs() - 1; t >= 0; --t) {
+    visit(true, t, y[t]);
+    w = w + y[t] * y[t] * H.trunk[t][t];
+    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
+  }
+  return w;
+}
+
+/// (H^-1)_dd of a limb's dof k, on the way to the root.
+template <class L, class Visit = NoVisit>
+HD typename L::Real dof_compliance(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H, int k, Visit visit = {}) {
+  using Real = typename L::Real;
+  const Real* row = H.limb + at.entry;
+  Real x[L::kLimbLinks], y[L::kTrunkDofs], w(0);
+  UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = Real(0);
+  UNROLL for (int j = k; j >= 0; j = limb.parent(j)) x[j] = Real(j == k ? 1 : 0);
+  UNROLL for (int n = k; n >= 0; n = limb.parent(n)) {
+    visit(false, at.link + n, x[n]);
+    w = w + x[n] * x[n] * row[entry_of(n, n)];
+    UNROLL for (int j = limb.parent(n); j >= 0; j = limb.parent(j)) x[j] = x[j] - row[entry_of(n, j)] * x[n];
+    UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - H.cross[at.link + n][t] * x[n];
+  }
+  UNROLL for (int t = limb.trunk_dofs() - 1; t >= 0; --t) {
+    visit(true, t, y[t]);
+    w = w + y[t] * y[t] * H.trunk[t][t];
+    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
+  }
+  return w;
+}
+template <class L, class Visit = NoVisit>
+HD typename L::Real trunk_dof_compliance(const TreeMatrix<L>& H, int dof, Visit visit = {}) {
+  using Real = typename L::Real;
+  Real y[L::kTrunkDofs], w(0);
+  UNROLL for (int t = 0; t <= dof; ++t) y[t] = Real(t == dof ? 1 : 0);
+  UNROLL for (int t = dof; t >= 0; --t) {
+    visit(true, t, y[t]);
     w = w + y[t] * y[t] * H.trunk[t][t];
     UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
   }

@@ -12,14 +12,14 @@ _PENALTIES = ("normal_tangential", "per_contact", "paper")  # in the order of Pe
 class SolverOptions:
     """Which solver, how long it may take, how accurate it must be, and how gaps are closed.
 
-    The defaults suit robots in reinforcement learning: as many iterations as an environment needs, at most 40, started
+    The defaults suit robots in reinforcement learning: as many iterations as an environment needs, at most 100, started
     from the impulses of the last step.
     """
 
     #: "subadmm" or "pgs".
     name: str = "subadmm"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
-    iterations: int = 40
+    iterations: int = 100
     #: Stop an environment when its residual is below this part of its velocity scale V (1).
     tolerance: float = 3e-5
     #: r_con / V beyond which a step sets `Status.NOT_CONVERGED` (1).
@@ -32,6 +32,9 @@ class SolverOptions:
     relaxation: float = 1.5
     #: Regularisation of Anderson's normal equations (1).
     tikhonov: float = 1e-3
+    #: SubADMM on the CPU: walk the tree and split contacts between their links also where the environment is small enough
+    #: for dense rows, as CUDA does. The same answers, other iterates.
+    body_split: bool = False
     #: Start from the impulses of the last step.
     warm_start: bool = True
     #: Newton's method for environments above ``certify``.

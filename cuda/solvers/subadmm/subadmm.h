@@ -18,7 +18,7 @@
 #pragma once
 #include "contact/assemble.h"
 #include "dynamics/crba.h"
-#include "solvers/subadmm/anderson.h"
+#include "solvers/subadmm/packed_admm.h"
 
 namespace stiction {
 
@@ -70,6 +70,34 @@ struct SubAdmm {
   HD static Real solve_world(const Group& g, const Model& m, const Opt& opt, const Kin& kin,
                              const Contacts<L>& contacts, const ContactProblem<L>& problem, Workspace& w,
                              Impulses<L>& l, TreeVector<L>& v, Real scale) {
+    if constexpr (kPacks<L>) {
+      if (problem.packed.there() && any(problem.packed.fits))
+        return solve_packed(g, m, opt, kin, contacts, problem, w, l, v, scale);
+    }
+    return solve_tree(g, m, opt, kin, contacts, problem, w, l, v, scale);
+  }
+
+ private:
+  /// Worlds that fit by PackedAdmm, the others by the tree.
+  HD static Real solve_packed(const Group& g, const Model& m, const Opt& opt, const Kin& kin,
+                              const Contacts<L>& contacts, const ContactProblem<L>& problem, Workspace& w,
+                              Impulses<L>& l, TreeVector<L>& v, Real scale) {
+    PackedAdmm<L> packed(problem.packed);
+    Real* lambda = packed.lambda();
+    for (int i = 0; i < problem.packed.size(); ++i) lambda[i] = Real(0);
+    each_packed<L>(m, contacts, problem, l, [&](Mask<Real> is, int i, Real& f) { blend(is, f, lambda[i]); });
+    Real iterations = packed.solve(opt, scale);
+    if (!all(problem.packed.fits))
+      iterations = select(problem.packed.fits, iterations,
+                          solve_tree(g, m, opt, kin, contacts, problem, w, l, v, scale));
+    each_packed<L>(m, contacts, problem, l, [&](Mask<Real> is, int i, Real& f) { blend(is, lambda[i], f); });
+    velocity_of<L>(g, m, kin, contacts, problem, l, w.extra, v);
+    return iterations;
+  }
+
+  HD static Real solve_tree(const Group& g, const Model& m, const Opt& opt, const Kin& kin, const Contacts<L>& contacts,
+                            const ContactProblem<L>& problem, Workspace& w, Impulses<L>& l, TreeVector<L>& v,
+                            Real scale) {
     prepare(g, m, opt, kin, contacts, problem, w, l, v);
     add_penalty(g, m, kin, contacts, problem, w);
     factor<L>(g, m, w.H);
@@ -95,7 +123,6 @@ struct SubAdmm {
     return count;
   }
 
- private:
   HD static Vec scaled(Real t, Real n, Vec a) { return {a.x * t, a.y * t, a.z * n}; }
 
   /// beta = sides / W, soft = 1 / beta; both 0 where inactive.

@@ -52,7 +52,8 @@ int64_t fallback_numbers(const CpuJob<Scalar<Real>>& job) {
 }
 template <class Real>
 int64_t solver_bytes(const CpuJob<Scalar<Real>>& job) {
-  return job.solver == SolverKind::kPgs ? sizeof(Real) * Pgs<SharedLane<Real>>::memory_size(*job.model) : 0;
+  return sizeof(Real) * (job.solver == SolverKind::kPgs ? Pgs<SharedLane<Real>>::memory_size(*job.model)
+                                                        : PackedAdmm<SharedLane<Real>>::memory_size(*job.model));
 }
 template <class Real>
 void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, double* fallback, void* solver) {
@@ -60,7 +61,10 @@ void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, double* fallb
     auto* w = static_cast<SpaceOf<Real, Pgs>*>(workspace);
     w->fallback.memory = fallback, w->solver.memory = static_cast<Real*>(solver);
   } else {
-    static_cast<SpaceOf<Real, SubAdmm>*>(workspace)->fallback.memory = fallback;
+    auto* w = static_cast<SpaceOf<Real, SubAdmm>*>(workspace);
+    w->fallback.memory = fallback;
+    const bool packs = !job.options.body_split && PackedAdmm<SharedLane<Real>>::memory_size(*job.model) > 0;
+    w->problem.packed.memory = packs ? static_cast<Real*>(solver) : nullptr;
   }
 }
 

@@ -1,0 +1,99 @@
+"""SubADMM on dense rows, which small worlds take on the CPU, against SubADMM on the tree, which is what CUDA runs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import stiction
+from scenes import body, box, numbers, scene
+from stiction import Model, Simulation
+from stiction.solver_options import SolverOptions
+
+ASSETS = Path(stiction.__file__).parent / "assets"
+TIGHT = {"iterations": 3000, "tolerance": 1e-11, "fallback": False}
+
+
+def crawler(segments: int) -> str:
+    """Boxes in a row, hinged to each other: each lies on the floor with four corners."""
+    inner = ""
+    for _ in range(segments - 1):
+        inner = (
+            f'<body pos="0.22 0 0"><joint type="hinge" axis="0 1 0" pos="-0.11 0 0" damping="0.1"/>'
+            f'<geom {box((0.1, 0.05, 0.05))} mass="1" friction="0"/>{inner}</body>'
+        )
+    first = f'<geom {box((0.1, 0.05, 0.05))} mass="1" friction="0"/>'
+    return scene(f'<body pos="0 0 0.05"><freejoint/>{first}{inner}</body>', mu=0.6, timestep=0.002)
+
+
+def hinged_pair_and_stack() -> str:
+    """Contacts between two trees, between two links of a tree, limits, dry friction and a joint equality in one world."""
+    arm = (
+        '<body name="arm" pos="0 0 0.3"><joint name="a" type="hinge" axis="0 1 0" limited="true" range="-20 20"/>'
+        f'<geom {box((0.2, 0.03, 0.03))} pos="0.2 0 0" mass="1" friction="0.4"/>'
+        '<body name="hand" pos="0.42 0 0"><joint name="b" type="hinge" axis="0 1 0" frictionloss="0.3"/>'
+        f'<geom {box((0.1, 0.03, 0.03))} pos="0.1 0 0" mass="0.5" friction="0.4"/></body></body>'
+        '<body name="twin" pos="0 1 0.5"><joint name="c" type="hinge" axis="0 1 0"/>'
+        f'<geom {box((0.1, 0.03, 0.03))} pos="0.1 0 0" mass="0.5"/></body>'
+    )
+    boxes = body("low", (0.45, 0, 0.1), box(0.1), 1, mu=0.5) + body("high", (0.45, 0.02, 0.36), box(0.06), 3, mu=0.5)
+    equality = '<equality><joint joint1="b" joint2="c" polycoef="0 0.5 0 0 0"/></equality>'
+    return scene(arm + boxes, mu=0.7, timestep=0.002, rest=equality)
+
+
+SCENES = {
+    "ant": (ASSETS / "ant.xml").read_text(),
+    "crawler": crawler(5),
+    "stack": hinged_pair_and_stack(),
+}
+
+
+def kicked(model: Model, num_envs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """States with contact: settled for a while under random velocities."""
+    sim = Simulation(model, num_envs, dtype="float64")
+    rng = np.random.default_rng(seed)
+    sim.qvel[:] = rng.normal(0, 0.3, sim.qvel.shape)
+    sim.step(100)
+    return sim.qpos.copy(), sim.qvel.copy()
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_dense_rows_and_the_tree_give_the_same_motion(name):
+    model = Model.from_mjcf(SCENES[name])
+    qpos, qvel = kicked(model, 16, seed=3)
+    after, contacts = [], []
+    for split in (False, True):
+        sim = Simulation(model, 16, dtype="float64", solver=SolverOptions(body_split=split, **TIGHT))
+        sim.qpos, sim.qvel = qpos, qvel
+        sim.step(1)
+        assert np.all(sim.certificate.r_con <= 1e-8 * sim.certificate.scale)
+        after.append(sim.qvel.copy()), contacts.append(sim.certificate.num_contacts.copy())
+    assert contacts[0].mean() >= 2
+    np.testing.assert_allclose(after[0], after[1], atol=1e-6)
+
+
+def test_a_world_with_more_contacts_than_dense_rows_hold_walks_the_tree():
+    """Ten boxes have forty corners on the floor. Their neighbours, which stand on end, are small enough."""
+    model = Model.from_mjcf(crawler(10))
+    few = Simulation(model, 1)
+    few.qpos[:, :7] = [0, 0, 2.5, np.sqrt(0.5), 0, np.sqrt(0.5), 0]  # along z, off the floor
+    few.step(1)
+    start = few.qpos[0].copy()
+
+    def run(rows: list[bool], split: bool) -> np.ndarray:
+        sim = Simulation(model, len(rows), solver=SolverOptions(body_split=split))
+        sim.qpos[np.array(rows)] = start
+        sim.step(50)
+        assert not sim.status.any()
+        return np.concatenate([sim.qpos, sim.qvel], axis=1)
+
+    lying, standing = run([False], split=False), run([True], split=False)
+    assert np.array_equal(lying, run([False], split=True))
+    together = run([False, True, True, False, True], split=False)
+    for row, alone in zip(together, (lying, standing, standing, lying, standing), strict=True):
+        assert np.array_equal(row, alone[0])
+
+
+def test_body_split_must_be_a_switch():
+    with pytest.raises(TypeError, match="body_split"):
+        SolverOptions(body_split=2)
+    assert numbers(SolverOptions().to_core()["body_split"]) == "0"
