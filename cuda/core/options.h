@@ -20,7 +20,7 @@ struct Options {
   S max_recovery = S(1);     // bound on that velocity                                         m/s, rad/s
   S margin = S(0.002);       // gaps beyond it, and beyond what the free motion covers, are ignored m
   int iterations = 100;      // at most; exactly, if tolerance is 0
-  S tolerance = S(3e-5);     // stop a world when its residual is below tolerance * V
+  S tolerance = S(1e-5);     // stop a world when its residual is below tolerance * V
   S certify = S(1e-3);       // r_con / V beyond which a world is flagged kNotConverged
   int penalty = kPenaltyNormalTangential;
   int anderson = 1;       // Anderson acceleration (depth 3)

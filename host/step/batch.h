@@ -104,11 +104,16 @@ struct Rows {
   }
   template <class T>
   HD void set(T* array, int stride, int i, const Real& x) const {
+    set_others(mask_of<Real>(false), array, stride, i, x);
+  }
+  /// Leaves the worlds of `kept` as they are.
+  template <class T>
+  HD void set_others(const Mask<Real>& kept, T* array, int stride, int i, const Real& x) const {
     if constexpr (kWidth<Real> == 1) {
-      if (count() > 0) array[static_cast<int64_t>(first) * stride + i] = static_cast<T>(x);
+      if (count() > 0 && !kept) array[static_cast<int64_t>(first) * stride + i] = static_cast<T>(x);
     } else {
       for (int w = 0; w < count(); ++w)
-        array[static_cast<int64_t>(first + w) * stride + i] = static_cast<T>(lane(x, w));
+        if (!lane(kept, w)) array[static_cast<int64_t>(first + w) * stride + i] = static_cast<T>(lane(x, w));
     }
   }
 };
@@ -151,11 +156,12 @@ HD void load_state(const typename L::Group& g, const typename L::Model& m, const
   });
 }
 
+/// kept: worlds whose state stays to the bit what it was.
 template <class L, class Real = typename L::Real>
 HD void store_state(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
-                    const Rows<Real>& rows, const State<L>& x) {
-  auto q = [&](int i, const Real& value) { rows.set(a.qpos, m.nq, i, without_sign_of_zero(value)); };
-  auto v = [&](int i, const Real& value) { rows.set(a.qvel, m.nv, i, without_sign_of_zero(value)); };
+                    const Rows<Real>& rows, const State<L>& x, const Mask<Real>& kept) {
+  auto q = [&](int i, const Real& value) { rows.set_others(kept, a.qpos, m.nq, i, without_sign_of_zero(value)); };
+  auto v = [&](int i, const Real& value) { rows.set_others(kept, a.qvel, m.nv, i, without_sign_of_zero(value)); };
   if (g.rank() == 0) {
     if (m.free_base()) {
       int p = m.trunk[0].qpos, d = m.trunk[0].dof;

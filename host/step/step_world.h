@@ -369,7 +369,7 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m, const
   }
   g.sync();  // all have read what is now written
   const Rows<Real> at_end = rows.again();
-  if (!kKeepsAtStart<L> || !any(out.bad | frozen)) store_state<L>(g, m, arrays, at_end, x);
+  if (!kKeepsAtStart<L> || !any(out.bad | frozen)) store_state<L>(g, m, arrays, at_end, x, frozen);
 
   if (g.rank() != 0) return;
   const Certificate<Real>& c = out.certificate;

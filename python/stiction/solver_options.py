@@ -21,7 +21,7 @@ class SolverOptions:
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
     iterations: int = 100
     #: Stop an environment when its residual is below this part of its velocity scale V (1).
-    tolerance: float = 3e-5
+    tolerance: float = 1e-5
     #: r_con / V beyond which a step sets `Status.NOT_CONVERGED` (1).
     certify: float = 1e-3
     #: SubADMM's penalty: "normal_tangential" or "per_contact" (of each contact), or "paper" (one per environment).

@@ -254,7 +254,7 @@ def test_limit_holds_under_load(how, h):
     sim.qfrc_applied[:, 0] = [3, -3]
     sim.step(100)
     np.testing.assert_allclose(sim.qpos[:, 0], [0.5, -1.0], atol=tolerance(how, 1e-12, 1e-7))
-    np.testing.assert_allclose(sim.qvel[:, 0], 0, atol=tolerance(how, 1e-12, 1e-6))
+    np.testing.assert_allclose(sim.qvel[:, 0], 0, atol=tolerance(how, 1e-12, 1e-5))
     sim.qfrc_applied[:, 0] *= -1  # it lets go at once
     sim.step()
     inertia = 2 / 5 * 0.1**2
@@ -296,7 +296,8 @@ def test_no_friction_means_none(how):
     sim = simulation(sliding_box(mu=0), **how)
     sim.qvel[0, :2] = 2, -1
     sim.step(200)
-    np.testing.assert_allclose(sim.qvel[0], [2, -1, 0, 0, 0, 0], atol=tolerance(how, 1e-10, 1e-5))
+    # V is the 2 m/s of the slide: an error of 1e-5 V at the edges, 0.1 m away, in every step.
+    np.testing.assert_allclose(sim.qvel[0], [2, -1, 0, 0, 0, 0], atol=tolerance(how, 1e-10, 1e-3))
     assert np.abs(sim.contact.impulse[..., :2]).max() == 0
 
 

@@ -78,6 +78,7 @@ std::unique_ptr<W> poisoned() {
 template <class L, class T>
 void step_serial(const typename L::Model& m, const Options<T>& opt, Batch<T>& b, int steps) {
   auto w = poisoned<Workspace<L, SubAdmm<L>>>();
+  if constexpr (kPacks<L>) w->problem.packed.memory = nullptr;  // walk the tree, as tiles do
   for (int i = 0; i < b.worlds; ++i)
     step_batch<L, SubAdmm<L>>(Serial{}, m, opt, b.arrays(), Rows<T>{i, b.worlds}, b.records.data() + i * b.record,
                               steps, *w);
