@@ -55,7 +55,9 @@ def samples(recording: Path, library: Path) -> tuple[Counter, Counter]:
     text = subprocess.run([*fields, "--show-mmap-events"], capture_output=True, text=True, check=True).stdout
     places = [
         (int(start, 16), int(size, 16), int(offset, 16))
-        for start, size, offset, path in re.findall(r"\[0x(\w+)\(0x(\w+)\) @ (?:0x)?(\w+) .* (\S+)$", text, re.MULTILINE)
+        for start, size, offset, path in re.findall(
+            r"\[0x(\w+)\(0x(\w+)\) @ (?:0x)?(\w+) .* (\S+)$", text, re.MULTILINE
+        )
         if path == str(library)
     ]
     header = subprocess.run(["readelf", "-lW", str(library)], capture_output=True, text=True, check=True).stdout

@@ -140,7 +140,8 @@ void pack_rows(const typename L::Model& m, const Contacts<L>& contacts, ContactP
   auto contact = [&](const ContactPoint<Real>& x, const ContactRow<Real>& r, Real place) {
     Places(place).each([&](int k, const Mask<Real>& is) {
       const int i = 3 * k;
-      blend(is, r.free.x, packed.free[i]), blend(is, r.free.y, packed.free[i + 1]), blend(is, r.free.z, packed.free[i + 2]);
+      blend(is, r.free.x, packed.free[i]), blend(is, r.free.y, packed.free[i + 1]),
+          blend(is, r.free.z, packed.free[i + 2]);
       blend(is, r.R_t, packed.R[i]), blend(is, r.R_t, packed.R[i + 1]), blend(is, r.R_n, packed.R[i + 2]);
       blend(is, r.W_t, packed.W[i]), blend(is, r.W_t, packed.W[i + 1]), blend(is, r.W_n, packed.W[i + 2]);
       blend(is, r.e, packed.e[i + 2]), blend(is, x.mu, packed.mu[k]);
@@ -158,9 +159,7 @@ void pack_rows(const typename L::Model& m, const Contacts<L>& contacts, ContactP
       blend(is, r.e, packed.e[i]), blend(is, r.lower, packed.lower[k]), blend(is, r.upper, packed.upper[k]);
     });
   };
-  auto visit = [&](const Places& places, Real sign) {
-    return PackedVisit<L>{packed, places, trunk, 1, first, sign};
-  };
+  auto visit = [&](const Places& places, Real sign) { return PackedVisit<L>{packed, places, trunk, 1, first, sign}; };
   auto dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& rows, const PerDof<L, Real>& place) {
     for (int t = m.base_dofs(); t < trunk; ++t) {
       if (!live.trunk[t]) continue;

@@ -32,7 +32,7 @@ class SolverOptions:
     relaxation: float = 1.5
     #: Regularisation of Anderson's normal equations (1).
     tikhonov: float = 1e-3
-    #: SubADMM on the CPU: walk the tree and split contacts between their links also where the environment is small enough
+    #: SubADMM on the CPU: walk the tree, contacts split between their links, also where the environment is small enough
     #: for dense rows, as CUDA does. The same answers, other iterates.
     body_split: bool = False
     #: Start from the impulses of the last step.

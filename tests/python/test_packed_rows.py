@@ -26,7 +26,7 @@ def crawler(segments: int) -> str:
 
 
 def hinged_pair_and_stack() -> str:
-    """Contacts between two trees, between two links of a tree, limits, dry friction and a joint equality in one world."""
+    """Contacts between trees and within one, limits, dry friction and a joint equality in one world."""
     arm = (
         '<body name="arm" pos="0 0 0.3"><joint name="a" type="hinge" axis="0 1 0" limited="true" range="-20 20"/>'
         f'<geom {box((0.2, 0.03, 0.03))} pos="0.2 0 0" mass="1" friction="0.4"/>'
@@ -40,11 +40,8 @@ def hinged_pair_and_stack() -> str:
     return scene(arm + boxes, mu=0.7, timestep=0.002, rest=equality)
 
 
-SCENES = {
-    "ant": (ASSETS / "ant.xml").read_text(),
-    "crawler": crawler(5),
-    "stack": hinged_pair_and_stack(),
-}
+#: MJCF, and how near both come: four contacts on a face have impulses that are not unique, and slow.
+SCENES = {"ant": ((ASSETS / "ant.xml").read_text(), 1e-8), "stack": (hinged_pair_and_stack(), 1e-5)}
 
 
 def kicked(model: Model, num_envs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -58,18 +55,19 @@ def kicked(model: Model, num_envs: int, seed: int) -> tuple[np.ndarray, np.ndarr
 
 @pytest.mark.parametrize("name", SCENES)
 def test_dense_rows_and_the_tree_give_the_same_motion(name):
-    model = Model.from_mjcf(SCENES[name])
+    xml, near = SCENES[name]
+    model = Model.from_mjcf(xml)
     qpos, qvel = kicked(model, 16, seed=3)
     after, contacts, solved = [], [], []
     for split in (False, True):
         sim = Simulation(model, 16, dtype="float64", solver=SolverOptions(body_split=split, **TIGHT))
         sim.qpos, sim.qvel = qpos, qvel
         sim.step(1)
-        solved.append(sim.certificate.r_con <= 1e-8 * sim.certificate.scale)
+        solved.append(sim.certificate.r_con <= near * sim.certificate.scale)
         after.append(sim.qvel.copy()), contacts.append(sim.certificate.num_contacts.copy())
     both = solved[0] & solved[1]
-    assert both.mean() >= 0.3 and contacts[0][both].mean() >= 2
-    np.testing.assert_allclose(after[0][both], after[1][both], atol=1e-6)
+    assert both.mean() >= 0.8 and contacts[0][both].mean() >= 3
+    np.testing.assert_allclose(after[0][both], after[1][both], atol=max(near, 1e-7))
 
 
 def test_a_world_with_more_contacts_than_dense_rows_hold_walks_the_tree():

@@ -90,7 +90,10 @@ void step_tiles(const typename L::Model& m, const Options<T>& opt, Batch<T>& b, 
   using Group = typename L::Group;
   using Space = Workspace<L, SubAdmm<L>>;
   std::vector<std::unique_ptr<Space>> lane(Group::kSize);
-  for (auto& w : lane) w = poisoned<Space>();
+  for (auto& w : lane) {
+    w = poisoned<Space>();
+    if constexpr (kPacks<L>) w->problem.packed.memory = nullptr;
+  }
   for (int i = 0; i < b.worlds; ++i) {
     auto body = [&](const Group& g) {
       step_batch<L, SubAdmm<L>>(g, m, opt, b.arrays(), Rows<T>{i, b.worlds}, b.records.data() + i * b.record, steps,
