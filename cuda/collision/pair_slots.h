@@ -57,16 +57,38 @@ HD const typename L::Link& flat_model_link(const typename L::Model& m, int flat)
   return flat < L::kTrunkLinks ? m.trunk[flat] : m.link[flat - L::kTrunkLinks];
 }
 
+/// The slot in use whose contact hardly differs from candidate c (merge_slots); -1: none.
+template <class L, class Real = typename L::Real>
+HD int twin_of(const Candidate<Real>& c, Vec3<Real> shift2, int link1, int link2, Scalar<Real> mu,
+               Scalar<Real> stiffness, Scalar<Real> dissipation, Scalar<Real> merge, int w, int used,
+               const Contacts<L>& contacts) {
+  using S = Scalar<Real>;
+  auto one = [w](const Vec3<Real>& a) { return Vec3<S>{lane(a.x, w), lane(a.y, w), lane(a.z, w)}; };
+  for (int s = 0; s < used; ++s) {
+    const PairContact<L>& x = contacts.pair[s];
+    if (lane(x.link1, w) != link1 || lane(x.link2, w) != link2 || lane(x.point.mu, w) != mu ||
+        lane(x.point.stiffness, w) != stiffness || lane(x.point.dissipation, w) != dissipation)
+      continue;
+    const Vec3<S> d = one(c.pos) - one(shift2) - one(x.point.p);
+    if (dot(d, d) < merge * merge && dot(one(c.normal), one(x.point.frame.row[2])) > S(0.999)) return s;
+  }
+  return -1;
+}
+
 /// Puts candidate c of world `w` into a slot.
 template <class L, class Real = typename L::Real>
 HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real> shift2, int link1, int link2,
                          int geom1, int geom2, Scalar<Real> id, Scalar<Real> mu, Scalar<Real> stiffness,
-                         Scalar<Real> dissipation, int capacity, int w, int (&used)[kWidth<Real>],
+                         Scalar<Real> dissipation, Scalar<Real> merge, int capacity, int w, int (&used)[kWidth<Real>],
                          Contacts<L>& contacts) {
   using S = Scalar<Real>;
   S gap = lane(c.dist, w);
   int slot = used[w];
-  if (slot == capacity) {
+  const int twin = twin_of<L>(c, shift2, link1, link2, mu, stiffness, dissipation, merge, w, used[w], contacts);
+  if (twin >= 0) {
+    if (gap >= lane(contacts.pair[twin].point.gap, w)) return;
+    slot = twin;
+  } else if (slot == capacity) {
     set_lane(contacts.overflow, w, kWidth<Real> == 1 ? 1 : -1);
     slot = -1;
     S worst = gap;
@@ -98,8 +120,8 @@ HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real>
 
 template <class L>
 HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                        const PerLink<L, typename L::Real>& margins, PerLink<L, LinkBound<typename L::Real>>& bound,
-                        Contacts<L>& contacts) {
+                        const PerLink<L, typename L::Real>& margins, Scalar<typename L::Real> merge,
+                        PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
   using Real = typename L::Real;
   contacts.pairs = 0;
   if (m.link_pairs == 0) return;
@@ -141,7 +163,7 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
         for_each_lane<Real>(out[k].dist < margin, [&](int w) {
           insert_pair<L>(out[k], l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2,
                          static_cast<Scalar<Real>>(pair.id + k), lane(Real(pair.mu), w), lane(Real(pair.stiffness), w),
-                         lane(Real(pair.dissipation), w), m.pair_slots, w, used, contacts);
+                         lane(Real(pair.dissipation), w), merge, m.pair_slots, w, used, contacts);
         });
     }
   }
@@ -151,10 +173,10 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
 
 template <class L>
 HD void find_pair_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                           const PerLink<L, typename L::Real>& margins, PerLink<L, LinkBound<typename L::Real>>& bound,
-                           Contacts<L>& contacts) {
+                           const PerLink<L, typename L::Real>& margins, Scalar<typename L::Real> merge,
+                           PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
   contacts.overflow = mask_of<typename L::Real>(false);
-  if constexpr (L::Shape::kPairs > 0) fill_pair_slots<L>(g, m, kin, margins, bound, contacts);
+  if constexpr (L::Shape::kPairs > 0) fill_pair_slots<L>(g, m, kin, margins, merge, bound, contacts);
 }
 
 }  // namespace stiction

@@ -147,10 +147,31 @@ HD void reach_margins(const typename L::Group& g, const typename L::Model& m, co
   });
 }
 
+/// Contacts that hardly differ make the problem rank-deficient and slow: of two, the shallower gives way.
+template <class Real>
+HD Mask<Real> is_twin(const ContactPoint<Real>& a, const ContactPoint<Real>& b, Scalar<Real> merge) {
+  const Vec3<Real> d = b.p - a.p;
+  return (dot(d, d) < Real(merge * merge)) & (dot(a.frame.row[2], b.frame.row[2]) > Real(0.999f)) & (a.mu == b.mu) &
+         (a.stiffness == b.stiffness) & (a.dissipation == b.dissipation);
+}
+template <class Real>
+HD void merge_slots(ContactPoint<Real>* slot, int count, Scalar<Real> merge) {
+  for (int i = 0; i < count; ++i)
+    for (int j = i + 1; j < count; ++j) {
+      ContactPoint<Real>&a = slot[i], &b = slot[j];
+      const Mask<Real> both = a.active & b.active;
+      if (!any(both)) continue;
+      const Mask<Real> twins = both & is_twin(a, b, merge);
+      a.active = a.active & negate(Mask<Real>(twins & (b.gap < a.gap)));
+      b.active = b.active & negate(Mask<Real>(twins & (b.gap >= a.gap)));
+    }
+}
+
 /// Fills all world slots and tells which some world has active.
 template <class L>
 HD void find_world_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                            const PerLink<L, typename L::Real>& margin, Contacts<L>& contacts) {
+                            const PerLink<L, typename L::Real>& margin, Scalar<typename L::Real> merge,
+                            Contacts<L>& contacts) {
   using Real = typename L::Real;
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> origin = kin.limb_origin[at.limb];
@@ -161,6 +182,7 @@ HD void find_world_contacts(const typename L::Group& g, const typename L::Model&
       Pose<Real> link = s == 0 ? at_trunk<L>(kin.pose.trunk, limb.attach()) : kin.pose.limb[at.link + s - 1];
       Real near = s == 0 ? at_trunk<L>(margin.trunk, limb.attach()) : margin.limb[at.link + s - 1];
       station_slots<L>(m, st, link, origin, near, end - begin, contacts.point.slot + begin);
+      if constexpr (!L::Shape::kFixed) merge_slots(contacts.point.slot + begin, end - begin, merge);
       UNROLL for (int c = begin; c < end; ++c)
         if (!L::Shape::kFixed) contacts.live[c] = any(contacts.point.slot[c].active);
     }

@@ -9,6 +9,7 @@ enum PenaltyRule : int {
   kPenaltyNormalTangential,  // beta = |Z| / W_tt, |Z| / W_nn per contact (default)
   kPenaltyPerContact,        // beta = |Z| / mean(W_ii)
   kPenaltyPaper,             // one beta: harmonic mean over contacts of 1 / mean(W_ii); the paper's masses are bodies'
+  kPenaltyAdaptive,  // the default's, scaled every few passes by what primal and dual residual say, within bounds
 };
 
 template <class S>
@@ -19,6 +20,7 @@ struct Options {
   S erp = S(0.2);            // part of an overlap to remove in one step                       1
   S max_recovery = S(1);     // bound on that velocity                                         m/s, rad/s
   S margin = S(0.002);       // gaps beyond it, and beyond what the free motion covers, are ignored m
+  S merge = S(5e-4);         // contacts of two bodies this near to each other with one normal count once: the deeper  m
   int iterations = 100;      // at most; exactly, if tolerance is 0
   S tolerance = S(1e-5);     // stop a world when its residual is below tolerance * V
   S certify = S(1e-3);       // r_con / V beyond which a world is flagged kNotConverged

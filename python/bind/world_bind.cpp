@@ -48,7 +48,8 @@ Options<double> options_from(const py::dict& d) {
   auto whole = [&](const char* name, int& to) {
     if (d.contains(name)) to = d[name].cast<int>();
   };
-  real("h", o.h), real("erp", o.erp), real("max_recovery", o.max_recovery), real("margin", o.margin);
+  real("h", o.h), real("erp", o.erp), real("max_recovery", o.max_recovery), real("margin", o.margin),
+      real("merge", o.merge);
   real("tolerance", o.tolerance), real("certify", o.certify), real("relaxation", o.relaxation),
       real("tikhonov", o.tikhonov);
   whole("implicit", o.implicit), whole("iterations", o.iterations), whole("penalty", o.penalty),

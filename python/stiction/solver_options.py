@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-_PENALTIES = ("normal_tangential", "per_contact", "paper")  # in the order of PenaltyRule in cuda/core/options.h
+_PENALTIES = ("normal_tangential", "per_contact", "paper", "adaptive")  # in the order of PenaltyRule in cuda/core/options.h
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +45,8 @@ class SolverOptions:
     max_recovery: float = 1.0
     #: Contacts with gaps beyond it, and beyond what the free motion covers within the step, are not looked at (m).
     margin: float = 0.002
+    #: Contacts of the same two bodies this near to each other, with the same normal and surface, count as one: the deeper (m).
+    merge: float = 5e-4
 
     def __post_init__(self):
         if not isinstance(self.name, str):
@@ -64,7 +66,7 @@ class SolverOptions:
         self._within("iterations", 0, 100_000)
         self._within("tolerance", 0, 1)
         self._within("erp", 0, 1)
-        for name in ("certify", "tikhonov", "max_recovery", "margin"):
+        for name in ("certify", "tikhonov", "max_recovery", "margin", "merge"):
             self._within(name, 0, math.inf)
         if not 0 < self.relaxation < 2:
             raise ValueError(f"relaxation is {self.relaxation}, expected more than 0 and less than 2")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stiction
-from scenes import body, box, numbers, scene
+from scenes import body, box, numbers, scene, sphere
 from stiction import Model, Simulation
 from stiction.solver_options import SolverOptions
 
@@ -90,6 +90,55 @@ def test_a_world_with_more_contacts_than_dense_rows_hold_walks_the_tree():
     together = run([False, True, True, False, True], split=False)
     for row, alone in zip(together, (lying, standing, standing, lying, standing), strict=True):
         assert np.array_equal(row, alone[0])
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("penalty", ["per_contact", "paper", "adaptive"])
+def test_every_penalty_rule_gives_the_same_motion(penalty, split):
+    model = Model.from_mjcf(SCENES["ant"][0])
+    qpos, qvel = kicked(model, 8, seed=5)
+    after = []
+    for rule in ("normal_tangential", penalty):
+        sim = Simulation(model, 8, dtype="float64", solver=SolverOptions(penalty=rule, body_split=split, **TIGHT))
+        sim.qpos, sim.qvel = qpos, qvel
+        sim.step(1)
+        assert (sim.certificate.r_con <= 1e-8 * sim.certificate.scale).all()
+        after.append(sim.qvel.copy())
+    np.testing.assert_allclose(after[0], after[1], atol=1e-7)
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_the_adaptive_penalty_rescues_a_bad_one(split):
+    """A heavy box on a light one: W_ii of their contacts tells too little of what carries whom."""
+    bodies = body("low", (0, 0, 0.05), box(0.05), 0.02) + body("high", (0, 0, 0.2), box(0.1), 20)
+    model = Model.from_mjcf(scene(bodies, mu=0.5, timestep=0.002))
+    needed = {}
+    for penalty in ("paper", "adaptive"):
+        options = SolverOptions(
+            penalty=penalty, body_split=split, anderson=False, iterations=4000, tolerance=1e-9, fallback=False
+        )
+        sim = Simulation(model, 1, dtype="float64", solver=options)
+        sim.step(1)
+        needed[penalty] = sim.certificate.iterations[0]
+    assert needed["adaptive"] < 0.7 * needed["paper"]
+
+
+def two_feet(gap: float, height: float, rest: str = "") -> str:
+    foot = f'<geom {sphere(0.05)} mass="0.5" pos="{{}} 0 0"/>'
+    return scene(f'<body pos="0 0 {height}"><freejoint/>{foot.format(0)}{foot.format(gap)}</body>{rest}')
+
+
+@pytest.mark.parametrize("carried", [False, True])
+def test_contacts_that_hardly_differ_count_once(carried):
+    """Two feet 0.1 mm apart make one contact, 1 mm apart two: on the floor, and on a table that moves."""
+    table = body("table", (0, 0, 0.1), 'type="box" size="1 1 0.1"', 5) if carried else ""
+    for gap, merge, expected in ((1e-4, 5e-4, 1), (1e-4, 0.0, 2), (1e-3, 5e-4, 2)):
+        xml = two_feet(gap, 0.25 if carried else 0.05, table)
+        sim = Simulation(Model.from_mjcf(xml), 3, solver=SolverOptions(merge=merge))
+        sim.step(1)
+        assert (sim.contact.count == expected + (4 if carried else 0)).all(), (gap, merge)
+        supported = sim.net_contact_force[:, 1, 2]
+        np.testing.assert_allclose(supported, 1.0 * 9.81, rtol=1e-3)
 
 
 def test_body_split_must_be_a_switch():

@@ -11,6 +11,7 @@
 #include "contact/pack_rows.h"
 #include "core/options.h"
 #include "math/cone.h"
+#include "solvers/subadmm/adaptive.h"
 #include "solvers/subadmm/anderson.h"
 
 namespace stiction {
@@ -26,7 +27,7 @@ class PackedAdmm {
     using Rows = PackedRows<L>;
     if (!Rows::possible(m)) return 0;
     const int64_t n = padded(Rows::most_rows(m)), width = Rows::width_of(m);
-    return Rows::memory_size(m) + n * (6 + kEntryReals) + width * width + triangle(n) + n;
+    return Rows::memory_size(m) + n * (7 + kEntryReals + width) + width * width + triangle(n);
   }
 
   explicit PackedAdmm(const PackedRows<L>& rows)
@@ -40,7 +41,7 @@ class PackedAdmm {
     beta_ = take(n_), soft_ = take(n_), z_ = take(n_), y_ = take(n_), lambda_ = take(n_), w_ = take(padded_);
     history_ = reinterpret_cast<Entry*>(take(n_ * kEntryReals));
     C_ = take(static_cast<int64_t>(width_) * width_), T_ = take(triangle(padded_));
-    push_ = T_ + triangle(padded_);
+    push_ = take(padded_), Z_ = take(static_cast<int64_t>(n_) * width_);
   }
 
   /// The warm start on entry to solve(), the answer on its exit; row i of 3 contacts + scalars.
@@ -49,9 +50,9 @@ class PackedAdmm {
   /// Returns the iterations of each world.
   Real solve(const Options<S>& opt, Real scale) {
     prepare(opt);
-    anderson_.clear();
-    if (opt.anderson)
-      for (int i = 0; i < n_; ++i) anderson_.clear(history_[i], Real(0));
+    if (opt.anderson) forget();
+    const bool adaptive = opt.penalty == kPenaltyAdaptive;
+    Real total(1);  // what the penalties have been scaled by
     Real count(0);
     auto done = negate(rows_.fits);
     const bool stopping = opt.tolerance > 0;
@@ -60,11 +61,17 @@ class PackedAdmm {
       velocities();
       for (int i = 0; i < n_; ++i) y_[i] = beta_[i] * (w_[i] * alpha + z_[i] * rest) - lambda_[i];
       if (opt.anderson) accelerate(Real(opt.tikhonov));
-      const Real change = stopping ? multipliers<true>(done) : multipliers<false>(done);
+      const AdmmChange<Real> change = stopping || adaptive ? multipliers<true>(done) : multipliers<false>(done);
       count = select(done, count, count + Real(1));
       if (stopping) {
-        done = done | (change <= scale * opt.tolerance);
+        done = done | (change.largest() <= scale * opt.tolerance);
         if (all(done)) break;
+      }
+      if (adaptive && (pass + 1) % kAdaptivePasses == 0) {
+        const Real by = adapted(change, done, total), inverse = Real(1) / by;
+        for (int i = 0; i < n_; ++i) beta_[i] = beta_[i] * by, soft_[i] = soft_[i] * inverse;
+        make_operator();
+        if (opt.anderson) forget();
       }
     }
     return count;
@@ -87,7 +94,7 @@ class PackedAdmm {
       const auto one_sided = (rows_.lower[k] == zero) & (rows_.upper[k] > zero);
       soft_[first + k] = rows_.W[first + k] * select(one_sided, Real(S(1 / kLimitPenalty)), one);
     }
-    if (opt.penalty != kPenaltyNormalTangential) {
+    if (opt.penalty == kPenaltyPerContact || opt.penalty == kPenaltyPaper) {
       Real sum(0), count(0);
       for (int k = 0; k < rows_.contacts; ++k) {
         const Real mean = (soft_[3 * k] * Real(2) + soft_[3 * k + 2]) * Real(1.0f / 3);
@@ -109,6 +116,10 @@ class PackedAdmm {
       z_[j] = rows_.free[j];
       for (int a = 0; a < width_; ++a) z_[j] = z_[j] + row(j)[a] * u[a];
     }
+    make_operator();
+  }
+  /// T of the present penalties.
+  void make_operator() {
     assemble_matrix();
     factor_matrix();
     solve_rows();
@@ -141,20 +152,21 @@ class PackedAdmm {
       }
     }
   }
-  /// Y <- Z, several rows at once: one alone would wait for each of its sums.
+  /// Z, several rows at once: one alone would wait for each of its sums.
   void solve_rows() {
     int j = 0;
-    for (; j + kBlock <= n_; j += kBlock) solve_some<kBlock>(row(j));
-    for (; j < n_; ++j) solve_some<1>(row(j));
+    for (; j + kBlock <= n_; j += kBlock) solve_some<kBlock>(row(j), solved(j));
+    for (; j < n_; ++j) solve_some<1>(row(j), solved(j));
   }
+  Real* solved(int j) const { return Z_ + static_cast<int64_t>(j) * width_; }
   template <int N>
-  void solve_some(Real* rows) const {
+  void solve_some(const Real* y, Real* z) const {
     for (int a = 0; a < width_; ++a) {
       Real sum[N];
-      for (int r = 0; r < N; ++r) sum[r] = rows[r * width_ + a];
+      for (int r = 0; r < N; ++r) sum[r] = y[r * width_ + a];
       for (int b = 0; b < a; ++b)
-        for (int r = 0; r < N; ++r) sum[r] = sum[r] - C_[a * width_ + b] * rows[r * width_ + b];
-      for (int r = 0; r < N; ++r) rows[r * width_ + a] = sum[r] * C_[a * width_ + a];
+        for (int r = 0; r < N; ++r) sum[r] = sum[r] - C_[a * width_ + b] * z[r * width_ + b];
+      for (int r = 0; r < N; ++r) z[r * width_ + a] = sum[r] * C_[a * width_ + a];
     }
   }
 
@@ -166,9 +178,9 @@ class PackedAdmm {
         Real sum[kBlock];
         for (int r = 0; r < kBlock; ++r) sum[r] = Real(0);
         if (j < n_) {
-          const Real* right = row(j);
+          const Real* right = solved(j);
           const Real* left[kBlock];
-          for (int r = 0; r < kBlock; ++r) left[r] = row(min(i + r, n_ - 1));
+          for (int r = 0; r < kBlock; ++r) left[r] = solved(min(i + r, n_ - 1));
           for (int a = 0; a < width_; ++a)
             for (int r = 0; r < kBlock; ++r) sum[r] = sum[r] + left[r][a] * right[a];
         }
@@ -197,6 +209,10 @@ class PackedAdmm {
     }
   }
 
+  void forget() {
+    anderson_.clear();
+    for (int i = 0; i < n_; ++i) anderson_.clear(history_[i], Real(0));
+  }
   void accelerate(Real tikhonov) {
     anderson_.begin_sums();
     for (int i = 0; i < n_; ++i)
@@ -205,15 +221,15 @@ class PackedAdmm {
     for (int i = 0; i < n_; ++i) y_[i] = anderson_.step(history_[i]);
   }
 
-  /// l and z from y; the largest change of z and of l / B (m/s). Worlds that are done keep theirs.
-  template <bool kStopping>
-  Real multipliers(Mask<Real> done) {
+  /// l and z from y; their largest changes. Worlds that are done keep theirs.
+  template <bool kWatched>
+  AdmmChange<Real> multipliers(Mask<Real> done) {
     const Real one(1);
-    Real change(0);
+    AdmmChange<Real> change;
     auto put = [&](int i, Real lambda) {
       const Real z = soft_[i] * (y_[i] + lambda);
-      if constexpr (kStopping) {
-        change = max(change, max(abs(z - z_[i]), soft_[i] * abs(lambda - lambda_[i])));
+      if constexpr (kWatched) {
+        change.add(abs(z - z_[i]), soft_[i] * abs(lambda - lambda_[i]));
         lambda_[i] = select(done, lambda_[i], lambda), z_[i] = select(done, z_[i], z);
       } else {
         lambda_[i] = lambda, z_[i] = z;
@@ -234,7 +250,7 @@ class PackedAdmm {
 
   const PackedRows<L>& rows_;
   int n_, padded_, width_;
-  Real *beta_, *soft_, *z_, *y_, *w_, *lambda_, *push_, *C_, *T_;
+  Real *beta_, *soft_, *z_, *y_, *w_, *lambda_, *push_, *Z_, *C_, *T_;
   Entry* history_;
   Anderson<Real, 3> anderson_;
 };

@@ -88,8 +88,8 @@ struct SubAdmm {
     each_packed<L>(m, contacts, problem, l, [&](Mask<Real> is, int i, Real& f) { blend(is, f, lambda[i]); });
     Real iterations = packed.solve(opt, scale);
     if (!all(problem.packed.fits))
-      iterations = select(problem.packed.fits, iterations,
-                          solve_tree(g, m, opt, kin, contacts, problem, w, l, v, scale));
+      iterations =
+          select(problem.packed.fits, iterations, solve_tree(g, m, opt, kin, contacts, problem, w, l, v, scale));
     each_packed<L>(m, contacts, problem, l, [&](Mask<Real> is, int i, Real& f) { blend(is, lambda[i], f); });
     velocity_of<L>(g, m, kin, contacts, problem, l, w.extra, v);
     return iterations;
@@ -107,15 +107,23 @@ struct SubAdmm {
     Real count(0);
     auto done = mask_of<Real>(false);
     const bool stopping = !Shape::kFixed && opt.tolerance > 0;
+    const bool adaptive = !Shape::kFixed && opt.penalty == kPenaltyAdaptive;
+    Real total(1);  // what the penalties have been scaled by
     for (int n = 0; n < opt.iterations; ++n) {
       primal(g, m, kin, contacts, problem, w, v);
       images(g, m, opt, kin, contacts, problem, w, v);
       if (accelerate) advance(g, m, opt, contacts, problem, w);
-      Real change = multipliers(g, m, contacts, problem, w, done, stopping);
+      const AdmmChange<Real> change = multipliers(g, m, contacts, problem, w, done, stopping || adaptive);
       count = select(done, count, count + Real(1));
       if (stopping) {
-        done = done | (change <= scale * opt.tolerance);
+        done = done | (change.largest() <= scale * opt.tolerance);
         if (!g.any(negate(done))) break;
+      }
+      if (adaptive && (n + 1) % kAdaptivePasses == 0) {
+        scale_penalty(g, m, contacts, problem, w, adapted(change, done, total));
+        add_penalty(g, m, kin, contacts, problem, w);
+        factor<L>(g, m, w.H);
+        if (accelerate) clear_histories(g, m, contacts, problem, w);
       }
     }
     finish(g, m, contacts, problem, w, l);
@@ -213,6 +221,21 @@ struct SubAdmm {
       Pair& s = w.pair[i];
       set(contacts.pair[i].point.active, s.beta_t, s.beta_n, s.soft_t, s.soft_n);
     }
+  }
+
+  HD static void scale_penalty(const Group& g, const Model& m, const Contacts<L>& contacts,
+                               const ContactProblem<L>& problem, Workspace& w, Real by) {
+    const Real inverse = Real(1) / by;
+    auto contact = [&](auto& s) {
+      s.beta_t = s.beta_t * by, s.beta_n = s.beta_n * by, s.soft_t = s.soft_t * inverse, s.soft_n = s.soft_n * inverse;
+    };
+    auto row = [&](auto& s) { s.beta = s.beta * by, s.soft = s.soft * inverse; };
+    each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) { contact(w.slot.slot[c]); });
+    for (int i = 0; i < contacts.pairs; ++i) contact(w.pair[i]);
+    each_dof_row<L>(g, m, problem.limit_live, [&](bool, Row& s) { row(s); }, w.limit);
+    each_dof_row<L>(g, m, problem.friction_live, [&](bool, Row& s) { row(s); }, w.friction);
+    for (int i = 0; i < m.ties; ++i)
+      if (problem.tie_live[i]) row(w.tie[i]);
   }
 
   /// H = A + sum J' B J.
@@ -406,26 +429,26 @@ struct SubAdmm {
   }
   HD static Real largest(Vec a) { return max(max(abs(a.x), abs(a.y)), abs(a.z)); }
 
-  /// l and z from y; the largest change of z and of l / B (m/s) where `stopping`. Worlds that are done keep theirs.
-  HD static Real multipliers(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
-                             Workspace& w, Mask<Real> done, bool stopping) {
-    Real own(0), shared(0);
-    auto keep = [&](auto fresh, auto old) { return stopping ? select(done, old, fresh) : fresh; };
+  /// l and z from y; their largest changes where `watched`. Worlds that are done keep theirs.
+  HD static AdmmChange<Real> multipliers(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
+                             Workspace& w, Mask<Real> done, bool watched) {
+    AdmmChange<Real> own, shared;
+    auto keep = [&](auto fresh, auto old) { return watched ? select(done, old, fresh) : fresh; };
     each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) {
       Slot& s = w.slot.slot[c];
       Vec lambda = projected(s.y, s.beta_t, s.beta_n, problem.row.slot[c], contacts.point.slot[c].mu, 1);
       Vec z = scaled(s.soft_t, s.soft_n, s.y + lambda);
-      if (stopping) own = max(own, max(largest(z - s.z), largest(scaled(s.soft_t, s.soft_n, lambda - s.lambda))));
+      if (watched) own.add(largest(z - s.z), largest(scaled(s.soft_t, s.soft_n, lambda - s.lambda)));
       s.lambda = keep(lambda, s.lambda), s.z = keep(z, s.z);
     });
     for (int i = 0; i < contacts.pairs; ++i) {
       Pair& s = w.pair[i];
       Vec lambda = projected(s.y[0] + s.y[1], s.beta_t, s.beta_n, problem.pair_row[i], contacts.pair[i].point.mu, 2);
-      if (stopping) shared = max(shared, largest(scaled(s.soft_t, s.soft_n, lambda - s.lambda)));
+      if (watched) shared.add(Real(0), largest(scaled(s.soft_t, s.soft_n, lambda - s.lambda)));
       s.lambda = keep(lambda, s.lambda);
       for (int j = 0; j < 2; ++j) {
         Vec z = scaled(s.soft_t, s.soft_n, s.y[j] + lambda);
-        if (stopping) shared = max(shared, largest(z - s.z[j]));
+        if (watched) shared.add(largest(z - s.z[j]), Real(0));
         s.z[j] = keep(z, s.z[j]);
       }
     }
@@ -433,10 +456,7 @@ struct SubAdmm {
       Real lambda = clamp(-(s.y + s.beta * r.e) / (Real(1) + s.beta * r.R), r.lower, r.upper);
       lambda = select(r.active, lambda, Real(0));
       Real z = s.soft * (s.y + lambda);
-      if (stopping) {
-        Real& change = is_own ? own : shared;
-        change = max(change, max(abs(z - s.z), s.soft * abs(lambda - s.lambda)));
-      }
+      if (watched) (is_own ? own : shared).add(abs(z - s.z), s.soft * abs(lambda - s.lambda));
       s.lambda = keep(lambda, s.lambda), s.z = keep(z, s.z);
     };
     each_dof_row<L>(g, m, problem.limit_live, row, problem.limit, w.limit);
@@ -449,15 +469,16 @@ struct SubAdmm {
       for (int j = 0; j < m.tie[i].terms; ++j) y = y + s.y[j];
       Real lambda = clamp(-(y + s.beta * r.e) / (n + s.beta * r.R), r.lower, r.upper);
       lambda = select(r.active, lambda, Real(0));
-      if (stopping) shared = max(shared, s.soft * abs(lambda - s.lambda));
+      if (watched) shared.add(Real(0), s.soft * abs(lambda - s.lambda));
       s.lambda = keep(lambda, s.lambda);
       for (int j = 0; j < m.tie[i].terms; ++j) {
         Real z = s.soft * (s.y[j] + lambda);
-        if (stopping) shared = max(shared, abs(z - s.z[j]));
+        if (watched) shared.add(abs(z - s.z[j]), Real(0));
         s.z[j] = keep(z, s.z[j]);
       }
     }
-    return stopping ? g.max(own) + shared : Real(0);
+    if (watched) own.z = g.max(own.z), own.lambda = g.max(own.lambda), own.add(shared.z, shared.lambda);
+    return own;
   }
 
   HD static void finish(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
