@@ -42,6 +42,7 @@ class Options:
     minibatch: int = 2048  # samples per process
     learning_rate: float = 1e-3  # the first; constant where target_kl is 0
     target_kl: float = 0.01
+    max_learning_rate: float = 3e-3
     gamma: float = 0.99
     gae: float = 0.95  # lambda of the advantage estimation
     clip: float = 0.2
@@ -57,7 +58,7 @@ class Options:
         for name in ("num_envs", "steps", "epochs", "minibatch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
-        for name in ("learning_rate", "clip", "max_gradient", "initial_std", "min_std"):
+        for name in ("learning_rate", "max_learning_rate", "clip", "max_gradient", "initial_std", "min_std"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0")
         for name in ("gamma", "gae"):
@@ -319,7 +320,7 @@ class Ppo:
         if kl > 2 * self.options.target_kl:
             self.learning_rate = max(1e-5, self.learning_rate / 1.5)
         elif 0 <= kl < self.options.target_kl / 2:
-            self.learning_rate = min(1e-2, self.learning_rate * 1.5)
+            self.learning_rate = min(self.options.max_learning_rate, self.learning_rate * 1.5)
         self.optimizer.param_groups[0]["lr"] = self.learning_rate
 
     # ---- what is kept
