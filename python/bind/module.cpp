@@ -4,6 +4,7 @@
 namespace py = pybind11;
 
 void bind_model(py::module_& m);
+void bind_dlpack(py::module_& m);
 #if __has_include("host/world/world.h")
 void bind_world(py::module_& m);
 #endif
@@ -14,6 +15,7 @@ void bind_envs(py::module_& m);
 PYBIND11_MODULE(_core, m) {
   m.doc() = "stiction's compiled core: the model and, where built, the batched worlds.";
   bind_model(m);
+  bind_dlpack(m);
 #if __has_include("host/world/world.h")
   bind_world(m);
 #endif

@@ -128,7 +128,7 @@ class Simulation:
             options=options,
             **extra,
         )
-        self._arrays = ArrayCache(self._world, array)
+        self._arrays = ArrayCache(self._world, array, self._device)
         self._contact = ContactArrays(self._arrays)
         self._certificate = CertificateArrays(self._arrays)
         self._params = Parameters(self._arrays, model, self._per_env)

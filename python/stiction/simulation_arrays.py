@@ -11,6 +11,8 @@ import warnings
 
 import numpy as np
 
+from .managed_array import ManagedArray
+
 
 class ClosedWorld:
     """What is left of a closed simulation: any use raises."""
@@ -20,18 +22,20 @@ class ClosedWorld:
 
 
 class ArrayCache:
-    """The views of a world's arrays by name: NumPy arrays, or torch tensors of the same memory."""
+    """The views of a world's arrays by name: NumPy arrays, or torch tensors of the same memory. ``device``: cpu or cuda."""
 
-    def __init__(self, world, array: str):
+    def __init__(self, world, array: str, device: str = "cpu"):
         self.world = world
-        self._tensor = _torch_view() if array == "torch" else None
+        self._managed = device == "cuda"
+        self._tensor = _torch_view(self._managed) if array == "torch" else None
         self._numpy: dict[str, np.ndarray] = {}
         self.views: dict[str, object] = {}
 
     def numpy(self, name: str) -> np.ndarray:
         view = self._numpy.get(name)
         if view is None:
-            view = self._numpy[name] = self.world.array(name)
+            view = self.world.array(name)
+            self._numpy[name] = view = ManagedArray.of(view, 0) if self._managed else view
         return view
 
     def view(self, name: str):
@@ -78,13 +82,19 @@ def as_numbers(name: str, values) -> np.ndarray:
     return values
 
 
-def _torch_view():
+def _torch_view(managed: bool):
+    """numpy array -> tensor of the same memory; of a copy on the host, with ``managed``, a tensor on the GPU."""
     try:
         import torch
     except ImportError as error:
         raise ImportError("array='torch' needs PyTorch: pip install torch") from error
 
     def tensor(array):
+        if managed:
+            shared = isinstance(array, ManagedArray) and array.is_shared()
+            if not shared:
+                return torch.from_numpy(np.asarray(array)).to("cuda")
+            return torch.utils.dlpack.from_dlpack(array.capsule(versioned=False))
         with warnings.catch_warnings():  # tensors cannot be read-only; torch says so for those that should be
             warnings.filterwarnings("ignore", message=".*not writable.*")
             return torch.from_numpy(array)

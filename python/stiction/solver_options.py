@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-_PENALTIES = ("normal_tangential", "per_contact", "paper", "adaptive")  # in the order of PenaltyRule in cuda/core/options.h
+_PENALTIES = (
+    "normal_tangential",
+    "per_contact",
+    "paper",
+    "adaptive",
+)  # in the order of PenaltyRule in cuda/core/options.h
 
 
 @dataclass(frozen=True, kw_only=True)

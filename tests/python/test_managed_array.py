@@ -1,0 +1,123 @@
+"""What arrays on a GPU tell other libraries, without a GPU: addresses, shapes, who owns them; and the capsules themselves."""
+
+import ctypes
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from scenes import sliding_box
+from stiction import Model, Simulation, _core
+from stiction.managed_array import ManagedArray
+
+
+@pytest.fixture
+def sim():
+    return Simulation(Model.from_mjcf(sliding_box()), 3)
+
+
+class Exporter:
+    """An object whose DLPack capsule says: on the CPU."""
+
+    def __init__(self, array, versioned):
+        self.array, self.versioned = array, versioned
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return _core.dlpack_capsule(self.array, 1, 0, self.versioned)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint8, bool])
+def test_a_capsule_is_the_arrays_memory(dtype, versioned):
+    array = np.arange(24).astype(dtype).reshape(2, 3, 4)
+    for part in (array, array[:, ::2], array.transpose(2, 0, 1), array[:0]):
+        seen = np.from_dlpack(Exporter(part, versioned))
+        assert seen.dtype == part.dtype
+        np.testing.assert_array_equal(seen, part)
+        assert part.size == 0 or seen.__array_interface__["data"][0] == part.__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_a_capsule_keeps_its_array_and_lets_it_go(versioned):
+    class Kept(np.ndarray):
+        pass
+
+    array = np.zeros(5).view(Kept)
+    alive = weakref.ref(array)
+    capsule = _core.dlpack_capsule(array, 1, 0, versioned)
+    seen = np.from_dlpack(Exporter(array, versioned))
+    del array
+    gc.collect()
+    assert alive() is not None
+    del capsule
+    gc.collect()
+    assert alive() is not None and seen.sum() == 0
+    del seen
+    gc.collect()
+    assert alive() is None
+
+
+def test_capsules_cross_to_torch():
+    torch = pytest.importorskip("torch")
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    tensor = torch.from_dlpack(Exporter(array, False))
+    tensor[1, 2] = 9
+    assert array[1, 2] == 9
+
+
+def test_there_is_no_capsule_of_text():
+    with pytest.raises(BufferError, match="no type for 'U'"):
+        _core.dlpack_capsule(np.array(["a"]), 1, 0, False)
+
+
+def test_a_view_tells_cuda_libraries_where_it_is(sim):
+    view = ManagedArray.of(sim.qpos, 0)
+    told = view.__cuda_array_interface__
+    assert told["data"] == (sim.qpos.__array_interface__["data"][0], False)
+    assert (told["shape"], told["typestr"], told["version"]) == (sim.qpos.shape, "<f4", 3)
+    assert view.__dlpack_device__() == (2, 0)
+    row = view[1]
+    assert row.__cuda_array_interface__["data"][0] == sim.qpos[1:].__array_interface__["data"][0]
+    row[:] = 5
+    assert (sim.qpos[1] == 5).all()
+
+
+def test_a_capsule_on_cuda_names_its_device(sim):
+    class Tensor(ctypes.Structure):
+        _fields_ = [
+            ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+            ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+            ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ]  # fmt: skip
+
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsule = ManagedArray.of(sim.qpos, 0).__dlpack__()
+    tensor = Tensor.from_address(get(capsule, b"dltensor"))
+    assert (tensor.device_type, tensor.device_id, tensor.ndim, tensor.code, tensor.bits) == (2, 0, 2, 2, 32)
+    assert tensor.data == sim.qpos.__array_interface__["data"][0]
+    assert (tensor.shape[0], tensor.shape[1], tensor.strides[0], tensor.strides[1]) == (3, 7, 7, 1)
+
+
+def test_copies_and_results_are_plain(sim):
+    view = ManagedArray.of(sim.qpos, 0)
+    assert type(view + 1) is np.ndarray and type(view.sum()) is np.float32
+    copy = view.copy()
+    assert not hasattr(copy, "__cuda_array_interface__") and copy.__dlpack_device__() == (1, 0)
+    assert np.from_dlpack(copy).shape == view.shape
+
+
+def test_what_dlpack_cannot_promise_is_refused(sim):
+    view = ManagedArray.of(sim.qpos, 0)
+    with pytest.raises(ValueError, match="stream is 0"):
+        view.__dlpack__(stream=0)
+    with pytest.raises(BufferError, match="not on"):
+        view.__dlpack__(dl_device=(1, 0))
+    read_only = ManagedArray.of(sim.xpos, 0)
+    if not sim.xpos.flags.writeable:
+        with pytest.raises(BufferError, match="read-only"):
+            read_only.__dlpack__()
+        assert read_only.__cuda_array_interface__["data"][1]
