@@ -22,7 +22,7 @@ class ClosedWorld:
 
 
 class ArrayCache:
-    """The views of a world's arrays by name: NumPy arrays, or torch tensors of the same memory. ``device``: cpu or cuda."""
+    """The views of a world's arrays by name: NumPy arrays, or torch tensors of the same memory, on cpu or cuda."""
 
     def __init__(self, world, array: str, device: str = "cpu"):
         self.world = world

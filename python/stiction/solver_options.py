@@ -50,7 +50,7 @@ class SolverOptions:
     max_recovery: float = 1.0
     #: Contacts with gaps beyond it, and beyond what the free motion covers within the step, are not looked at (m).
     margin: float = 0.002
-    #: Contacts of the same two bodies this near to each other, with the same normal and surface, count as one: the deeper (m).
+    #: Contacts of two bodies this near to each other, with the same normal and surface, count as one: the deeper (m).
     merge: float = 5e-4
 
     def __post_init__(self):

@@ -1,4 +1,4 @@
-"""What arrays on a GPU tell other libraries, without a GPU: addresses, shapes, who owns them; and the capsules themselves."""
+"""What arrays on a GPU tell other libraries, seen without one: addresses, shapes, owners; and the capsules themselves."""
 
 import ctypes
 import gc
