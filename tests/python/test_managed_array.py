@@ -1,4 +1,4 @@
-"""What arrays on a GPU tell other libraries, seen without one: addresses, shapes, owners; and the capsules themselves."""
+"""What arrays on a GPU tell other libraries: addresses, shapes, owners; and the capsules themselves. Without a GPU."""
 
 import ctypes
 import gc
