@@ -1,8 +1,8 @@
 """Arrays of a simulation on a GPU: NumPy arrays in managed memory, at the same address for device code.
 
 They are views like those on the CPU, and speak DLPack and ``__cuda_array_interface__`` besides:
-``torch.from_dlpack(sim.qpos)`` and ``cupy.asarray(sim.qpos)`` share the memory. A call of the simulation returns when its
-kernels have finished, so no consumer has to wait; work that a consumer has queued must have finished before the next call.
+``torch.from_dlpack(sim.qpos)`` and ``cupy.asarray(sim.qpos)`` share the memory. A call of the simulation returns when
+its kernels have finished, so no consumer has to wait; work that one has queued must be done before the next call.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """The package: what importing it costs, its names, and the command `stiction`."""
 
+import ast
 import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import stiction
-from stiction import cli
+from stiction import _core, cli
 
 
 def python(code):
@@ -59,3 +61,17 @@ def test_unknown_command_names_the_known_ones(capsys):
         cli.main(["infos"])
     assert stop.value.code == 2
     assert "info" in capsys.readouterr().err
+
+
+def test_the_stub_of_the_core_has_its_names():
+    """`python/stiction/_core.pyi` is made by pybind11-stubgen; whoever adds a binding makes it anew."""
+    package = Path(__file__).resolve().parents[2] / "python/stiction"
+    tree = ast.parse((package / "_core.pyi").read_text())
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert set(classes) | functions == {name for name in dir(_core) if not name.startswith("_")}
+    for name, node in classes.items():
+        told = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+        bound = {member for member in vars(getattr(_core, name)) if not member.startswith("_")}
+        assert {member for member in told if not member.startswith("_")} == bound
+    assert (package / "py.typed").exists()
