@@ -35,7 +35,7 @@ class Quantities {
 
   /// geom_groups: (ngeom) below `groups`, or -1; null without groups. Throws std::invalid_argument for what is refused.
   Quantities(World& world, unsigned needs, const int* geom_groups, int groups)
-      : model_(world.model()), world_(world), needs_(needs), groups_(groups), geom_group_(geom_groups) {
+      : model_(world.model()), world_(world), groups_(groups), geom_group_(geom_groups) {
     const unsigned spatial = kNeedsContactWrenches | kNeedsTreeCentres | kNeedsBodyInertias | kNeedsBodyTwists;
     if (needs & spatial) xpos_ = at("xpos"), xquat_ = at("xquat");
     if (needs & kNeedsBodyTwists) linvel_ = at("body_linvel"), angvel_ = at("body_angvel");
@@ -236,7 +236,6 @@ class Quantities {
 
   const Model& model_;
   World& world_;
-  unsigned needs_;
   int groups_, capacity_ = 0;
   const int* geom_group_;
   T inverse_h_ = 0;

@@ -5,7 +5,7 @@
 #include "envs/half_cheetah/half_cheetah_task.h"
 #include "envs/hopper/hopper_task.h"
 #include "envs/humanoid/humanoid_task.h"
-#include "envs/velocity/velocity_task.h"
+#include "envs/velocity/humanoid_velocity_task.h"
 #include "envs/walker2d/walker2d_task.h"
 
 namespace stiction {
@@ -45,6 +45,7 @@ constexpr Entry kTasks[] = {
     {"hopper", &make<HopperTask>},
     {"humanoid", &make<HumanoidTask>},
     {"quadruped_velocity", &make<VelocityTask>},
+    {"humanoid_velocity", &make<HumanoidVelocityTask>},
     {"walker2d", &make<Walker2dTask>},
 };
 

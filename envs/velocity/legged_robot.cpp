@@ -32,7 +32,7 @@ class Search {
       if (std::find(std::begin(kRoles), std::end(kRoles), role) == std::end(kRoles))
         refuse("a walking robot has no '" + role + "' to be named; names are for " +
                listed({std::begin(kRoles), std::end(kRoles)}));
-      if ((role == "trunk" || role == "keyframe") && list.size() != 1)
+      if (role == "keyframe" && list.size() != 1)
         refuse("names['" + role + "'] has " + std::to_string(list.size()) + " entries, expected one");
     }
   }
@@ -91,12 +91,6 @@ class Search {
       }
     if (trunk_ < 0) refuse("the model has no free joint: give the robot's trunk a <freejoint/>");
     if (m.body_dofadr[trunk_] != 0) refuse("the free joint of the trunk must be the model's first joint");
-    if (const auto* list = given("trunk")) {
-      const int body = named("trunk", "body", m.body_names, list->front());
-      if (body != trunk_)
-        refuse("names['trunk'] is '" + list->front() + "', but the free joint is that of '" + m.body_names[trunk_] +
-               "'");
-    }
   }
 
   void find_feet() {
@@ -118,6 +112,20 @@ class Search {
     }
   }
 
+  /// The trunk and what is fixed to it, and bodies that the user counts as trunk.
+  void join_trunk() {
+    for (int b = 1; b < model_.nbody; ++b)
+      if (model_.body_weldid[b] == trunk_) join(b, 0);
+    if (const auto* list = given("trunk"))
+      for (const std::string& name : *list) {
+        const int body = named("trunk", "body", model_.body_names, name);
+        if (body == 0) refuse("names['trunk'] has the world, expected bodies of the robot");
+        if (model_.body_weldid[body] != trunk_ && !join(body, 0))
+          refuse("names['trunk'] has '" + name +
+                 "', which has no geom that can touch anything but feet and what is undesired");
+      }
+  }
+
   void find_undesired() {
     const auto* list = given("undesired");
     auto add = [this](int body) {
@@ -133,8 +141,7 @@ class Search {
         if (body == 0 || body == trunk_) refuse("names['undesired'] has '" + name + "', expected a body of the limbs");
         add(body);
       }
-    for (int b = 1; b < model_.nbody; ++b)
-      if (model_.body_weldid[b] == trunk_) join(b, 0);
+    join_trunk();
     for (int b = 1; list == nullptr && b < model_.nbody; ++b)
       if (model_.body_weldid[b] != trunk_ && model_.body_weldid[b] != 0) add(b);
   }

@@ -1,6 +1,6 @@
 // LeggedRobot: where the parts of a walking robot are in a model, found by names. What the velocity tasks know about their robot.
 //
-//   trunk      the body with the free joint (default: the only one there is)
+//   trunk      bodies of which none may touch anything; the one with the free joint is always among them
 //   feet       geoms, or bodies (all geoms of that body); at least one
 //   undesired  bodies that should touch nothing (default: all others that can); a foot's own geoms do not count
 //   joints     hinges in the order of actions (default: those with an actuator, in the actuators' order), each with one

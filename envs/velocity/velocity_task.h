@@ -8,8 +8,10 @@
 //   reward       each term times the period. tracking: exp(-|error|^2 / sigma^2) of x, y and of yaw; costs: vertical velocity^2,
 //                roll and pitch rate^2, tilt (horizontal part of gravity's direction)^2, torques^2, joint accelerations^2,
 //                changes of the action^2, undesired bodies that touch; feet: (time in the air - 0.5 s) at each touch-down, while
-//                asked to move
-//   end          the trunk touches something: force above trunk_force_limit
+//                asked to move. With weights of 0 but for bipeds: time since the last touch-down or lift-off (the shorter of
+//                the feet's, at most wanted_air_time) while on one foot and asked to move; |joint angles less the standing
+//                pose|; the fall
+//   end          the trunk touches something: the force on its bodies is above trunk_force_limit
 //   start        standing pose a little above the ground, any heading, joints + U(joint_noise), trunk's velocity U(start_velocity)
 //   events       commands are drawn anew every command_period, the trunk is pushed (velocity + U(+-push_velocity)) every
 //                push_interval. The curriculum: commands grow from curriculum_start to their whole ranges, by a tenth when an episode
@@ -28,7 +30,7 @@ namespace stiction {
 struct VelocityTask {
   static constexpr int kSubsteps = 4, kMaxEpisodeSteps = 1000;
   static constexpr unsigned kNeeds = kNeedsActuatorForces | kNeedsGroupForces, kBeginNeeds = kNeedsNothing;
-  static constexpr int kReports = 10, kResetReports = 4, kRewardTerms = 10;
+  static constexpr int kReports = 10, kResetReports = 4, kRewardTerms = 13;
   static constexpr double kLargestAction = 100;  // of observations; what is not finite ends the episode anyway
 
   // ---- the robot
@@ -49,6 +51,7 @@ struct VelocityTask {
          roll_pitch_rate_weight = 0.05;
   double tilt_weight = 5, torque_weight = 2.5e-5, acceleration_weight = 2.5e-7, action_rate_weight = 0.01;
   double air_time_weight = 0.5, undesired_contact_weight = 1;
+  double single_stance_weight = 0, joint_deviation_weight = 0, fall_weight = 0;  // for bipeds
 
   template <class Self, class F>
   static void parameters(Self& self, F&& f) {
@@ -65,6 +68,8 @@ struct VelocityTask {
     f("torque_weight", self.torque_weight), f("acceleration_weight", self.acceleration_weight);
     f("action_rate_weight", self.action_rate_weight), f("air_time_weight", self.air_time_weight);
     f("undesired_contact_weight", self.undesired_contact_weight);
+    f("single_stance_weight", self.single_stance_weight), f("joint_deviation_weight", self.joint_deviation_weight);
+    f("fall_weight", self.fall_weight);
   }
 
   void bind(const Model& model, const TaskNames& names) { robot = LeggedRobot::found(model, names); }
@@ -80,10 +85,19 @@ struct VelocityTask {
     return kNames[i];
   }
   static const char* reward_name(int i) {
-    constexpr const char* kNames[] = {"reward_linear_tracking",  "reward_yaw_tracking", "reward_vertical_velocity",
-                                      "reward_roll_pitch_rate",  "reward_tilt",         "reward_torque",
-                                      "reward_acceleration",     "reward_action_rate",  "reward_air_time",
-                                      "reward_undesired_contact"};
+    constexpr const char* kNames[] = {"reward_linear_tracking",
+                                      "reward_yaw_tracking",
+                                      "reward_vertical_velocity",
+                                      "reward_roll_pitch_rate",
+                                      "reward_tilt",
+                                      "reward_torque",
+                                      "reward_acceleration",
+                                      "reward_action_rate",
+                                      "reward_air_time",
+                                      "reward_undesired_contact",
+                                      "reward_single_stance",
+                                      "reward_joint_deviation",
+                                      "reward_fall"};
     return kNames[i];
   }
   static double action_limit() { return 1; }
@@ -98,6 +112,7 @@ struct VelocityTask {
     kAcceleration,
     kActionRate,
     kAirTime,
+    kStance,
     kLastAction
   };
   HD int velocity_at() const { return kLastAction + robot.joints; }
@@ -162,7 +177,7 @@ struct VelocityTask {
 
   template <class Real>
   HD void finish(const TaskView<Real>& view, Real* memory) const {
-    Real acceleration(0), change(0), air(0);
+    Real acceleration(0), change(0), air(0), standing(0), least(wanted_air_time);
     for (int i = 0; i < robot.joints; ++i) {
       const Real a = (view.qvel[robot.joint_dof[i]] - memory[velocity_at() + i]) / view.period;
       const Real action = clamp(view.action[i], Real(-kLargestAction), Real(kLargestAction));
@@ -170,14 +185,17 @@ struct VelocityTask {
       acceleration = acceleration + a * a, change = change + d * d, memory[kLastAction + i] = action;
     }
     for (int f = 0; f < robot.feet; ++f) {
-      Real& time = memory[air_at() + f];
+      Real& time = memory[air_at() + f];  // s in the air; below 0: on the ground
       const Mask<Real> touch = touches(view, 1 + f, touch_force);
       air = air + select(touch & (time > Real(0)), time - Real(wanted_air_time), Real(0));
-      time = select(touch, Real(0), time + view.period);
+      time = select(touch, min(time, Real(0)) - view.period, max(time, Real(0)) + view.period);
+      standing = standing + select(touch, Real(1), Real(0)), least = min(least, abs(time));
     }
     const Real x = memory[kCommand], y = memory[kCommand + 1];
+    const Mask<Real> moving = x * x + y * y > Real(0);
     memory[kAcceleration] = acceleration, memory[kActionRate] = change;
-    memory[kAirTime] = select(x * x + y * y > Real(0), air, Real(0));
+    memory[kAirTime] = select(moving, air, Real(0));
+    memory[kStance] = select(moving & (standing == Real(1)), least, Real(0));
     memory[kTracked] = memory[kTracked] + linear_tracking(view, memory) / Real(kMaxEpisodeSteps);
   }
 
@@ -216,10 +234,11 @@ struct VelocityTask {
   HD void reward(const TaskView<Real>& view, const Real* memory, Real* terms) const {
     const Vec3<Real> v = linear_velocity(view), g = gravity_direction(view);
     const Real yaw = view.qvel[5] - memory[kCommand + 2];
-    Real torque(0), undesired(0);
+    Real torque(0), undesired(0), deviation(0);
     for (int i = 0; i < robot.joints; ++i) {
       const Real t = view.actuator_force[robot.joint_dof[i]];
-      torque = torque + t * t;
+      const int q = robot.joint_qpos[i];
+      torque = torque + t * t, deviation = deviation + abs(view.qpos[q] - Real(robot.standing[q]));
     }
     for (int i = 0; i < robot.undesired; ++i)
       undesired = undesired + select(touches(view, 1 + robot.feet + i, touch_force), Real(1), Real(0));
@@ -231,6 +250,9 @@ struct VelocityTask {
     terms[5] = -torque * Real(torque_weight), terms[6] = -memory[kAcceleration] * Real(acceleration_weight);
     terms[7] = -memory[kActionRate] * Real(action_rate_weight), terms[8] = memory[kAirTime] * Real(air_time_weight);
     terms[9] = -undesired * Real(undesired_contact_weight);
+    terms[10] = memory[kStance] * Real(single_stance_weight);
+    terms[11] = -deviation * Real(joint_deviation_weight);
+    terms[12] = select(terminated(view), Real(-fall_weight), Real(0));
     for (int i = 0; i < kRewardTerms; ++i) terms[i] = terms[i] * view.period;
   }
 

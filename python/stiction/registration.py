@@ -37,6 +37,13 @@ ENVIRONMENTS = {
     "stiction/QuadrupedVelocity-v0": EnvironmentId(
         "quadruped_velocity", "quadruped.xml", 1000, {"feet": ("LF_foot", "RF_foot", "LH_foot", "RH_foot")}, 0.005
     ),
+    "stiction/HumanoidVelocity-v0": EnvironmentId(
+        "humanoid_velocity",
+        "walking_humanoid.xml",
+        1000,
+        {"feet": ("left_foot", "right_foot"), "trunk": ("pelvis", "torso")},
+        0.005,
+    ),
 }
 
 

@@ -50,8 +50,8 @@ def make_vec(
         `Push`, `Latency` and `Noise`.
     model, names: for tasks on any robot (``"stiction/QuadrupedVelocity-v0"``): a `stiction.Model` or an MJCF file with
         a floor, and what it calls the robot's parts: ``{"feet": ("FL", "FR", "RL", "RR")}``, geoms or bodies; if need
-        be ``"trunk"``, ``"undesired"`` (bodies that should touch nothing), ``"joints"`` (in the order of actions) and
-        ``"keyframe"`` (the standing pose).
+        be ``"trunk"`` (bodies whose touch ends the episode), ``"undesired"`` (bodies that should touch nothing),
+        ``"joints"`` (in the order of actions) and ``"keyframe"`` (the standing pose).
     simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
         observations, rewards and actions: float32 by default.
     """

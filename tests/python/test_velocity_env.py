@@ -1,4 +1,6 @@
-"""QuadrupedVelocity: every term against its formula on MuJoCo's quantities, its events, and robots of others."""
+"""The velocity tasks: every term against its formula on MuJoCo's quantities, its events, and robots of others."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -25,16 +27,47 @@ def group_forces(sim, env, groups):
     return np.linalg.norm(sums, axis=1)
 
 
-def test_every_term_is_its_formula():
-    env = make(NAME, 6, dtype="float64", autoreset_mode="Disabled", task={"action_scale": 1.5, "command_period": 0.2})
-    sim, model, p = env.simulation, env.simulation.model, env.task_parameters
-    data, dt = mujoco.MjData(model.mjmodel), env.step_dt
+@dataclass
+class Robot:
+    """What the test knows of an environment: its feet, trunk, and the weights of the terms."""
+
+    feet: tuple[str, ...]
+    trunk: tuple[str, ...]
+    weights: tuple[float, ...]
+    air_time: float
+    pushes: bool
+
+
+ROBOTS = {
+    NAME: Robot(FEET, ("trunk",), (1, 0.5, 2, 0.05, 5, 2.5e-5, 2.5e-7, 0.01, 0.5, 1, 0, 0, 0), 0.5, True),
+    "HumanoidVelocity": Robot(
+        ("left_foot", "right_foot"),
+        ("pelvis", "torso"),
+        (1, 0.5, 0, 0.05, 1, 2e-6, 1.25e-7, 0.005, 0, 1, 1, 0.1, 200),
+        0.4,
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_every_term_is_its_formula(name):
+    robot = ROBOTS[name]
+    env = make(name, 6, dtype="float64", autoreset_mode="Disabled", task={"action_scale": 1.5, "command_period": 0.2})
+    sim, model = env.simulation, env.simulation.model
+    data, dt, n, legs = mujoco.MjData(model.mjmodel), env.step_dt, model.nu, len(robot.feet)
     assert dt == pytest.approx(0.02)
-    feet = [[model.geom_id(name)] for name in FEET]
-    limbs = [[g for g in np.flatnonzero(model.geom_bodyid == b) if [g] not in feet] for b in range(2, model.nbody)]
-    stand, last, air = model.key_qpos[0, 7:], np.zeros((6, 12)), np.zeros((6, 4))
-    before = np.zeros((6, 12))
-    ends = touches = undesired_seen = airborne = 0
+    feet = [[model.geom_id(name)] for name in robot.feet]
+    trunk_bodies = [model.body_id(name) for name in robot.trunk]
+    trunk = np.flatnonzero(np.isin(model.geom_bodyid, trunk_bodies))
+    limbs = [
+        [g for g in np.flatnonzero(model.geom_bodyid == b) if [g] not in feet]
+        for b in range(1, model.nbody)
+        if b not in trunk_bodies
+    ]
+    stand, last, phase = model.key_qpos[0, 7:], np.zeros((6, n)), np.zeros((6, legs))
+    before = np.zeros((6, n))
+    ends = touches = undesired_seen = airborne = stances = 0
     for action, (obs, reward, terminated, _, infos) in random_walk(env, 120):
         for e in range(6):
             forward(model.mjmodel, data, sim, e, sim.ctrl[e])
@@ -46,40 +79,49 @@ def test_every_term_is_its_formula():
             np.testing.assert_allclose(obs[e], expected, atol=1e-12)
             np.testing.assert_allclose(sim.ctrl[e], stand + 1.5 * action[e], atol=1e-12)
 
+            moving = (command[:2] != 0).any()
             touch = group_forces(sim, e, feet) > 1
-            air_reward = ((air[e] - 0.5) * (touch & (air[e] > 0))).sum() * (command[:2] != 0).any()
-            airborne += (touch & (air[e] > 0)).any()
-            air[e] = np.where(touch, 0, air[e] + dt)
+            landed = touch & (phase[e] > 0)  # seconds in the air, or less than 0: on the ground
+            air_time = ((phase[e] - robot.air_time) * landed).sum() * moving
+            phase[e] = np.where(touch, np.minimum(phase[e], 0) - dt, np.maximum(phase[e], 0) + dt)
+            stance = min(robot.air_time, np.abs(phase[e]).min()) if touch.sum() == 1 and moving else 0
             undesired = (group_forces(sim, e, limbs) > 1).sum()
-            trunk = group_forces(sim, e, [np.flatnonzero(model.geom_bodyid == 1)])[0]
+            fallen = group_forces(sim, e, [trunk])[0] > 1
             terms = {
                 "linear_tracking": np.exp(-((command[:2] - velocity[:2]) ** 2).sum() / 0.25),
-                "yaw_tracking": 0.5 * np.exp(-((command[2] - rate[2]) ** 2) / 0.25),
-                "vertical_velocity": -2 * velocity[2] ** 2,
-                "roll_pitch_rate": -0.05 * (rate[:2] ** 2).sum(),
-                "tilt": -5 * (gravity[:2] ** 2).sum(),
-                "torque": -2.5e-5 * (data.qfrc_actuator[6:] ** 2).sum(),
-                "acceleration": -2.5e-7 * (((speeds - before[e]) / dt) ** 2).sum(),
-                "action_rate": -0.01 * ((action[e] - last[e]) ** 2).sum(),
-                "air_time": 0.5 * air_reward,
+                "yaw_tracking": np.exp(-((command[2] - rate[2]) ** 2) / 0.25),
+                "vertical_velocity": -(velocity[2] ** 2),
+                "roll_pitch_rate": -(rate[:2] ** 2).sum(),
+                "tilt": -(gravity[:2] ** 2).sum(),
+                "torque": -(data.qfrc_actuator[6:] ** 2).sum(),
+                "acceleration": -(((speeds - before[e]) / dt) ** 2).sum(),
+                "action_rate": -((action[e] - last[e]) ** 2).sum(),
+                "air_time": air_time,
                 "undesired_contact": -1.0 * undesired,
+                "single_stance": stance,
+                "joint_deviation": -np.abs(joints).sum(),
+                "fall": -1.0 * fallen,
             }
-            for term, value in terms.items():
-                told = infos[f"reward_{term}"][e]
-                assert told == pytest.approx(value * dt, rel=1e-9, abs=1e-12), term
-            assert reward[e] == pytest.approx(sum(terms.values()) * dt, rel=1e-9)
-            assert terminated[e] == (trunk > p["trunk_force_limit"])
+            assert [f"reward_{term}" for term in terms] == list(env.reward_names)
+            weighted = np.array(list(terms.values())) * robot.weights * dt
+            for term, value in zip(terms, weighted, strict=True):
+                assert infos[f"reward_{term}"][e] == pytest.approx(value, rel=1e-9, abs=1e-12), term
+            assert reward[e] == pytest.approx(weighted.sum(), rel=1e-9)
+            assert terminated[e] == fallen
             assert infos["velocity_error"][e] == pytest.approx(np.linalg.norm(command[:2] - velocity[:2]))
             assert infos["feet_in_touch"][e] == touch.sum()
+            airborne += landed.any()
             touches += touch.sum()
             undesired_seen += undesired
+            stances += stance > 0
         last, before = action.copy(), sim.qvel[:, 6:].copy()
         ends += terminated.sum()
         if terminated.any():
             env.reset(options={"reset_mask": terminated})
-            last[terminated] = before[terminated] = air[terminated] = 0
-    assert min(ends, airborne, undesired_seen) >= 3
-    assert touches > 300
+            last[terminated] = phase[terminated] = 0
+            before[terminated] = sim.qvel[terminated, 6:]
+    assert min(ends, airborne, undesired_seen, stances) >= 3
+    assert touches > 200
 
 
 def test_commands_are_drawn_anew_and_small_ones_are_to_stand():
@@ -209,8 +251,8 @@ PARTS = {
         ({}, {"feet": "foot"}, "'feet'.* has 'foot', but the model has no such geom or body; geoms: .*'shank'.*'leg'"),
         ({}, {"feet": "leg", "hands": "leg"}, "no 'hands' to be named; names are for 'trunk', 'feet'"),
         ({}, {"feet": "leg", "trunk": "body"}, "'trunk'.* has 'body', but the model has no such body; .*'base'"),
-        ({}, {"feet": "leg", "trunk": "leg"}, "'trunk'.* is 'leg', but the free joint is that of 'base'"),
-        ({}, {"feet": "leg", "trunk": ("base", "leg")}, "'trunk'.* has 2 entries, expected one"),
+        ({}, {"feet": "leg", "trunk": "leg"}, "'trunk'.* has 'leg', which has no geom that can touch anything"),
+        ({}, {"feet": "leg", "keyframe": ("a", "b")}, "'keyframe'.* has 2 entries, expected one"),
         ({}, {"feet": "leg", "undesired": ["arm"]}, "'undesired'.* has 'arm', but the model has no such body"),
         ({}, {"feet": "leg", "undesired": ["base"]}, "'undesired'.* has 'base', expected a body of the limbs"),
         ({}, {"feet": "leg", "joints": ["knee"]}, "'joints'.* has 'knee', but the model has no such joint; .*'hip'"),
@@ -233,7 +275,13 @@ def test_what_is_missing_is_named(change, names, text):
 def test_a_smaller_robot_is_bound():
     env = make(NAME, 2, model=ROBOT.format(**PARTS), names={"feet": "shank"})
     assert env.single_observation_space.shape == (15,)
-    assert np.isfinite(env.step(np.zeros((2, 1)))[0]).all() if env.reset(seed=0) else None
+    assert env.single_action_space.shape == (1,)
+    env.reset(seed=0)
+    for _ in range(20):
+        obs, reward, *_ = env.step(np.ones((2, 1)))
+        assert np.isfinite(obs).all()
+        assert np.isfinite(reward).all()
+    np.testing.assert_allclose(env.simulation.ctrl, 0.5)
 
 
 @pytest.mark.parametrize(
