@@ -15,7 +15,7 @@ from .ppo import Options
 
 #: Environment without namespace and version -> what differs from the defaults.
 TASKS: dict[str, dict] = {
-    "Ant": {},
+    "CartPoleSwingUp": {"gamma": 0.995, "entropy": 0.002},  # the swing takes seconds of 100 steps each
 }
 
 
