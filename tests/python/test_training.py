@@ -242,6 +242,9 @@ def test_two_processes_are_one_learner_on_the_union(tmp_path):
 def test_options_of_a_task():
     assert environment_id("ant") == environment_id("Ant-v0") == environment_id(ID) == ID
     assert options_of(ID, {"gamma": 0.5}).gamma == 0.5
+    swing_up = environment_id("CartPoleSwingUp")
+    assert options_of(swing_up).gamma == 0.995
+    assert options_of(swing_up, {"gamma": 0.5}).gamma == 0.5
     assert parsed_changes(["hidden=128,64", "gamma=1", "scale_rewards=False"]) == {
         "hidden": (128, 64), "gamma": 1.0, "scale_rewards": False,
     }  # fmt: skip

@@ -56,7 +56,7 @@ def task_name(env_id: str) -> str:
 
 def options_of(env_id: str, changes: dict | None = None) -> Options:
     """The table's options for a task, then ``changes``."""
-    return replace(Options(), **TASKS.get(task_name(env_id), {}), **_checked(changes or {}))
+    return replace(Options(), **(TASKS.get(task_name(env_id), {}) | _checked(changes or {})))
 
 
 def parsed_changes(words: list[str]) -> dict:
