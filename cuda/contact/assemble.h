@@ -46,7 +46,7 @@ HD void world_rows(const typename L::Group& g, const typename L::Model& m, const
             const PackedPlaces<Real> places(problem.packed.slot.slot[c]);
             for (int k = 0; k < 3; ++k)
               w[k] = compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]),
-                                   PackedVisit<L>{problem.packed, places, m.trunk_dofs(), 3, k, Real(1)});
+                                   PackedVisit<L>{problem.packed, places, m.trunk_dofs(), k, Real(1)});
             contact_row(opt, x, w[0], w[1], w[2], problem.row.slot[c]);
             continue;
           }
@@ -96,7 +96,7 @@ void pack_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& opt
         const Vec3<Real> f = c.point.frame.row[k];
         const Real wk = pair_compliance<L>(m, problem.factor, kin.S, link1, force_at(c.p1, -f), link2,
                                            force_at(c.point.p, f),
-                                           PackedVisit<L>{problem.packed, places, m.trunk_dofs(), 3, k, Real(1)});
+                                           PackedVisit<L>{problem.packed, places, m.trunk_dofs(), k, Real(1)});
         w[k] = select(is, wk, w[k]);
       }
     }

@@ -10,45 +10,56 @@ HD void blend(Mask<Real> is, Real from, Real& to) {
   to = select(is, from, to);
 }
 
-/// Gives every active row its place and clears all. Needs which rows are live and active, nothing else.
-template <class L>
-void number_rows(const typename L::Model& m, const Contacts<L>& contacts, ContactProblem<L>& problem) {
+/// Gives every active row its place and clears all. Needs which rows are live and active and, with `reserve` >= 0 (m), the
+/// contacts' free velocities: contacts that keep a gap of more than that in the free motion are left for later.
+template <class L, class S = Scalar<typename L::Real>>
+void number_rows(const typename L::Model& m, const Contacts<L>& contacts, S h, S reserve, ContactProblem<L>& problem) {
   using Real = typename L::Real;
   PackedRows<L>& packed = problem.packed;
   const typename L::Group g;
-  const Real none(-1), one(1);
-  Real contact_count(0), scalar_count(0);
-  auto take = [&](Mask<Real> active, Real& count, Real& place) {
-    place = select(active, count, none), count = select(active, count + one, count);
+  const Real none(-1), one(1), zero(0);
+  Real near_count(0), later_count(0), scalar_count(0);
+  auto each_contact = [&](auto visit) {
+    each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) {
+      visit(contacts.point.slot[c], problem.row.slot[c], packed.slot.slot[c]);
+    });
+    for (int i = 0; i < contacts.pairs; ++i) visit(contacts.pair[i].point, problem.pair_row[i], packed.pair[i]);
   };
-  each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) {
-    take(contacts.point.slot[c].active, contact_count, packed.slot.slot[c]);
+  each_contact([&](const ContactPoint<Real>& x, const ContactRow<Real>& row, Real& place) {
+    Mask<Real> near = x.active;
+    if (reserve >= 0) near = near & (x.gap < max(-row.free.z, zero) * h + reserve);
+    const Mask<Real> later = x.active & negate(near);
+    place = select(near, near_count, select(later, Real(-2) - later_count, none));
+    near_count = select(near, near_count + one, near_count);
+    later_count = select(later, later_count + one, later_count);
   });
-  for (int i = 0; i < contacts.pairs; ++i) take(contacts.pair[i].point.active, contact_count, packed.pair[i]);
-  auto dof = [&](bool, const ScalarRow<Real>& r, Real& place) { take(r.active, scalar_count, place); };
-  each_dof_row<L>(g, m, problem.limit_live, dof, problem.limit, packed.limit);
-  each_dof_row<L>(g, m, problem.friction_live, dof, problem.friction, packed.friction);
+  auto take = [&](bool, const ScalarRow<Real>& r, Real& place) {
+    place = select(r.active, scalar_count, none), scalar_count = select(r.active, scalar_count + one, scalar_count);
+  };
+  each_dof_row<L>(g, m, problem.limit_live, take, problem.limit, packed.limit);
+  each_dof_row<L>(g, m, problem.friction_live, take, problem.friction, packed.friction);
   for (int i = 0; i < m.ties; ++i)
-    if (problem.tie_live[i]) take(problem.tie[i].active, scalar_count, packed.tie[i]);
+    if (problem.tie_live[i]) take(true, problem.tie[i], packed.tie[i]);
 
-  packed.fits = (contact_count <= Real(static_cast<Scalar<Real>>(packed.most_contacts(m)))) &
-                (scalar_count <= Real(static_cast<Scalar<Real>>(packed.most_scalars(m))));
-  if (!all(packed.fits)) {
-    auto drop = [&](bool, Real& place) { place = select(packed.fits, place, none); };
-    each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) { drop(true, packed.slot.slot[c]); });
-    for (int i = 0; i < contacts.pairs; ++i) drop(true, packed.pair[i]);
-    each_dof_row<L>(g, m, problem.limit_live, drop, packed.limit);
-    each_dof_row<L>(g, m, problem.friction_live, drop, packed.friction);
-    for (int i = 0; i < m.ties; ++i)
-      if (problem.tie_live[i]) drop(true, packed.tie[i]);
-    contact_count = select(packed.fits, contact_count, Real(0));
-    scalar_count = select(packed.fits, scalar_count, Real(0));
-  }
-  packed.contacts = packed.scalars = 0;
-  for (int w = 0; w < kWidth<Real>; ++w) {
-    packed.contacts = max(packed.contacts, static_cast<int>(lane(contact_count, w)));
-    packed.scalars = max(packed.scalars, static_cast<int>(lane(scalar_count, w)));
-  }
+  packed.fits = (near_count + later_count <= Real(static_cast<S>(packed.most_contacts(m)))) &
+                (scalar_count <= Real(static_cast<S>(packed.most_scalars(m))));
+  auto most = [&](const Real& count) {
+    int n = 0;
+    for (int w = 0; w < kWidth<Real>; ++w)
+      if (lane(packed.fits, w)) n = max(n, static_cast<int>(lane(count, w)));
+    return n;
+  };
+  packed.near = most(near_count), packed.contacts = packed.near + most(later_count);
+  packed.scalars = most(scalar_count);
+  const Real behind(static_cast<S>(packed.near - 2));
+  each_contact([&](const ContactPoint<Real>&, const ContactRow<Real>&, Real& place) {
+    place = select(packed.fits, select(place < none, behind - place, place), none);
+  });
+  auto keep = [&](bool, Real& place) { place = select(packed.fits, place, none); };
+  each_dof_row<L>(g, m, problem.limit_live, keep, packed.limit);
+  each_dof_row<L>(g, m, problem.friction_live, keep, packed.friction);
+  for (int i = 0; i < m.ties; ++i)
+    if (problem.tie_live[i]) keep(true, packed.tie[i]);
   packed.carve(m);
   for (int t = 0; t < m.trunk_dofs(); ++t) packed.root[t] = sqrt(problem.factor.trunk[t][t]);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
@@ -57,20 +68,22 @@ void number_rows(const typename L::Model& m, const Contacts<L>& contacts, Contac
   });
 }
 
-/// A visitor of compliance() and its kin that writes what it sees into row `stride * place + offset` of Y.
+/// A visitor of compliance() and its kin that writes what it sees into Y: into row `direction` of a contact, or, where that is
+/// negative, of another row.
 template <class L>
 struct PackedVisit {
   using Real = typename L::Real;
   const PackedRows<L>& packed;
   const PackedPlaces<Real>& places;
-  int trunk, stride, offset;
+  int trunk, direction;
   Real sign;
 
   HD void operator()(bool on_trunk, int i, Real y) const {
     const int column = on_trunk ? i : trunk + i;
     const Real entry = y * packed.root[column] * sign;
     places.each([&](int k, const Mask<Real>& is) {
-      blend(is, entry, packed.Y[(stride * k + offset) * packed.width + column]);
+      const int row = direction < 0 ? packed.scalar_row(k) : packed.contact_row(k) + direction;
+      blend(is, entry, packed.Y[row * packed.width + column]);
     });
   }
 };
@@ -136,10 +149,10 @@ void pack_rows(const typename L::Model& m, const Contacts<L>& contacts, ContactP
   using Places = PackedPlaces<Real>;
   PackedRows<L>& packed = problem.packed;
   const typename L::Group g;
-  const int trunk = m.trunk_dofs(), first = 3 * packed.contacts;
+  const int trunk = m.trunk_dofs();
   auto contact = [&](const ContactPoint<Real>& x, const ContactRow<Real>& r, Real place) {
     Places(place).each([&](int k, const Mask<Real>& is) {
-      const int i = 3 * k;
+      const int i = packed.contact_row(k);
       blend(is, r.free.x, packed.free[i]), blend(is, r.free.y, packed.free[i + 1]),
           blend(is, r.free.z, packed.free[i + 2]);
       blend(is, r.R_t, packed.R[i]), blend(is, r.R_t, packed.R[i + 1]), blend(is, r.R_n, packed.R[i + 2]);
@@ -154,12 +167,12 @@ void pack_rows(const typename L::Model& m, const Contacts<L>& contacts, ContactP
 
   auto scalar = [&](const ScalarRow<Real>& r, const Places& places) {
     places.each([&](int k, const Mask<Real>& is) {
-      const int i = first + k;
+      const int i = packed.scalar_row(k);
       blend(is, r.free, packed.free[i]), blend(is, r.R, packed.R[i]), blend(is, r.W, packed.W[i]);
       blend(is, r.e, packed.e[i]), blend(is, r.lower, packed.lower[k]), blend(is, r.upper, packed.upper[k]);
     });
   };
-  auto visit = [&](const Places& places, Real sign) { return PackedVisit<L>{packed, places, trunk, 1, first, sign}; };
+  auto visit = [&](const Places& places, Real sign) { return PackedVisit<L>{packed, places, trunk, -1, sign}; };
   auto dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& rows, const PerDof<L, Real>& place) {
     for (int t = m.base_dofs(); t < trunk; ++t) {
       if (!live.trunk[t]) continue;

@@ -6,6 +6,7 @@
 // and ties, so a pack has as many places as its fullest world, and what a world computes does not depend on its neighbours: a
 // place that it does not use holds zeros. For small worlds on the CPU, where a dense row is cheaper than a walk over the tree.
 // A world with more than kContacts contacts or kScalars other rows does not fit and is left to solvers that walk.
+// Contacts that the free motion does not close come last, behind all other rows: a solver may leave them out at first.
 // Serial groups only; elsewhere there is nothing. Filled by contact/pack_rows.h.
 #pragma once
 #include "collision/slots.h"
@@ -26,8 +27,8 @@ struct PackedRows<L, true> {
   using Model = typename L::Model;
   static constexpr int kContacts = 24, kScalars = 64, kDofs = 48;
 
-  Real* memory = nullptr;  // memory_size(m) Reals and a solver's; null: no packing
-  int contacts, scalars, width;
+  Real* memory = nullptr;              // memory_size(m) Reals and a solver's; null: no packing
+  int near, contacts, scalars, width;  // contacts: with those left for later
   Real *Y, *root;            // (n, width), n = 3 contacts + scalars; D^-1/2 (width): the trunk's dofs, then the limbs'
   Real *free, *e, *R, *W;    // (n)        J v*, bias, compliance, W_ii (a contact's: W_t, W_t, W_n)
   Real *mu, *lower, *upper;  // (contacts), (scalars), (scalars)
@@ -40,6 +41,10 @@ struct PackedRows<L, true> {
 
   HD bool there() const { return memory != nullptr; }
   HD int size() const { return 3 * contacts + scalars; }
+  HD int near_size() const { return 3 * near + scalars; }
+  /// The first of a contact's three rows; the row of a scalar.
+  HD int contact_row(int place) const { return place < near ? 3 * place : 3 * place + scalars; }
+  HD int scalar_row(int place) const { return 3 * near + place; }
 
   static int width_of(const Model& m) {
     int links = 0;
@@ -50,12 +55,13 @@ struct PackedRows<L, true> {
   static int most_scalars(const Model& m) {
     return min(m.nv * ((m.has_limits != 0) + (m.has_friction != 0)) + m.ties, kScalars);
   }
-  static int most_rows(const Model& m) { return 3 * most_contacts(m) + most_scalars(m); }
+  /// Of a pack: its worlds may differ in which contacts they leave for later.
+  static int most_rows(const Model& m) { return 6 * most_contacts(m) + most_scalars(m); }
   static bool possible(const Model& m) { return width_of(m) <= kDofs && most_rows(m) > 0; }
   /// Reals of `memory`, besides those of a solver (`rest`).
   static int64_t memory_size(const Model& m) {
     const int64_t n = most_rows(m), width = width_of(m);
-    return n * (width + 4) + most_contacts(m) + 2 * most_scalars(m) + width;
+    return n * (width + 4) + 2 * most_contacts(m) + 2 * most_scalars(m) + width;
   }
   /// Room for contacts and scalars, all 0.
   void carve(const Model& m) {

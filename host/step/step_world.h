@@ -229,15 +229,16 @@ HD bool assemble(const typename L::Group& g, const typename L::Model& m, const O
   dof_rows<L>(g, m, opt, x.q, problem);
   tie_rows<L>(g, m, opt, x.q, x.v, loads.tie_ctrl, problem);
   tie_weights<L>(g, m, problem);
+  row_velocities<L>(g, m, kin, contacts, problem.free, V, [&](int c, Vec3<Real> w) { problem.row.slot[c].free = w; },
+                    [&](int i, Vec3<Real> w1, Vec3<Real> w2) { problem.pair_row[i].free = w2 - w1; });
   bool packing = false;
   if constexpr (kPacks<L>) {
     packing = problem.packed.there();
-    if (packing) number_rows<L>(m, contacts, problem);
+    // In fixed-iteration mode nothing is left for later: that would take a second solve.
+    if (packing) number_rows<L>(m, contacts, opt.h, opt.tolerance > 0 ? opt.margin / 10 : Scalar<Real>(-1), problem);
   }
   world_rows<L>(g, m, opt, kin, contacts, problem);
   pair_rows<L>(g, m, opt, kin, contacts, extra, problem);
-  row_velocities<L>(g, m, kin, contacts, problem.free, V, [&](int c, Vec3<Real> w) { problem.row.slot[c].free = w; },
-                    [&](int i, Vec3<Real> w1, Vec3<Real> w2) { problem.pair_row[i].free = w2 - w1; });
   if constexpr (kPacks<L>)
     if (packing) pack_rows<L>(m, contacts, problem);
   if constexpr (L::Shape::kFixed) return true;
