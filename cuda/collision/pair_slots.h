@@ -103,7 +103,7 @@ HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real>
     Real zero(0), one(1);
     fresh.point = {{zero, zero, zero}, {}, Real(kFar), zero, zero, zero, Real(-1), mask_of<Real>(false)};
     fresh.point.frame.row[2] = {zero, zero, one};
-    fresh.p1 = {zero, zero, zero};
+    fresh.p1 = fresh.at = {zero, zero, zero};
     fresh.link1 = index_of<Real>(link1), fresh.link2 = index_of<Real>(link2);
     fresh.geom1 = index_of<Real>(geom1), fresh.geom2 = index_of<Real>(geom2);
   }
@@ -111,7 +111,7 @@ HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real>
   auto put = [w](Vec3<Real>& to, const Vec3<Real>& from) {
     set_lane(to.x, w, lane(from.x, w)), set_lane(to.y, w, lane(from.y, w)), set_lane(to.z, w, lane(from.z, w));
   };
-  put(x.point.p, c.pos - shift2), put(x.p1, c.pos - shift1), put(x.point.frame.row[2], c.normal);
+  put(x.point.p, c.pos - shift2), put(x.p1, c.pos - shift1), put(x.at, c.pos), put(x.point.frame.row[2], c.normal);
   set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, id);
   set_lane(x.point.mu, w, mu), set_lane(x.point.stiffness, w, stiffness), set_lane(x.point.dissipation, w, dissipation);
   set_lane(x.point.active, w, kWidth<Real> == 1 ? 1 : -1);

@@ -16,12 +16,13 @@ HD Real normal_bias(const Options<S>& opt, Real gap) {
 
 /// Fills row from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot follow every direction: there
 /// W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which in contacts between two links
-/// acts on each. Where nothing moves along the normal, no overlap is closed.
-template <class Real, class S>
-HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real w1, Real w2, Real wn,
-                    ContactRow<Real>& row) {
+/// acts on each. Where nothing moves along the normal, no overlap is closed. Below a 1e-10th of what the mean mass would
+/// give, W is rounding altogether, as of a contact on the axis of a hinge: those contacts get no impulse and are told.
+template <class Real, class S, class Number>
+HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number mean_mass, Real w1, Real w2, Real wn,
+                    ContactRow<Real>& row, Mask<Real>& immovable) {
   Real one(1), zero(0), wt = (w1 + w2) * S(0.5), h(opt.h), sum = w1 + w2 + wn, least = sum * S(1e-3);
-  auto movable = x.active & (sum > zero);
+  const Mask<Real> moves = sum * Real(mean_mass) > Real(1e-10f), movable = x.active & moves;
   row.W_t = select(movable, max(wt, least), one), row.W_n = select(movable, max(wn, least), one);
   auto soft = x.stiffness > zero;
   Real slow = h + x.dissipation;
@@ -29,6 +30,7 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real w1,
   row.e = select(movable & (wn > sum * S(1e-7)), row.e, max(row.e, zero));
   row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), zero);
   row.R_t = select(soft, (w1 + w2 + wn) * S(1e-3 / 3), zero);
+  immovable = immovable | (x.active & negate(moves));
 }
 
 /// W_kk for direction k of a contact of one link with the world.
@@ -47,13 +49,13 @@ HD void world_rows(const typename L::Group& g, const typename L::Model& m, const
             for (int k = 0; k < 3; ++k)
               w[k] = compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]),
                                    PackedVisit<L>{problem.packed, places, m.trunk_dofs(), k, Real(1)});
-            contact_row(opt, x, w[0], w[1], w[2], problem.row.slot[c]);
+            contact_row(opt, x, m.mean_mass, w[0], w[1], w[2], problem.row.slot[c], problem.immovable);
             continue;
           }
         }
         UNROLL for (int k = 0; k < 3; ++k)
           w[k] = compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]));
-        contact_row(opt, x, w[0], w[1], w[2], problem.row.slot[c]);
+        contact_row(opt, x, m.mean_mass, w[0], w[1], w[2], problem.row.slot[c], problem.immovable);
       }
   });
 }
@@ -100,7 +102,7 @@ void pack_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& opt
         w[k] = select(is, wk, w[k]);
       }
     }
-    contact_row(opt, c.point, w[0], w[1], w[2], problem.pair_row[s]);
+    contact_row(opt, c.point, m.mean_mass, w[0], w[1], w[2], problem.pair_row[s], problem.immovable);
   }
 }
 
@@ -120,7 +122,7 @@ HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const 
       scatter_add<L>(g, m, F, c.link1, force_at(c.p1, -f));
       w[k] = compliance_of<L>(g, m, kin, problem.factor, F);
     }
-    contact_row(opt, c.point, w[0], w[1], w[2], problem.pair_row[s]);
+    contact_row(opt, c.point, m.mean_mass, w[0], w[1], w[2], problem.pair_row[s], problem.immovable);
   }
 }
 

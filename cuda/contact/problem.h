@@ -53,7 +53,8 @@ struct ContactProblem {
   Real tie_coef[kTies][Shape::kTieTerms];
   int tie_live[kTies];
 
-  bool any_row;  // some world has something to solve
+  bool any_row;          // some world has something to solve
+  Mask<Real> immovable;  // a contact that nothing can move, on this lane's limbs or between links; it gets no impulse
   PackedRows<L> packed;
 };
 

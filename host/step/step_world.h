@@ -39,7 +39,7 @@ template <class Real>
 struct Outcome {
   Certificate<Real> certificate;
   Real iterations, converged;
-  Mask<Real> bad, overflow, fallback;
+  Mask<Real> bad, overflow, fallback, immovable;
 };
 
 /// A world that turns bad keeps the state it had at the beginning of the call, not of the step: a fixed shape has no
@@ -163,8 +163,8 @@ struct Records {
   HD void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
                 const ContactProblem<L>& problem, const Impulses<L>& l) const {
     RecordLayout<Model> layout(m);
-    auto put = [&](Real* r, const ContactPoint<Real>& x, Vec3<Real> f, Vec3<Real> origin) {
-      Vec3<Real> p = x.p + origin, n = x.frame.row[2];
+    auto put = [&](Real* r, const ContactPoint<Real>& x, Vec3<Real> f, Vec3<Real> p) {
+      Vec3<Real> n = x.frame.row[2];
       r[kRecordId] = select(x.active, x.id, Real(-1));
       r[kRecordT1] = f.x, r[kRecordT2] = f.y, r[kRecordN] = f.z, r[kRecordGap] = x.gap, r[kRecordMu] = x.mu;
       r[kRecordX] = p.x, r[kRecordY] = p.y, r[kRecordZ] = p.z, r[kRecordNx] = n.x, r[kRecordNy] = n.y, r[kRecordNz] = n.z;
@@ -173,7 +173,8 @@ struct Records {
       UNROLL for (int c = 0; c < limb.slots(); ++c) {
         Real* r = real + layout.slot(limb.first_slot() + c);
         if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
-        else put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c], kin.limb_origin[at.limb]);
+        else put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c],
+                 contacts.point.slot[at.slot + c].p + kin.limb_origin[at.limb]);
       }
     });
     if (g.rank() == 0) {
@@ -184,7 +185,7 @@ struct Records {
           continue;
         }
         const PairContact<L>& c = contacts.pair[s];
-        put(r, c.point, l.pair[s], kin.trunk_origin);
+        put(r, c.point, l.pair[s], c.at + kin.trunk_origin);
         for (int w = 0; w < kWidth<Real>; ++w) {
           set_lane(r[kRecordGeom1], w, static_cast<Scalar<Real>>(lane(c.geom1, w)));
           set_lane(r[kRecordGeom2], w, static_cast<Scalar<Real>>(lane(c.geom2, w)));
@@ -237,6 +238,7 @@ HD bool assemble(const typename L::Group& g, const typename L::Model& m, const O
     // In fixed-iteration mode nothing is left for later: that would take a second solve.
     if (packing) number_rows<L>(m, contacts, opt.h, opt.tolerance > 0 ? opt.margin / 10 : Scalar<Real>(-1), problem);
   }
+  problem.immovable = mask_of<Real>(false);
   world_rows<L>(g, m, opt, kin, contacts, problem);
   pair_rows<L>(g, m, opt, kin, contacts, extra, problem);
   if constexpr (kPacks<L>)
@@ -336,13 +338,15 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   out.converged = select(converged | negate(moving), out.converged, zero);
   out.bad = bad;
   out.overflow = out.overflow | (w.contacts.overflow & moving);
+  if constexpr (!L::Shape::kFixed)
+    out.immovable = out.immovable | (moving & (g.max(select(problem.immovable, Real(1), zero)) > zero));
 }
 
 template <class Real>
 HD Outcome<Real> fresh_outcome() {
   Real zero(0), one(1);
   auto no = mask_of<Real>(false);
-  return {{zero, zero, zero, zero, zero, zero, Real(1e-30f), zero}, zero, one, no, no, no};
+  return {{zero, zero, zero, zero, zero, zero, Real(1e-30f), zero}, zero, one, no, no, no, no};
 }
 
 /// `steps` steps of worlds rows.first, ...: load, step, store.
@@ -381,7 +385,7 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m, const
   for (int i = 0; i < at_end.count(); ++i) {
     int world = at_end.first + i;
     int bits = (lane(out.bad, i) ? kNonFinite : 0) | (lane(out.overflow, i) ? kContactOverflow : 0) |
-               (lane(out.fallback, i) ? kFallback : 0) |
+               (lane(out.fallback, i) ? kFallback : 0) | (lane(out.immovable, i) ? kImmovable : 0) |
                (lane(out.converged, i) > 0 ? 0 : kNotConverged);
     arrays.status[world] |= bits;
     if (!lane(frozen, i) && !lane(out.bad, i)) arrays.time[world] += steps * static_cast<double>(opt.h);

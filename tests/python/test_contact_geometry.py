@@ -78,7 +78,7 @@ def test_deepest_contact_is_mujocos(first, second, static):
             ties += 1
             continue
         turned = np.linalg.norm(ours[1] - theirs[1])
-        moved = np.linalg.norm(ours[2] - theirs[2]) / size if static else 0
+        moved = np.linalg.norm(ours[2] - theirs[2]) / size
         worst = np.maximum(worst, [abs(ours[0] - theirs[0]) / size, turned, moved])
     print(
         f"{first}-{second}: {seen} overlaps, depth {worst[0]:.1e} of size, normal {worst[1]:.1e}, place {worst[2]:.1e}"

@@ -18,6 +18,7 @@ from scenes import (  # noqa: E402
     box,
     box_on_incline,
     heap,
+    numbers,
     rotation,
     row_of_balls,
     scene,
@@ -352,6 +353,26 @@ def test_turning_the_world_turns_the_motion(axis):
     other_pos, other_vel = run_heap(rotation=turn)
     np.testing.assert_allclose(other_pos, pos @ turn.T, atol=1e-7)
     np.testing.assert_allclose(other_vel, vel @ turn.T, atol=1e-6)
+
+
+@BOTH
+def test_a_contact_on_the_axis_of_its_hinge_moves_nothing_and_is_told(how):
+    """No impulse there can move the body: what is left of W is rounding."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        normal = rng.standard_normal(3)
+        normal /= np.linalg.norm(normal)
+        quat = np.array([1 + normal[2], -normal[1], normal[0], 0])
+        centre = 0.099 * normal + 3 * np.cross(normal, rng.standard_normal(3))
+        hinge = f'<joint axis="{numbers(normal)}"/>'
+        sim = simulation(
+            scene(body("top", centre, sphere(0.1), 1, joint=hinge), floor=f'quat="{numbers(quat)}"'), **how
+        )
+        sim.qvel[:] = 1
+        sim.step(100)
+        assert sim.contact.count[0] == 1 and sim.status[0] == Status.IMMOVABLE
+        assert sim.qvel[0, 0] == pytest.approx(1, abs=1e-5)
+        assert np.abs(sim.contact.impulse).max() <= 1e-6
 
 
 def test_static_geoms_that_overlap_are_no_contact():
