@@ -43,18 +43,19 @@ HD void world_rows(const typename L::Group& g, const typename L::Model& m, const
         if (contacts.skip(c)) continue;
         const ContactPoint<Real>& x = contacts.point.slot[c];
         Real w[3];
+        auto weigh = [&](auto visit_of) {
+          UNROLL for (int k = 0; k < 3; ++k)
+            w[k] = compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]), visit_of(k));
+        };
+        bool packed = false;
         if constexpr (kPacks<L>) {
-          if (problem.packed.there()) {
+          packed = problem.packed.there();
+          if (packed) {
             const PackedPlaces<Real> places(problem.packed.slot.slot[c]);
-            for (int k = 0; k < 3; ++k)
-              w[k] = compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]),
-                                   PackedVisit<L>{problem.packed, places, m.trunk_dofs(), k, Real(1)});
-            contact_row(opt, x, m.mean_mass, w[0], w[1], w[2], problem.row.slot[c], problem.immovable);
-            continue;
+            weigh([&](int k) { return PackedVisit<L>{problem.packed, places, m.trunk_dofs(), k, Real(1)}; });
           }
         }
-        UNROLL for (int k = 0; k < 3; ++k)
-          w[k] = compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]));
+        if (!packed) weigh([](int) { return NoVisit{}; });
         contact_row(opt, x, m.mean_mass, w[0], w[1], w[2], problem.row.slot[c], problem.immovable);
       }
   });
@@ -80,9 +81,9 @@ HD typename L::Real compliance_of(const typename L::Group& g, const typename L::
   return g.sum(limbs) + trunk;
 }
 
-/// The same, link pair by link pair: no lane writes alone.
+/// pair_rows where all of a world is in one lane: link pair by link pair, on the ways of both links only.
 template <class L, class Real = typename L::Real>
-void pack_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& opt, const Kinematics<L>& kin,
+void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& opt, const Kinematics<L>& kin,
                     const Contacts<L>& contacts, ContactProblem<L>& problem) {
   for (int s = 0; s < contacts.pairs; ++s) {
     const PairContact<L>& c = contacts.pair[s];
@@ -93,13 +94,19 @@ void pack_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& opt
       const int link1 = lane(c.link1, lead), link2 = lane(c.link2, lead);
       const Mask<Real> is = todo & (c.link1 == index_of<Real>(link1)) & (c.link2 == index_of<Real>(link2));
       todo = todo & negate(is);
-      const PackedPlaces<Real> places(select(is, problem.packed.pair[s], Real(-1)));
-      for (int k = 0; k < 3; ++k) {
-        const Vec3<Real> f = c.point.frame.row[k];
-        const Real wk = pair_compliance<L>(m, problem.factor, kin.S, link1, force_at(c.p1, -f), link2,
-                                           force_at(c.point.p, f),
-                                           PackedVisit<L>{problem.packed, places, m.trunk_dofs(), k, Real(1)});
-        w[k] = select(is, wk, w[k]);
+      auto weigh = [&](auto visit_of) {
+        for (int k = 0; k < 3; ++k) {
+          const Vec3<Real> f = c.point.frame.row[k];
+          const Real wk = pair_compliance<L>(m, problem.factor, kin.S, link1, force_at(c.p1, -f), link2,
+                                             force_at(c.point.p, f), visit_of(k));
+          w[k] = select(is, wk, w[k]);
+        }
+      };
+      if (problem.packed.there()) {
+        const PackedPlaces<Real> places(select(is, problem.packed.pair[s], Real(-1)));
+        weigh([&](int k) { return PackedVisit<L>{problem.packed, places, m.trunk_dofs(), k, Real(1)}; });
+      } else {
+        weigh([](int) { return NoVisit{}; });
       }
     }
     contact_row(opt, c.point, m.mean_mass, w[0], w[1], w[2], problem.pair_row[s], problem.immovable);
@@ -110,8 +117,7 @@ template <class L, class Real = typename L::Real>
 HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                   const Kinematics<L>& kin, const Contacts<L>& contacts, PerLink<L, Force<Real>>& F,
                   ContactProblem<L>& problem) {
-  if constexpr (kPacks<L>)
-    if (problem.packed.there()) return pack_pair_rows<L>(m, opt, kin, contacts, problem);
+  if constexpr (kPacks<L>) return serial_pair_rows<L>(m, opt, kin, contacts, problem);
   for (int s = 0; s < contacts.pairs; ++s) {
     const PairContact<L>& c = contacts.pair[s];
     Real w[3];

@@ -117,7 +117,6 @@ Real pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, const P
     if (k1 < 0 && k2 < 0) return;
     if (limb.on_trunk() && k1 >= 0) on_trunk(limb.attach(), F1);
     if (limb.on_trunk() && k2 >= 0) on_trunk(limb.attach(), F2);
-    const Real* row = H.limb + at.entry;
     Real x[L::kLimbLinks];
     bool moved[L::kLimbLinks] = {};
     auto add = [&](int k, const Force<Real>& F) {
@@ -126,19 +125,10 @@ Real pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, const P
     };
     for (int k = k1; k >= 0; k = limb.parent(k)) add(k, F1);
     for (int k = k2; k >= 0; k = limb.parent(k)) add(k, F2);
-    for (int k = max(k1, k2); k >= 0; --k) {
-      if (!moved[k]) continue;
-      visit(false, at.link + k, x[k]);
-      w = w + x[k] * x[k] * row[entry_of(k, k)];
-      for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) x[j] = x[j] - row[entry_of(k, j)] * x[k];
-      for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - H.cross[at.link + k][t] * x[k];
-    }
+    for (int k = max(k1, k2); k >= 0; --k)
+      if (moved[k]) eliminate_link<L>(limb, at, H, k, x, y, w, visit);
   });
-  for (int t = trunk_dofs - 1; t >= 0; --t) {
-    visit(true, t, y[t]);
-    w = w + y[t] * y[t] * H.trunk[t][t];
-    for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
-  }
+  eliminate_trunk<L>(H, trunk_dofs, y, w, visit);
   return w;
 }
 

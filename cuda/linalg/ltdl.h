@@ -100,6 +100,26 @@ struct NoVisit {
   HD void operator()(bool, int, Real) const {}
 };
 
+/// One dof of a limb on the way inward: x_k is final, its ancestors and the trunk take their parts; w += x_k^2 / D_k.
+template <class L, class Visit>
+HD void eliminate_link(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H, int k, typename L::Real* x,
+                       typename L::Real* y, typename L::Real& w, Visit visit) {
+  const typename L::Real* row = H.limb + at.entry;
+  visit(false, at.link + k, x[k]);
+  w = w + x[k] * x[k] * row[entry_of(k, k)];
+  UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) x[j] = x[j] - row[entry_of(k, j)] * x[k];
+  UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - H.cross[at.link + k][t] * x[k];
+}
+/// The trunk's first `dofs`, last on the way.
+template <class L, class Visit>
+HD void eliminate_trunk(const TreeMatrix<L>& H, int dofs, typename L::Real* y, typename L::Real& w, Visit visit) {
+  UNROLL for (int t = dofs - 1; t >= 0; --t) {
+    visit(true, t, y[t]);
+    w = w + y[t] * y[t] * H.trunk[t][t];
+    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
+  }
+}
+
 /// f' J H^-1 J' f for a wrench F on one station of a limb: with y = L^-T J' F it is y' D^-1 y, and y only lives on the way
 /// from that station to the root. No lane needs another. visit(on_trunk, dof, y): entries of y, `dof` as in a TreeVector.
 template <class L, class Visit = NoVisit>
@@ -109,24 +129,14 @@ HD typename L::Real compliance(const LimbView<L>& limb, Place at, const TreeMatr
   using Real = typename L::Real;
   const auto& m = limb.m;
   Real x[L::kLimbLinks], y[L::kTrunkDofs], w(0);
-  const Real* row = H.limb + at.entry;
   if (limb.on_trunk()) {
     if (m.free_base()) put(F, y);
     UNROLL for (int t = m.base_dofs(); t < limb.trunk_dofs(); ++t)
       y[t] = limb.moved_by(t) ? dot(S.trunk[t], F) : Real(0);
   }
   UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) x[k] = dot(S.limb[at.link + k], F);
-  UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) {
-    visit(false, at.link + k, x[k]);
-    w = w + x[k] * x[k] * row[entry_of(k, k)];
-    UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) x[j] = x[j] - row[entry_of(k, j)] * x[k];
-    UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - H.cross[at.link + k][t] * x[k];
-  }
-  UNROLL for (int t = limb.trunk_dofs() - 1; t >= 0; --t) {
-    visit(true, t, y[t]);
-    w = w + y[t] * y[t] * H.trunk[t][t];
-    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
-  }
+  UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) eliminate_link<L>(limb, at, H, k, x, y, w, visit);
+  eliminate_trunk<L>(H, limb.trunk_dofs(), y, w, visit);
   return w;
 }
 
@@ -134,21 +144,11 @@ HD typename L::Real compliance(const LimbView<L>& limb, Place at, const TreeMatr
 template <class L, class Visit = NoVisit>
 HD typename L::Real dof_compliance(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H, int k, Visit visit = {}) {
   using Real = typename L::Real;
-  const Real* row = H.limb + at.entry;
   Real x[L::kLimbLinks], y[L::kTrunkDofs], w(0);
   UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = Real(0);
   UNROLL for (int j = k; j >= 0; j = limb.parent(j)) x[j] = Real(j == k ? 1 : 0);
-  UNROLL for (int n = k; n >= 0; n = limb.parent(n)) {
-    visit(false, at.link + n, x[n]);
-    w = w + x[n] * x[n] * row[entry_of(n, n)];
-    UNROLL for (int j = limb.parent(n); j >= 0; j = limb.parent(j)) x[j] = x[j] - row[entry_of(n, j)] * x[n];
-    UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - H.cross[at.link + n][t] * x[n];
-  }
-  UNROLL for (int t = limb.trunk_dofs() - 1; t >= 0; --t) {
-    visit(true, t, y[t]);
-    w = w + y[t] * y[t] * H.trunk[t][t];
-    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
-  }
+  UNROLL for (int n = k; n >= 0; n = limb.parent(n)) eliminate_link<L>(limb, at, H, n, x, y, w, visit);
+  eliminate_trunk<L>(H, limb.trunk_dofs(), y, w, visit);
   return w;
 }
 template <class L, class Visit = NoVisit>
@@ -156,11 +156,7 @@ HD typename L::Real trunk_dof_compliance(const TreeMatrix<L>& H, int dof, Visit 
   using Real = typename L::Real;
   Real y[L::kTrunkDofs], w(0);
   UNROLL for (int t = 0; t <= dof; ++t) y[t] = Real(t == dof ? 1 : 0);
-  UNROLL for (int t = dof; t >= 0; --t) {
-    visit(true, t, y[t]);
-    w = w + y[t] * y[t] * H.trunk[t][t];
-    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
-  }
+  eliminate_trunk<L>(H, dof + 1, y, w, visit);
   return w;
 }
 

@@ -12,7 +12,7 @@
 // step; the noisy quaternion of the start is normalised (Gymnasium's first observation shows it unnormalised).
 // Tests: tests/python/test_gymnasium_tasks.py (term by term against Gymnasium).
 #pragma once
-#include "envs/core/task.h"
+#include "envs/core/locomotion.h"
 
 namespace stiction {
 
@@ -55,7 +55,7 @@ struct AntTask {
   }
   template <class Real>
   HD void act(const TaskView<Real>& view, Real* ctrl) const {
-    UNROLL for (int i = 0; i < kActions; ++i) ctrl[i] = view.action[i];
+    pass_actions<kActions>(view, ctrl);
   }
 
   template <class Real>
@@ -82,15 +82,14 @@ struct AntTask {
 
   template <class Real>
   HD void reward(const TaskView<Real>& view, const Real* memory, Real* terms) const {
-    Real effort(0), contact(0);
-    UNROLL for (int i = 0; i < kActions; ++i) effort = effort + view.action[i] * view.action[i];
+    Real contact(0);
     UNROLL for (int i = 6; i < 6 * kBodies; ++i) {
       const Real w = clipped(view.contact_wrench[i]);
       contact = contact + w * w;
     }
     terms[0] = (view.qpos[0] - memory[0]) / view.period * Real(forward_reward_weight);
     terms[1] = select(healthy(view), Real(healthy_reward), Real(0));
-    terms[2] = -effort * Real(ctrl_cost_weight);
+    terms[2] = -effort<kActions>(view) * Real(ctrl_cost_weight);
     terms[3] = -contact * Real(contact_cost_weight);
   }
 
@@ -104,10 +103,8 @@ struct AntTask {
   template <class S>
   HD void reset(Random& random, const S* qpos0, S* qpos, S* qvel, S* memory) const {
     const S noise = S(reset_noise_scale);
-    for (int i = 0; i < kQpos; ++i) qpos[i] = qpos0[i] + random.uniform<S>(-noise, noise);
-    S square(0);
-    for (int i = 3; i < 7; ++i) square += qpos[i] * qpos[i];
-    for (int i = 3; i < 7; ++i) qpos[i] = qpos[i] / sqrt(square);
+    noisy_positions<kQpos>(random, qpos0, noise, qpos);
+    normalize_orientation(qpos);
     for (int i = 0; i < kQvel; ++i) qvel[i] = noise * random.normal<S>();
     memory[0] = qpos[0], memory[1] = qpos[1];
   }

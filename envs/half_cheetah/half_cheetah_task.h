@@ -10,7 +10,7 @@
 // Deviations: contacts and joint limits are rigid; Gymnasium's give way (solimp 0 to 0.8 within a centimetre, 0.03 rad).
 // Tests: tests/python/test_gymnasium_tasks.py (term by term against Gymnasium).
 #pragma once
-#include "envs/core/task.h"
+#include "envs/core/locomotion.h"
 
 namespace stiction {
 
@@ -42,7 +42,7 @@ struct HalfCheetahTask {
   }
   template <class Real>
   HD void act(const TaskView<Real>& view, Real* ctrl) const {
-    UNROLL for (int i = 0; i < kActions; ++i) ctrl[i] = view.action[i];
+    pass_actions<kActions>(view, ctrl);
   }
 
   template <class Real>
@@ -56,10 +56,8 @@ struct HalfCheetahTask {
 
   template <class Real>
   HD void reward(const TaskView<Real>& view, const Real* memory, Real* terms) const {
-    Real effort(0);
-    UNROLL for (int i = 0; i < kActions; ++i) effort = effort + view.action[i] * view.action[i];
     terms[0] = (view.qpos[0] - memory[0]) / view.period * Real(forward_reward_weight);
-    terms[1] = -effort * Real(ctrl_cost_weight);
+    terms[1] = -effort<kActions>(view) * Real(ctrl_cost_weight);
   }
   template <class Real>
   HD void report(const TaskView<Real>& view, const Real* memory, Real* numbers) const {
@@ -69,7 +67,7 @@ struct HalfCheetahTask {
   template <class S>
   HD void reset(Random& random, const S* qpos0, S* qpos, S* qvel, S* memory) const {
     const S noise = S(reset_noise_scale);
-    for (int i = 0; i < kQpos; ++i) qpos[i] = qpos0[i] + random.uniform<S>(-noise, noise);
+    noisy_positions<kQpos>(random, qpos0, noise, qpos);
     for (int i = 0; i < kQvel; ++i) qvel[i] = noise * random.normal<S>();
     memory[0] = qpos[0];
   }

@@ -10,7 +10,7 @@
 // Source: gymnasium/envs/mujoco/hopper_v5.py and walker2d_v5.py, default arguments, with their names of parameters.
 // Deviation: contacts are rigid. Tests: tests/python/test_gymnasium_tasks.py (term by term against Gymnasium).
 #pragma once
-#include "envs/core/task.h"
+#include "envs/core/locomotion.h"
 
 namespace stiction {
 
@@ -55,7 +55,7 @@ struct PlanarWalker {
   }
   template <class Real>
   HD void act(const TaskView<Real>& view, Real* ctrl) const {
-    UNROLL for (int i = 0; i < kActions; ++i) ctrl[i] = view.action[i];
+    pass_actions<kActions>(view, ctrl);
   }
 
   template <class Real>
@@ -82,11 +82,9 @@ struct PlanarWalker {
 
   template <class Real>
   HD void reward(const TaskView<Real>& view, const Real* memory, Real* terms) const {
-    Real effort(0);
-    UNROLL for (int i = 0; i < kActions; ++i) effort = effort + view.action[i] * view.action[i];
     terms[0] = (view.qpos[0] - memory[0]) / view.period * Real(forward_reward_weight);
     terms[1] = select(healthy(view), Real(healthy_reward), Real(0));
-    terms[2] = -effort * Real(ctrl_cost_weight);
+    terms[2] = -effort<kActions>(view) * Real(ctrl_cost_weight);
   }
   template <class Real>
   HD void report(const TaskView<Real>& view, const Real* memory, Real* numbers) const {
@@ -97,7 +95,7 @@ struct PlanarWalker {
   template <class S>
   HD void reset(Random& random, const S* qpos0, S* qpos, S* qvel, S* memory) const {
     const S noise = S(reset_noise_scale);
-    for (int i = 0; i < kQpos; ++i) qpos[i] = qpos0[i] + random.uniform<S>(-noise, noise);
+    noisy_positions<kQpos>(random, qpos0, noise, qpos);
     for (int i = 0; i < kQvel; ++i) qvel[i] = random.uniform<S>(-noise, noise);
     memory[0] = qpos[0];
   }

@@ -5,8 +5,8 @@
 //   T = J H^-1 J' = Z Z'   hence   J v = J v* + T (B (z - J v*) + l)
 //
 // so a pass is one product with the symmetric T (n, n), and no walk over the tree. Every row keeps one slack: T is dense
-// anyway, so nothing is gained by splitting a contact between its two links. Otherwise as in subadmm.h: penalty rules,
-// relaxation, Anderson acceleration, stop.
+// anyway, so nothing is gained by splitting a contact between its two links. Relaxation, Anderson acceleration and stop are
+// those of subadmm.h; every penalty rule gives 1.5 times its B for contacts, and limits 5 / W_ii.
 #pragma once
 #include "contact/pack_rows.h"
 #include "core/options.h"

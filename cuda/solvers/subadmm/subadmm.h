@@ -190,9 +190,9 @@ struct SubAdmm {
     }
   }
 
-  /// One beta for all contacts: the geometric mean over contact sides of 1 / mean(W_ii), which for a free body with k contacts
-  /// stands for its mass over k. (The paper's bodies carry mass / number of contacts; a link of a robot has no mass of its own
-  /// that a contact feels, so the effective one is taken.)
+  /// One beta for all contacts: the harmonic mean over contacts of 1 / mean(W_ii). (The paper's is the geometric mean over
+  /// bodies of mass / number of contacts; a link of a robot has no mass of its own that a contact feels, so the effective one
+  /// is taken, which knows nothing of how many contacts share it.)
   HD static void paper_penalty(const Group& g, const Model& m, const Contacts<L>& contacts,
                                const ContactProblem<L>& problem, Workspace& w) {
     // The product of many effective masses as mantissas would overflow floats: use the harmonic mean, which is within the
