@@ -179,8 +179,7 @@ def main(argv=None) -> dict:
     result = {"machine": machine.description(), "options": COMMON | dict(arguments.option), "envs": arguments.envs}
     result |= {"dtype": arguments.dtype, "robots": [run_robot(name, arguments) for name in arguments.robots]}
     print(summary(result))
-    if str(arguments.output) != "-":
-        machine.write(arguments.output or machine.results_folder() / "accuracy.json", result)
+    machine.record(arguments.output, "accuracy.json", result)
     return result
 
 

@@ -186,8 +186,7 @@ def main(argv=None) -> dict:
     if arguments.random:
         result["random"] = on_random_robots(arguments.random).figures()
         print(line("random robots, cold", result["random"], NEEDED["random"]), flush=True)
-    if str(arguments.output) != "-":
-        machine.write(arguments.output or machine.results_folder() / "claims.json", result)
+    machine.record(arguments.output, "claims.json", result)
     return result
 
 

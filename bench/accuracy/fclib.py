@@ -139,8 +139,7 @@ def main(argv=None) -> dict:
         solved = [solve(problem, **VARIANTS[name]) for problem in problems]
         result["variants"][name] = {"figures": figures(solved), "problems": solved}
     print(table(result))
-    if str(arguments.output) != "-":
-        machine.write(arguments.output or machine.results_folder() / "fclib.json", result)
+    machine.record(arguments.output, "fclib.json", result)
     return result
 
 

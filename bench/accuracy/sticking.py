@@ -104,8 +104,7 @@ def main(argv=None) -> dict:
     print(table(result))
     worst = max(engines["stiction, float32"]["creep"])
     print(f"stiction: at most {1e6 * worst:.3g} um/s, bound {1e6 * BOUND:g}: {'met' if worst <= BOUND else 'missed'}")
-    if str(arguments.output) != "-":
-        machine.write(arguments.output or machine.results_folder() / "sticking.json", result)
+    machine.record(arguments.output, "sticking.json", result)
     return result
 
 

@@ -157,8 +157,7 @@ def main(argv=None) -> dict:
         result["scenes"].append(scene)
         print(report.scene(scene), flush=True)
     result["machine"]["load_average_after"] = machine.description()["load_average"]
-    if str(arguments.output) != "-":
-        machine.write(arguments.output or machine.results_folder() / "step.json", result)
+    machine.record(arguments.output, "step.json", result)
     return result
 
 

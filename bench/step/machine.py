@@ -69,3 +69,9 @@ def write(path: Path, result: dict) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1, default=float) + "\n")
     print(f"wrote {path}")
+
+
+def record(output: Path | None, name: str, result: dict) -> None:
+    """Writes what a bench's ``--output`` says: nothing for "-", ``name`` in the results folder where it says nothing."""
+    if str(output) != "-":
+        write(output or results_folder() / name, result)
