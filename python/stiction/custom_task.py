@@ -15,7 +15,7 @@ from numbers import Real
 import numpy as np
 from gymnasium.spaces import Box
 
-from .env_core import EnvCore
+from .env_core import EnvCore, check_device
 from .model import Model
 from .random_numbers import RESET, TASK, Draws
 from .sensors import Sensors
@@ -301,8 +301,7 @@ class TaskCore(EnvCore):
     """`EnvCore` of a `Task`: simulation, batch, spaces and pictures."""
 
     def __init__(self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, options: dict):
-        if device not in ("auto", "cpu"):
-            raise ValueError(f"device is {device!r}, but environments run on the CPU: expected 'auto' or 'cpu'")
+        check_device(device)
         for name in ("model", "array"):
             if name in options:
                 raise TypeError(f"'{name}' is not an option here, but an attribute of {kind.__name__}")

@@ -17,8 +17,7 @@ class EnvCore:
 
     def __init__(self, env_id, num_envs, autoreset_mode: str, max_episode_steps: int, device, simulation: dict):
         known = environment(env_id)
-        if device not in ("auto", "cpu"):
-            raise ValueError(f"device is {device!r}, but environments run on the CPU: expected 'auto' or 'cpu'")
+        check_device(device)
         simulation = dict(simulation)
         parameters = task_parameters(simulation.pop("task", None))
         for name in ("array",) if known.names is not None else ("array", "model", "names"):
@@ -78,6 +77,11 @@ class EnvCore:
             self._renderer[0].close()
             self._renderer = None
         self.simulation.close()
+
+
+def check_device(device) -> None:
+    if device not in ("auto", "cpu"):
+        raise ValueError(f"device is {device!r}, but environments run on the CPU: expected 'auto' or 'cpu'")
 
 
 def checked_render_mode(render_mode):

@@ -34,6 +34,7 @@ PARAMETERS = {
     "actuator_gainprm": "actuator", "actuator_biasprm": "actuator", "gravity": "axis",
 }  # fmt: skip
 _AXES = ("x", "y", "z")
+_NOISE_STREAM = named_stream("noise", NOISE)
 _OPERATIONS = {"scale": np.multiply, "add": np.add, "set": lambda nominal, drawn: drawn + 0 * nominal}
 
 
@@ -163,7 +164,8 @@ class Randomiser:
         latency = next((t for t in terms if isinstance(t, Latency)), None)
         self._latency = latency
         self._late = np.zeros(n, np.int64)
-        self._past = np.zeros((latency.high + 1 if latency else 0, n, actions), sim.dtype)
+        self._past = np.zeros((latency.high + 1 if latency else 0, n, actions), sim.dtype)  # a ring, the last at _now
+        self._now, self._rows = 0, np.arange(n)
         noise = next((t for t in terms if isinstance(t, Noise)), None)
         self._deviation = None if noise is None else np.asarray(noise.deviation, np.float32)
         if noise is not None and self._deviation.shape not in ((), (observations,)):
@@ -207,9 +209,9 @@ class Randomiser:
                 event.apply(envs, draws)
         if self._latency is None:
             return actions
-        self._past = np.roll(self._past, 1, axis=0)
-        self._past[0] = actions
-        return np.ascontiguousarray(self._past[self._late, np.arange(len(actions))])
+        self._now = (self._now + 1) % len(self._past)
+        self._past[self._now] = actions
+        return self._past[self._now - self._late, self._rows]
 
     def advance(self) -> None:
         """A control step has been made."""
@@ -219,7 +221,7 @@ class Randomiser:
         """Observations (N, D) with noise, of the present episode and step."""
         if self._deviation is None:
             return observations
-        draws = Draws(self._seeds, self._episodes, self._steps, named_stream("noise", NOISE))
+        draws = Draws(self._seeds, self._episodes, self._steps, _NOISE_STREAM)
         noise = draws.coarse_normal(observations.shape[1]) * self._deviation
         return (observations + noise).astype(observations.dtype)
 
