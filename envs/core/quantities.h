@@ -7,6 +7,8 @@
 //   tree_centre     subtree_com of the body's root
 //   body_inertia    cinert: about that centre, world axes: xx yy zz xy xz yz, mass times offset, mass. The world's row is zero.
 //   body_twist      cvel: angular velocity, then velocity of the body's point at that centre
+//   body_position   xpos
+//   body_orientation  xquat
 //   actuator_force  qfrc_actuator of this state and the last controls. Refused: tendons, ball and free joints.
 //
 // Masses and inertias are each environment's where the World has them per_env, and its gains likewise; a per-environment mass
@@ -37,7 +39,7 @@ class Quantities {
   Quantities(World& world, unsigned needs, const int* geom_groups, int groups)
       : model_(world.model()), world_(world), groups_(groups), geom_group_(geom_groups) {
     const unsigned spatial = kNeedsContactWrenches | kNeedsTreeCentres | kNeedsBodyInertias | kNeedsBodyTwists;
-    if (needs & spatial) xpos_ = at("xpos"), xquat_ = at("xquat");
+    if (needs & (spatial | kNeedsBodyPoses)) xpos_ = at("xpos"), xquat_ = at("xquat");
     if (needs & kNeedsBodyTwists) linvel_ = at("body_linvel"), angvel_ = at("body_angvel");
     if (needs & (kNeedsContactWrenches | kNeedsGroupForces)) {
       frame_ = at("contact.frame"), impulse_ = at("contact.impulse"), pos_ = at("contact.pos");
@@ -85,6 +87,8 @@ class Quantities {
       std::fill(s.actuator.begin(), s.actuator.end(), T(0));
       if (pushed) actuator_forces(env, view.qpos, view.qvel, s);
     }
+    if (needs & kNeedsBodyPoses)
+      view.body_position = xpos_ + 3 * row(env, 0), view.body_orientation = xquat_ + 4 * row(env, 0);
     view.contact_wrench = s.wrench.data(), view.tree_centre = s.tree_centre.data();
     view.body_inertia = s.inertia.data(), view.body_twist = s.twist.data();
     view.actuator_force = s.actuator.data(), view.group_force = s.group.data();

@@ -23,6 +23,7 @@ enum TaskNeed : unsigned {
   kNeedsBodyTwists = 8,
   kNeedsActuatorForces = 16,
   kNeedsGroupForces = 32,
+  kNeedsBodyPoses = 64,
 };
 
 /// One environment as its task sees it, after the last time step. Positions and velocities as in MuJoCo's qpos and qvel.
@@ -42,7 +43,9 @@ struct TaskView {
   const Real* actuator_force =
       nullptr;                        // (nv)          of the actuators, at this state: qfrc_actuator            N, N m
   const Real* group_force = nullptr;  // (groups, 3)   sum of the last time step's contact forces on a group of geoms  N
-  Real period = Real(0);              // time between two actions                                                s
+  const Real* body_position = nullptr;     // (nbody, 3)    xpos                                             m
+  const Real* body_orientation = nullptr;  // (nbody, 4)    xquat
+  Real period = Real(0);                   // time between two actions                                                s
 };
 
 /// A parameter that is an interval.

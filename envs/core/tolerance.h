@@ -1,5 +1,5 @@
-// Smooth rewards of the DeepMind Control Suite (dm_control/utils/rewards.py, `tolerance` with bounds (0, 0)): 1 at x = 0, falling
-// to a given value at |x| = margin.
+// Smooth rewards: 1 at x = 0, falling with |x|. Those with a margin are the DeepMind Control Suite's (dm_control/utils/rewards.py,
+// `tolerance` with bounds (0, 0)): a given value at |x| = margin.
 #pragma once
 #include <cmath>
 
@@ -29,6 +29,12 @@ template <class Real>
 HD Real quadratic_tolerance(Real x, double margin) {
   const Real part = x / Real(margin);
   return max(Real(1) - part * part, Real(0));
+}
+
+/// 1 - tanh(x / scale), x >= 0: 1 at 0, 0.24 at the scale, 0.04 at twice the scale. The kernel of Isaac Lab's reaching rewards.
+template <class Real>
+HD Real tanh_tolerance(Real x, double scale) {
+  return Real(2) / (Real(1) + exponential(x * Real(2 / scale)));
 }
 
 }  // namespace stiction

@@ -15,7 +15,7 @@ from pathlib import Path
 class EnvironmentId:
     """What an id stands for: a compiled task, a model in stiction/assets, the default time limit in control steps.
 
-    ``names``: for a task on any walking robot, what the asset calls its parts; such a task takes other models too.
+    ``names``: for a task on any robot, what the asset calls its parts; such a task takes other models too.
     ``timestep``: seconds; None is the model's.
     """
 
@@ -44,6 +44,7 @@ ENVIRONMENTS = {
         {"feet": ("left_foot", "right_foot"), "trunk": ("pelvis", "torso")},
         0.005,
     ),
+    "stiction/ArmLift-v0": EnvironmentId("arm_lift", "arm_lift.xml", 250, {"grasp": ("grasp",)}, 0.01),
 }
 
 

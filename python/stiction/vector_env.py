@@ -51,7 +51,8 @@ def make_vec(
     model, names: for tasks on any robot (``"stiction/QuadrupedVelocity-v0"``): a `stiction.Model` or an MJCF file with
         a floor, and what it calls the robot's parts: ``{"feet": ("FL", "FR", "RL", "RR")}``, geoms or bodies; if need
         be ``"trunk"`` (bodies whose touch ends the episode), ``"undesired"`` (bodies that should touch nothing),
-        ``"joints"`` (in the order of actions) and ``"keyframe"`` (the standing pose).
+        ``"joints"`` (in the order of actions) and ``"keyframe"`` (the standing pose). An arm's parts: ``"grasp"``,
+        ``"arm"``, ``"gripper"``, ``"fingers"``, ``"cubes"``, ``"keyframe"``; see the docs' list of tasks.
     simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
         observations, rewards and actions: float32 by default.
     """

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "envs/ant/ant_task.h"
+#include "envs/arm/arm_lift_task.h"
 #include "envs/cartpole/cartpole_task.h"
 #include "envs/half_cheetah/half_cheetah_task.h"
 #include "envs/hopper/hopper_task.h"
@@ -19,8 +20,8 @@ namespace {
 template <class Real>
 struct Rig {
   TaskSizes n;
-  std::vector<Real> qpos, qvel, action, wrench, centre, inertia, twist, force, group, memory, ctrl, observation,
-      numbers, terms;
+  std::vector<Real> qpos, qvel, action, wrench, centre, inertia, twist, force, group, position, orientation, memory,
+      ctrl, observation, numbers, terms;
 
   template <class Task>
   explicit Rig(const Task& task)
@@ -34,6 +35,8 @@ struct Rig {
         twist(6 * n.bodies),
         force(n.qvel),
         group(3 * n.groups + 1),
+        position(3 * n.bodies),
+        orientation(4 * n.bodies),
         memory(n.memory + 1),
         ctrl(n.controls),
         observation(n.observations),
@@ -41,14 +44,16 @@ struct Rig {
         terms(Task::kRewardTerms) {}
 
   std::vector<std::vector<Real>*> inputs() {
-    return {&qpos, &qvel, &action, &wrench, &centre, &inertia, &twist, &force, &group, &memory};
+    return {&qpos,  &qvel,  &action, &wrench,   &centre,      &inertia,
+            &twist, &force, &group,  &position, &orientation, &memory};
   }
   template <class Task>
   Mask<Real> run(const Task& task) {
     TaskView<Real> v;
     v.qpos = qpos.data(), v.qvel = qvel.data(), v.action = action.data(), v.contact_wrench = wrench.data();
     v.tree_centre = centre.data(), v.body_inertia = inertia.data(), v.body_twist = twist.data();
-    v.actuator_force = force.data(), v.group_force = group.data(), v.period = Real(0.02f);
+    v.actuator_force = force.data(), v.group_force = group.data();
+    v.body_position = position.data(), v.body_orientation = orientation.data(), v.period = Real(0.02f);
     task.begin(v, memory.data()), task.act(v, ctrl.data());
     for (Real& x : qvel) x = x * Real(1.25f);  // the time steps
     if constexpr (requires { task.finish(v, memory.data()); }) task.finish(v, memory.data());
@@ -93,8 +98,24 @@ Task walking() {
   return task;
 }
 
+/// Two joints, two fingers that one actuator moves, and cubes.
+template <class Task>
+Task grasping(int cubes) {
+  Task task;
+  GripperArm& r = task.robot;
+  r.qpos = 4 + 7 * cubes, r.qvel = 4 + 6 * cubes, r.bodies = 5 + cubes, r.controls = 3;
+  r.joints = r.fingers = 2, r.grippers = 1, r.cubes = cubes;
+  for (int i = 0; i < 2; ++i) {
+    r.joint_qpos[i] = r.joint_dof[i] = r.joint_control[i] = 1 - i, r.finger_qpos[i] = r.finger_dof[i] = 2 + i;
+    r.cube_body[i] = 5 + i, r.cube_qpos[i] = 4 + 7 * i, r.cube_dof[i] = 4 + 6 * i, r.cube_half[i] = 0.02;
+  }
+  r.gripper_control[0] = 2, r.gripper_high[0] = 0.04, r.grasp_body = 2, r.grasp_point[2] = -0.1;
+  return task;
+}
+
 TEST(Tasks, PacksDoWhatFloatsDo) {
   expect_lanes_to_agree(AntTask{}, "ant");
+  expect_lanes_to_agree(grasping<ArmLiftTask>(1), "arm_lift");
   expect_lanes_to_agree(CartPoleTask<true>{}, "cartpole");
   expect_lanes_to_agree(HalfCheetahTask{}, "half_cheetah");
   expect_lanes_to_agree(HopperTask{}, "hopper");

@@ -1,0 +1,180 @@
+#include "envs/arm/gripper_arm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "envs/core/model_search.h"
+#include "host/model/fields.h"
+
+namespace stiction {
+namespace {
+
+/// Finds what names ask for, in one model.
+class Search : ModelSearch {
+ public:
+  Search(const Model& model, const TaskNames& names)
+      : ModelSearch(model, names, "an arm with a gripper",
+                    {"arm", "gripper", "fingers", "grasp", "cubes", "keyframe"}) {}
+
+  GripperArm arm(int cubes) {
+    const Model& m = model_;
+    r_.qpos = m.nq, r_.qvel = m.nv, r_.bodies = m.nbody, r_.controls = m.nu;
+    check_room("positions (nq)", m.nq, GripperArm::kMaxPositions);
+    check_room("controls (nu)", m.nu, GripperArm::kMaxControls);
+    check_floor("has nothing to put a cube on");
+    const std::vector<double> q = pose();
+    std::copy(q.begin(), q.end(), r_.home);
+    find_arm(), find_gripper(), find_fingers(), find_grasp(), find_cubes(cubes);
+    return r_;
+  }
+
+ private:
+  /// Servos of the arm: those of the joints that are named, or all that drive a hinge.
+  void find_arm() {
+    const Model& m = model_;
+    const auto* list = given("arm");
+    std::vector<int> candidates;
+    for (int a = 0; a < m.nu; ++a) {
+      if (m.actuator_trntype[a] != static_cast<int>(Transmission::kJoint)) continue;
+      const int joint = m.actuator_trnid[a];
+      const bool asked = list != nullptr && std::find(list->begin(), list->end(), m.joint_names[joint]) != list->end();
+      if (list == nullptr ? m.jnt_type[joint] == static_cast<int>(JointType::kHinge) : asked) candidates.push_back(a);
+    }
+    const std::vector<ServoJoint> moved = servo_hinges("arm", candidates);
+    check_room("joints", static_cast<int>(moved.size()), GripperArm::kMaxJoints);
+    for (const auto& [joint, control] : moved) {
+      const int i = r_.joints++;
+      r_.joint_qpos[i] = m.jnt_qposadr[joint], r_.joint_dof[i] = m.jnt_dofadr[joint], r_.joint_control[i] = control;
+    }
+  }
+  bool of_arm(int dof) const {
+    return std::find(r_.joint_dof, r_.joint_dof + r_.joints, dof) != r_.joint_dof + r_.joints;
+  }
+  bool drives_arm(int control) const {
+    return std::find(r_.joint_control, r_.joint_control + r_.joints, control) != r_.joint_control + r_.joints;
+  }
+
+  void find_gripper() {
+    const Model& m = model_;
+    std::vector<int> found;
+    if (const auto* list = given("gripper")) {
+      for (const std::string& name : *list) {
+        const int a = named("gripper", "actuator", m.actuator_names, name);
+        if (drives_arm(a)) refuse("names['gripper'] has '" + name + "', which drives the arm");
+        found.push_back(a);
+      }
+    } else {
+      for (int a = 0; a < m.nu; ++a)
+        if (!drives_arm(a)) found.push_back(a);
+    }
+    if (found.empty())
+      refuse(
+          "the arm has no gripper: no actuator is left for it; name the arm's joints, names={'arm': [...]}, or the "
+          "gripper's actuators, names={'gripper': [...]}; actuators: " +
+          listed(m.actuator_names));
+    for (int a : found) {
+      const double low = m.actuator_ctrlrange[2 * a], high = m.actuator_ctrlrange[2 * a + 1];
+      if (!m.actuator_ctrllimited[a] || !(low < high))
+        refuse("actuator '" + m.actuator_names[a] + "' (" + std::to_string(a) +
+               ") of the gripper has no control range: give it a ctrlrange from closed to open");
+      r_.gripper_low[r_.grippers] = low, r_.gripper_high[r_.grippers] = high, r_.gripper_control[r_.grippers++] = a;
+    }
+    if (r_.joints + r_.grippers != m.nu)
+      refuse("the model has " + std::to_string(m.nu) + " actuators, but " + std::to_string(r_.joints) +
+             " drive the arm and " + std::to_string(r_.grippers) +
+             " the gripper; name all of them: " + listed(m.actuator_names));
+  }
+
+  void find_fingers() {
+    const Model& m = model_;
+    std::vector<int> found;
+    auto scalar = [&m](int j) {
+      return m.jnt_type[j] == static_cast<int>(JointType::kSlide) ||
+             m.jnt_type[j] == static_cast<int>(JointType::kHinge);
+    };
+    if (const auto* list = given("fingers")) {
+      for (const std::string& name : *list) {
+        const int joint = named("fingers", "joint", m.joint_names, name);
+        if (!scalar(joint) || of_arm(m.jnt_dofadr[joint]))
+          refuse("names['fingers'] has '" + name + "', expected a slide or hinge that is not the arm's");
+        found.push_back(joint);
+      }
+    } else {
+      for (int j = 0; j < m.njnt; ++j)
+        if (scalar(j) && !of_arm(m.jnt_dofadr[j])) found.push_back(j);
+    }
+    if (found.empty()) refuse("the arm has no fingers: no joints but the arm's");
+    check_room("fingers", static_cast<int>(found.size()), GripperArm::kMaxFingers);
+    r_.geom_group.assign(m.ngeom, -1);
+    for (int joint : found) {
+      const int body = m.jnt_bodyid[joint], i = r_.fingers++;
+      r_.finger_qpos[i] = m.jnt_qposadr[joint], r_.finger_dof[i] = m.jnt_dofadr[joint];
+      bool touchable = false;
+      for (int g = 0; g < m.ngeom; ++g)
+        if (m.body_weldid[m.geom_bodyid[g]] == body) r_.geom_group[g] = i, touchable = touchable || may_collide(m, g);
+      if (!touchable)
+        refuse("the finger '" + m.joint_names[joint] + "' (body '" + m.body_names[body] +
+               "') has no geom that can touch anything");
+    }
+  }
+
+  void find_grasp() {
+    const Model& m = model_;
+    const std::string* name = given_one("grasp");
+    if (name == nullptr)
+      refuse("name the point between the fingertips: names={'grasp': ...}, a site or body of the model; sites: " +
+             listed(m.site_names) + "; bodies: " + listed(m.body_names));
+    const int site = index_of_name(m.site_names, *name), body = index_of_name(m.body_names, *name);
+    if (site < 0 && body < 0)
+      refuse("names['grasp'] has '" + *name + "', but the model has no such site or body; sites: " +
+             listed(m.site_names) + "; bodies: " + listed(m.body_names));
+    r_.grasp_body = site >= 0 ? m.site_bodyid[site] : body;
+    for (int i = 0; site >= 0 && i < 3; ++i) r_.grasp_point[i] = m.site_pos[3 * site + i];
+  }
+
+  void find_cubes(int wanted) {
+    const Model& m = model_;
+    std::vector<int> found;
+    if (const auto* list = given("cubes")) {
+      for (const std::string& name : *list) found.push_back(named("cubes", "body", m.body_names, name));
+    } else {
+      for (int j = 0; j < m.njnt; ++j)
+        if (m.jnt_type[j] == static_cast<int>(JointType::kFree)) found.push_back(m.jnt_bodyid[j]);
+    }
+    if (static_cast<int>(found.size()) != wanted)
+      refuse("the task handles " + std::to_string(wanted) + (wanted == 1 ? " cube" : " cubes") + ", got " +
+             std::to_string(found.size()) +
+             ": name bodies with a free joint, names={'cubes': [...]}; bodies: " + listed(m.body_names));
+    for (int body : found) add_cube(body);
+    if (wanted == 2 && found[0] == found[1]) refuse("names['cubes'] has '" + m.body_names[found[0]] + "' twice");
+  }
+
+  void add_cube(int body) {
+    const Model& m = model_;
+    const std::string name = "the cube '" + m.body_names[body] + "'";
+    const int joint = m.body_jntadr[body];
+    if (joint < 0 || m.jnt_type[joint] != static_cast<int>(JointType::kFree))
+      refuse(name + " has no free joint: give it a <freejoint/>");
+    int box = -1, touchable = 0;
+    for (int g = 0; g < m.ngeom; ++g)
+      if (m.geom_bodyid[g] == body && may_collide(m, g)) box = g, ++touchable;
+    const double *size = m.geom_size.data() + 3 * std::max(box, 0), *at = m.geom_pos.data() + 3 * std::max(box, 0);
+    auto differ = [size](double a, double b) { return std::abs(a - b) > 1e-6 * size[0]; };
+    if (touchable != 1 || m.geom_type[box] != static_cast<int>(GeomType::kBox) || differ(size[0], size[1]) ||
+        differ(size[0], size[2]) || differ(at[0], 0) || differ(at[1], 0) || differ(at[2], 0))
+      refuse(name + " must have one geom that can be touched, a box with equal sides about the body's origin");
+    const int i = r_.cubes++;
+    r_.cube_body[i] = body, r_.cube_qpos[i] = m.jnt_qposadr[joint], r_.cube_dof[i] = m.jnt_dofadr[joint];
+    r_.cube_half[i] = size[0];
+  }
+
+  GripperArm r_;
+};
+
+}  // namespace
+
+GripperArm GripperArm::found(const Model& model, const TaskNames& names, int cubes) {
+  return Search(model, names).arm(cubes);
+}
+
+}  // namespace stiction
