@@ -1,7 +1,6 @@
 #include "envs/arm/gripper_arm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "envs/core/model_search.h"
 #include "host/model/fields.h"
@@ -124,48 +123,16 @@ class Search : ModelSearch {
     if (name == nullptr)
       refuse("name the point between the fingertips: names={'grasp': ...}, a site or body of the model; sites: " +
              listed(m.site_names) + "; bodies: " + listed(m.body_names));
-    const int site = index_of_name(m.site_names, *name), body = index_of_name(m.body_names, *name);
-    if (site < 0 && body < 0)
-      refuse("names['grasp'] has '" + *name + "', but the model has no such site or body; sites: " +
-             listed(m.site_names) + "; bodies: " + listed(m.body_names));
-    r_.grasp_body = site >= 0 ? m.site_bodyid[site] : body;
-    for (int i = 0; site >= 0 && i < 3; ++i) r_.grasp_point[i] = m.site_pos[3 * site + i];
+    const BodyPoint tip = point("grasp", *name);
+    r_.grasp_body = tip.body;
+    std::copy(tip.at, tip.at + 3, r_.grasp_point);
   }
 
   void find_cubes(int wanted) {
-    const Model& m = model_;
-    std::vector<int> found;
-    if (const auto* list = given("cubes")) {
-      for (const std::string& name : *list) found.push_back(named("cubes", "body", m.body_names, name));
-    } else {
-      for (int j = 0; j < m.njnt; ++j)
-        if (m.jnt_type[j] == static_cast<int>(JointType::kFree)) found.push_back(m.jnt_bodyid[j]);
+    for (const FreeCube& c : cubes("cubes", wanted)) {
+      const int i = r_.cubes++;
+      r_.cube_body[i] = c.body, r_.cube_qpos[i] = c.qpos, r_.cube_dof[i] = c.dof, r_.cube_half[i] = c.half;
     }
-    if (static_cast<int>(found.size()) != wanted)
-      refuse("the task handles " + std::to_string(wanted) + (wanted == 1 ? " cube" : " cubes") + ", got " +
-             std::to_string(found.size()) +
-             ": name bodies with a free joint, names={'cubes': [...]}; bodies: " + listed(m.body_names));
-    for (int body : found) add_cube(body);
-    if (wanted == 2 && found[0] == found[1]) refuse("names['cubes'] has '" + m.body_names[found[0]] + "' twice");
-  }
-
-  void add_cube(int body) {
-    const Model& m = model_;
-    const std::string name = "the cube '" + m.body_names[body] + "'";
-    const int joint = m.body_jntadr[body];
-    if (joint < 0 || m.jnt_type[joint] != static_cast<int>(JointType::kFree))
-      refuse(name + " has no free joint: give it a <freejoint/>");
-    int box = -1, touchable = 0;
-    for (int g = 0; g < m.ngeom; ++g)
-      if (m.geom_bodyid[g] == body && may_collide(m, g)) box = g, ++touchable;
-    const double *size = m.geom_size.data() + 3 * std::max(box, 0), *at = m.geom_pos.data() + 3 * std::max(box, 0);
-    auto differ = [size](double a, double b) { return std::abs(a - b) > 1e-6 * size[0]; };
-    if (touchable != 1 || m.geom_type[box] != static_cast<int>(GeomType::kBox) || differ(size[0], size[1]) ||
-        differ(size[0], size[2]) || differ(at[0], 0) || differ(at[1], 0) || differ(at[2], 0))
-      refuse(name + " must have one geom that can be touched, a box with equal sides about the body's origin");
-    const int i = r_.cubes++;
-    r_.cube_body[i] = body, r_.cube_qpos[i] = m.jnt_qposadr[joint], r_.cube_dof[i] = m.jnt_dofadr[joint];
-    r_.cube_half[i] = size[0];
   }
 
   GripperArm r_;

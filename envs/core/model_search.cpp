@@ -1,6 +1,7 @@
 #include "envs/core/model_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "host/model/fields.h"
@@ -110,6 +111,56 @@ std::vector<ServoJoint> ModelSearch::servo_hinges(const std::string& role, const
   }
   if (order.empty()) refuse("the robot has no joints to move: no actuators");
   return order;
+}
+
+BodyPoint ModelSearch::point(const std::string& role, const std::string& name) const {
+  const Model& m = model_;
+  const int site = index_of_name(m.site_names, name), body = index_of_name(m.body_names, name);
+  if (site < 0 && body < 0)
+    refuse("names['" + role + "'] has '" + name + "', but the model has no such site or body; sites: " +
+           listed(m.site_names) + "; bodies: " + listed(m.body_names));
+  if (site < 0) return {body, {0, 0, 0}};
+  const double* at = m.site_pos.data() + 3 * site;
+  return {m.site_bodyid[site], {at[0], at[1], at[2]}};
+}
+
+std::vector<FreeCube> ModelSearch::cubes(const std::string& role, int wanted) const {
+  const Model& m = model_;
+  std::vector<int> bodies;
+  if (const auto* list = given(role)) {
+    for (const std::string& name : *list) bodies.push_back(named(role, "body", m.body_names, name));
+  } else {
+    for (int j = 0; j < m.njnt; ++j)
+      if (m.jnt_type[j] == static_cast<int>(JointType::kFree)) bodies.push_back(m.jnt_bodyid[j]);
+  }
+  if (static_cast<int>(bodies.size()) != wanted)
+    refuse("the task handles " + std::to_string(wanted) + (wanted == 1 ? " cube" : " cubes") + ", got " +
+           std::to_string(bodies.size()) + ": name bodies with a free joint, names={'" + role +
+           "': [...]}; bodies: " + listed(m.body_names));
+  std::vector<FreeCube> found;
+  for (int body : bodies) {
+    for (const FreeCube& other : found)
+      if (other.body == body) refuse("names['" + role + "'] has '" + m.body_names[body] + "' twice");
+    found.push_back(cube(body));
+  }
+  return found;
+}
+
+FreeCube ModelSearch::cube(int body) const {
+  const Model& m = model_;
+  const std::string name = "the cube '" + m.body_names[body] + "'";
+  const int joint = m.body_jntadr[body];
+  if (joint < 0 || m.jnt_type[joint] != static_cast<int>(JointType::kFree))
+    refuse(name + " has no free joint: give it a <freejoint/>");
+  int box = -1, touchable = 0;
+  for (int g = 0; g < m.ngeom; ++g)
+    if (m.geom_bodyid[g] == body && may_collide(m, g)) box = g, ++touchable;
+  const double *size = m.geom_size.data() + 3 * std::max(box, 0), *at = m.geom_pos.data() + 3 * std::max(box, 0);
+  auto differ = [size](double a, double b) { return std::abs(a - b) > 1e-6 * size[0]; };
+  if (touchable != 1 || m.geom_type[box] != static_cast<int>(GeomType::kBox) || differ(size[0], size[1]) ||
+      differ(size[0], size[2]) || differ(at[0], 0) || differ(at[1], 0) || differ(at[2], 0))
+    refuse(name + " must have one geom that can be touched, a box with equal sides about the body's origin");
+  return {body, m.jnt_qposadr[joint], m.jnt_dofadr[joint], size[0]};
 }
 
 }  // namespace stiction

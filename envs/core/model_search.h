@@ -16,6 +16,16 @@ int index_of_name(const Names& names, const std::string& name);
 
 /// A joint that is moved by one position servo of gear 1.
 struct ServoJoint { int joint, control; };
+/// In the body's frame, m.
+struct BodyPoint {
+  int body;
+  double at[3];
+};
+/// A body with a free joint and one box that can be touched, with equal sides, `half` of one in m; its first qpos and dof.
+struct FreeCube {
+  int body, qpos, dof;
+  double half;
+};
 
 class ModelSearch {
  public:
@@ -42,10 +52,17 @@ class ModelSearch {
   /// position servo of gear 1, whose target is its angle.
   std::vector<ServoJoint> servo_hinges(const std::string& role, const std::vector<int>& actuators) const;
 
+  /// The place of a site, or of a body, that `role` names.
+  BodyPoint point(const std::string& role, const std::string& name) const;
+  /// So many cubes: those that `role` names, or, if it names none, the free bodies.
+  std::vector<FreeCube> cubes(const std::string& role, int wanted) const;
+
  protected:
   const Model& model_;
 
  private:
+  FreeCube cube(int body) const;
+
   const TaskNames& names_;
   std::string about_;
 };

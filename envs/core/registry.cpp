@@ -4,6 +4,7 @@
 #include "envs/cartpole/cartpole_task.h"
 #include "envs/core/task_batch.h"
 #include "envs/half_cheetah/half_cheetah_task.h"
+#include "envs/hand/hand_reorient_task.h"
 #include "envs/hopper/hopper_task.h"
 #include "envs/humanoid/humanoid_task.h"
 #include "envs/velocity/humanoid_velocity_task.h"
@@ -44,6 +45,7 @@ constexpr Entry kTasks[] = {
     {"cartpole_balance", &make<CartPoleTask<false>>},
     {"cartpole_swing_up", &make<CartPoleTask<true>>},
     {"half_cheetah", &make<HalfCheetahTask>},
+    {"hand_reorient", &make<HandReorientTask>},
     {"hopper", &make<HopperTask>},
     {"humanoid", &make<HumanoidTask>},
     {"quadruped_velocity", &make<VelocityTask>},

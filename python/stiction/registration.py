@@ -45,6 +45,13 @@ ENVIRONMENTS = {
         0.005,
     ),
     "stiction/ArmLift-v0": EnvironmentId("arm_lift", "arm_lift.xml", 250, {"grasp": ("grasp",)}, 0.01),
+    "stiction/HandReorient-v0": EnvironmentId(
+        "hand_reorient",
+        "hand.xml",
+        300,
+        {"fingertips": ("index_tip", "middle_tip", "ring_tip", "thumb_tip")},
+        1 / 120,
+    ),
 }
 
 

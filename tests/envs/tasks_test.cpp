@@ -8,6 +8,7 @@
 #include "envs/arm/arm_lift_task.h"
 #include "envs/cartpole/cartpole_task.h"
 #include "envs/half_cheetah/half_cheetah_task.h"
+#include "envs/hand/hand_reorient_task.h"
 #include "envs/hopper/hopper_task.h"
 #include "envs/humanoid/humanoid_task.h"
 #include "envs/velocity/humanoid_velocity_task.h"
@@ -113,11 +114,24 @@ Task grasping(int cubes) {
   return task;
 }
 
+/// Two joints with a fingertip each, and a cube.
+HandReorientTask handling() {
+  HandReorientTask task;
+  RobotHand& r = task.robot;
+  r.qpos = 9, r.qvel = 8, r.bodies = 4, r.controls = r.joints = r.fingertips = 2, r.cube_qpos = r.cube_dof = 2;
+  for (int i = 0; i < 2; ++i) {
+    r.joint_qpos[i] = r.joint_dof[i] = i, r.joint_control[i] = 1 - i, r.tip_body[i] = 1 + i;
+    r.joint_low[i] = -1, r.joint_high[i] = 1.5, r.tip_point[3 * i] = 0.05;
+  }
+  return task;
+}
+
 TEST(Tasks, PacksDoWhatFloatsDo) {
   expect_lanes_to_agree(AntTask{}, "ant");
   expect_lanes_to_agree(grasping<ArmLiftTask>(1), "arm_lift");
   expect_lanes_to_agree(CartPoleTask<true>{}, "cartpole");
   expect_lanes_to_agree(HalfCheetahTask{}, "half_cheetah");
+  expect_lanes_to_agree(handling(), "hand_reorient");
   expect_lanes_to_agree(HopperTask{}, "hopper");
   expect_lanes_to_agree(HumanoidTask{}, "humanoid");
   expect_lanes_to_agree(Walker2dTask{}, "walker2d");

@@ -1,9 +1,9 @@
 """The arm tasks: every term against its formula on MuJoCo's quantities, scripts that do them, and arms of others."""
 
-import mujoco
 import numpy as np
 import pytest
 
+mujoco = pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 import stiction  # noqa: E402
 from arm_script import ArmScript, cube_yaw  # noqa: E402
