@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 import time
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from statistics import median
 
 import torch
@@ -16,23 +17,74 @@ from stiction.training.run import checkpoint_of, environments
 
 from bench.step import machine
 
-#: Mean return of 100 episodes without noise that a task is to reach, and in how many minutes on two quiet cores.
-TARGETS = {
-    "CartPoleSwingUp": (750, 2),
-    "Hopper": (2500, 5),
-    "HalfCheetah": (5000, 5),
-    "Ant": (2500, 10),
-    "Humanoid": (2500, 30),
-}
 EPISODES = 100
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a task is to reach in 100 episodes without noise, and in how many minutes on two quiet cores.
+
+    ``report`` names a report whose mean over all steps is to fall to ``value``; None is the mean return, which is to
+    rise to it. ``judged``: options of the environments that judge.
+    """
+
+    value: float
+    minutes: float
+    report: str | None = None
+    judged: dict = field(default_factory=dict)
+
+    def reached(self, evaluation: dict) -> bool:
+        return evaluation[self.report] <= self.value if self.report else evaluation["return"] >= self.value
+
+
+TARGETS = {
+    "CartPoleSwingUp": Target(750, 2),
+    "Hopper": Target(2500, 5),
+    "HalfCheetah": Target(5000, 5),
+    "Ant": Target(2500, 10),
+    "Humanoid": Target(2500, 30),
+    "QuadrupedVelocity": Target(0.15, 30, "velocity_error", {"task": {"curriculum_start": 1.0}}),
+}
+
+
+class Watched:
+    """Environments that keep the mean of one of their reports over all steps since a reset."""
+
+    def __init__(self, envs, report: str):
+        self._envs, self._report, self._sum, self._steps = envs, report, 0.0, 0
+
+    def __getattr__(self, name: str):
+        return getattr(self._envs, name)
+
+    def reset(self, **options):
+        self._sum, self._steps = 0.0, 0
+        return self._envs.reset(**options)
+
+    def step(self, actions):
+        results = self._envs.step(actions)
+        self._sum, self._steps = self._sum + results[-1][self._report].double().mean().item(), self._steps + 1
+        return results
+
+    @property
+    def mean(self) -> float:
+        return self._sum / self._steps
+
+
+def judge(policy, judges, report: str | None) -> dict:
+    """Returns, lengths and the mean report of a policy without noise."""
+    watched = judges if report is None else Watched(judges, report)
+    returns, lengths = evaluate(policy, watched, seed=2**40)
+    found = {"return": returns.mean().item(), "deviation": returns.std().item()}
+    return found | {"length": lengths.double().mean().item()} | ({} if report is None else {report: watched.mean})
 
 
 def learn(env_id: str, options, seed: int, arguments) -> dict:
     """One training: points of the curve, evaluations without noise (not in the seconds), and the sums."""
+    target = TARGETS.get(task_name(env_id), Target(math.inf, math.inf))
     curve, evaluations = [], []
     with (
         closing(environments(env_id, options.num_envs, arguments.threads)) as envs,
-        closing(environments(env_id, EPISODES, arguments.threads)) as judges,
+        closing(environments(env_id, EPISODES, arguments.threads, **target.judged)) as judges,
     ):
         ppo = Ppo(envs, options, seed)
         wall, next_at = 0.0, 0.0
@@ -45,12 +97,12 @@ def learn(env_id: str, options, seed: int, arguments) -> dict:
                 curve.append(at | {"return": round(told["episode/return"], 2)})
             if ppo.samples >= next_at or ppo.samples >= arguments.samples:
                 next_at += arguments.samples / arguments.evaluations
-                returns, lengths = evaluate(ppo.policy, judges, seed=2**40)
-                spread, steps = returns.std().item(), lengths.double().mean().item()
-                evaluations.append(at | {"return": returns.mean().item(), "deviation": spread, "length": steps})
+                found = judge(ppo.policy, judges, target.report)
+                evaluations.append(at | found)
+                error = f"  {target.report} {found[target.report]:.3f}" if target.report else ""
                 print(
-                    f"seed {seed}  {ppo.samples / 1e6:6.2f}M samples  {ppo.cpu_seconds:6.0f} CPU-s  "
-                    f"return {returns.mean():8.1f} ± {spread:.0f}  ({steps:.0f} steps)",
+                    f"seed {seed}  {ppo.samples / 1e6:6.2f}M samples  {ppo.cpu_seconds:6.0f} CPU-s  {wall:6.0f} s  "
+                    f"return {found['return']:8.1f} ± {found['deviation']:.0f}  ({found['length']:.0f} steps){error}",
                     flush=True,
                 )
         if arguments.keep is not None:
@@ -59,15 +111,16 @@ def learn(env_id: str, options, seed: int, arguments) -> dict:
             "seed": seed,
             "samples": ppo.samples,
             "cpu_seconds": ppo.cpu_seconds,
+            "seconds": wall,
             "simulator_share": ppo.simulator_seconds / ppo.cpu_seconds,
             "curve": curve,
             "evaluations": evaluations,
         }
 
 
-def reached(run: dict, target: float | None) -> dict | None:
-    """The first evaluation at or above the target."""
-    return next((at for at in run["evaluations"] if target is not None and at["return"] >= target), None)
+def reached(run: dict, target: Target | None) -> dict | None:
+    """The first evaluation that reaches the target."""
+    return next((at for at in run["evaluations"] if target is not None and target.reached(at)), None)
 
 
 def command(arguments) -> str:
@@ -79,17 +132,18 @@ def command(arguments) -> str:
 
 
 def report(result: dict) -> None:
-    target = result["target"]
+    target = TARGETS.get(task_name(result["env_id"]))
+    measure = (target and target.report) or "return"
     print(f"\n{result['env_id']}, {result['threads']} threads simulate, one learns")
     for run in result["runs"]:
         last, first = run["evaluations"][-1], reached(run, target)
-        when = f"{first['samples'] / 1e6:.2f}M samples, {first['cpu_seconds']:.0f} CPU-s" if first else "not reached"
+        when = f"{first['samples'] / 1e6:.2f}M samples, {first['seconds']:.0f} s" if first else "not reached"
         print(
-            f"  seed {run['seed']}: {last['return']:.0f} ± {last['deviation']:.0f} at {run['samples'] / 1e6:.2f}M "
-            f"samples, {run['cpu_seconds']:.0f} CPU-s, {100 * run['simulator_share']:.0f} % simulating"
-            + (f"; {target:g}: {when}" if target is not None else "")
+            f"  seed {run['seed']}: {measure} {last[measure]:.4g} at {run['samples'] / 1e6:.2f}M samples, "
+            f"{run['seconds']:.0f} s, {run['cpu_seconds']:.0f} CPU-s, {100 * run['simulator_share']:.0f} % simulating"
+            + (f"; {target.value:g} (in {target.minutes:g} min): {when}" if target is not None else "")
         )
-    print(f"  median of the last: {median(run['evaluations'][-1]['return'] for run in result['runs']):.0f}")
+    print(f"  median of the last: {median(run['evaluations'][-1][measure] for run in result['runs']):.4g}")
 
 
 def draw(result: dict, path) -> None:
@@ -98,6 +152,7 @@ def draw(result: dict, path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    target = TARGETS.get(task_name(result["env_id"]))
     figure, panels = pyplot.subplots(1, 2, figsize=(10, 4), sharey=True)
     for panel, axis, unit, label in zip(
         panels, ("samples", "cpu_seconds"), (1e6, 1), ("million control steps", "CPU seconds"), strict=True
@@ -109,8 +164,8 @@ def draw(result: dict, path) -> None:
                 [p[axis] / unit for p in marks], [p["return"] for p in marks], "o-", ms=3, color=f"C{number}",
                 label=f"seed {run['seed']}, without noise",
             )  # fmt: skip
-        if result["target"] is not None:
-            panel.axhline(result["target"], color="0.5", lw=1, ls="--")
+        if target is not None and target.report is None:
+            panel.axhline(target.value, color="0.5", lw=1, ls="--")
         panel.set_xlabel(label)
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("return")
@@ -138,7 +193,7 @@ def main(argv=None) -> None:
         "command": command(arguments),
         "machine": machine.description() | {"torch": torch.__version__},
         "env_id": env_id,
-        "target": TARGETS.get(task_name(env_id), (None, None))[0],
+        "target": asdict(TARGETS[task_name(env_id)]) if task_name(env_id) in TARGETS else None,
         "threads": arguments.threads,
         "options": asdict(options),
         "runs": [learn(env_id, options, seed, arguments) for seed in range(arguments.seeds)],

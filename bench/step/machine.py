@@ -72,6 +72,6 @@ def write(path: Path, result: dict) -> None:
 
 
 def record(output: Path | None, name: str, result: dict) -> None:
-    """Writes what a bench's ``--output`` says: nothing for "-", ``name`` in the results folder where it says nothing."""
+    """Writes what ``--output`` says: nothing for "-", ``name`` in the results folder where it says nothing."""
     if str(output) != "-":
         write(output or results_folder() / name, result)

@@ -20,7 +20,7 @@ class EnvCore:
         check_device(device)
         simulation = dict(simulation)
         parameters = task_parameters(simulation.pop("task", None))
-        for name in ("array",) if known.names is not None else ("array", "model", "names"):
+        for name in ("array",) if known.names is not None else ("array", "names"):
             if name in simulation:
                 raise TypeError(f"'{name}' is not an option of {env_id}; see stiction.Simulation for those that are")
         model, names = task_model(known, simulation.pop("model", None), simulation.pop("names", None))

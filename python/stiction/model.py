@@ -105,6 +105,21 @@ class Model:
         """Every field by name: read-only views, counts, lists of names."""
         return self._core.to_arrays()
 
+    def with_material(self, stiffness: float, dissipation: float = 0.0, *, geoms=None) -> Model:
+        """The same model with compliant contact on ``geoms`` (a name or number, or several; all by default).
+
+        ``stiffness`` (N/m) is a geom's own; two compliant geoms are springs in series, a rigid one adds nothing.
+        ``dissipation`` (s) is the relaxation time: the force is stiffness (depth + dissipation d depth/dt), never below
+        0. A stiffness of 0 is rigid contact. Errors: ValueError for negative numbers,
+        KeyError for names that are not there, IndexError for numbers.
+        """
+        arrays = {name: np.array(v) if isinstance(v, np.ndarray) else v for name, v in self.to_arrays().items()}
+        chosen = range(self._core.ngeom) if geoms is None else [geoms] if isinstance(geoms, (str, int)) else list(geoms)
+        for geom in chosen:
+            number = self.geom_id(geom) if isinstance(geom, str) else geom
+            arrays["geom_stiffness"][number], arrays["geom_dissipation"][number] = stiffness, dissipation
+        return Model(_core.Model.from_arrays(arrays), import_report=self._import_report, mjmodel=self._mjmodel)
+
     def save(self, path) -> None:
         """Writes the model and its import report as an npz archive."""
         arrays = {name: np.asarray(value) for name, value in self.to_arrays().items()}

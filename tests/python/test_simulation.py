@@ -437,3 +437,28 @@ def test_threads_do_not_change_the_bits(walker):
     assert (one.num_threads, two.num_threads) == (1, 2)
     np.testing.assert_array_equal(one.qpos, two.qpos)
     np.testing.assert_array_equal(one.contact.impulse, two.contact.impulse)
+
+
+def test_a_compliant_floor_yields_by_the_weight_over_its_stiffness():
+    rigid = stiction.Model.from_mjcf("""
+        <mujoco>
+          <option timestep="0.002"/>
+          <worldbody>
+            <geom name="floor" type="plane" size="1 1 1"/>
+            <body pos="0 0 0.1"><freejoint/><geom name="ball" type="sphere" size="0.1" mass="2"/></body>
+          </worldbody>
+        </mujoco>""")
+    weight = 2 * 9.81
+    for geoms, depth in (("floor", weight / 1e4), (("floor", 1), 2 * weight / 1e4), ((), 0.0)):
+        model = rigid.with_material(1e4, 0.05, geoms=geoms)
+        assert model.mjmodel is rigid.mjmodel
+        assert model.import_report == rigid.import_report
+        simulation = stiction.Simulation(model, dtype="float64")
+        simulation.step(2000)
+        assert 0.1 - simulation.qpos[0, 2] == pytest.approx(depth, abs=1e-9)
+    with pytest.raises(ValueError, match="geom_stiffness"):
+        rigid.with_material(-1.0)
+    with pytest.raises(KeyError, match="no geom named 'wall'"):
+        rigid.with_material(1e4, geoms="wall")
+    with pytest.raises(IndexError):
+        rigid.with_material(1e4, geoms=7)

@@ -9,6 +9,7 @@ mujoco = pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 import stiction  # noqa: E402
 from model_sources import MENAGERIE, data_file  # noqa: E402
+from stiction.registration import asset_path  # noqa: E402
 from task_walks import forward, make, random_walk  # noqa: E402
 
 NAME = "QuadrupedVelocity"
@@ -292,8 +293,12 @@ def test_names_are_names(names, text):
         make(NAME, names=names)
 
 
-def test_a_task_on_one_model_takes_no_other():
+def test_a_task_about_one_robot_takes_its_variants_only():
     with pytest.raises(TypeError, match="'names' is not an option of stiction/Ant-v0"):
         make("Ant", names={"feet": "leg"})
-    with pytest.raises(TypeError, match="'model' is not an option of stiction/Ant-v0"):
-        make("Ant", model="ant.xml")
+    with pytest.raises(ValueError, match="the model has 6 positions .nq., but task 'ant' expects 15"):
+        make("Ant", model=asset_path("hopper.xml"))
+    heavier = asset_path("ant.xml").read_text().replace('density="5"', 'density="10"')
+    envs, usual = make("Ant", model=heavier), make("Ant")
+    np.testing.assert_allclose(envs.simulation.model.body_mass, 2 * usual.simulation.model.body_mass, rtol=1e-12)
+    assert np.isfinite(envs.reset(seed=0)[0]).all()

@@ -15,7 +15,10 @@ from .ppo import Options
 
 #: Environment without namespace and version -> what differs from the defaults.
 TASKS: dict[str, dict] = {
-    "CartPoleSwingUp": {"gamma": 0.995, "entropy": 0.002},  # the swing takes seconds of 100 steps each
+    "Ant": {"num_envs": 256, "steps": 32, "minibatch": 2048, "gae": 0.95},
+    "CartPoleSwingUp": {"gamma": 0.995},  # the swing takes seconds of 100 steps each
+    "HalfCheetah": {"minibatch": 512},
+    "QuadrupedVelocity": {"num_envs": 1024, "steps": 24, "minibatch": 6144, "gae": 0.95, "entropy": 0.003},
 }
 
 

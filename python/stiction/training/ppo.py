@@ -1,7 +1,7 @@
 """Proximal policy optimisation (Schulman et al. 2017, arXiv:1707.06347) in one file, on a batch in the same process.
 
-    envs = stiction.make_vec("stiction/Ant-v0", 256, backend="torch")
-    ppo = Ppo(envs, Options(num_envs=256), seed=0)
+    envs = stiction.make_vec("stiction/Ant-v0", 128, backend="torch")
+    ppo = Ppo(envs, Options(num_envs=128), seed=0)
     while ppo.samples < 3e6:
         print(ppo.iterate())
 
@@ -36,15 +36,15 @@ from stiction.running_statistics import EpisodeStatistics, RunningMoments
 
 @dataclass(frozen=True)
 class Options:
-    num_envs: int = 256  # per process
-    steps: int = 32  # of every environment per iteration
+    num_envs: int = 128  # per process
+    steps: int = 64  # of every environment per iteration
     epochs: int = 5
-    minibatch: int = 2048  # samples per process
+    minibatch: int = 1024  # samples per process
     learning_rate: float = 1e-3  # the first; constant where target_kl is 0
     target_kl: float = 0.01
     max_learning_rate: float = 3e-3
     gamma: float = 0.99
-    gae: float = 0.95  # lambda of the advantage estimation
+    gae: float = 0.98  # lambda of the advantage estimation
     clip: float = 0.2
     entropy: float = 0.0  # weight of the entropy bonus
     value_weight: float = 1.0
