@@ -346,10 +346,10 @@ class Compiler {
     }
     View& v = view();
     v.link_pairs = static_cast<int>(out_->link_pair.size());
-    // Free bodies rest on each other with whole faces; limbs of a robot touch rarely.
+    // Limbs of a robot touch rarely; free bodies rest on each other, and in grippers, with whole faces.
     int free_bodies = 0;
     for (int l = 0; l < v.limbs_; ++l) free_bodies += v.limb[l].leading == 3;
-    v.pair_slots = std::min({features, Capacity::kPairs, std::max(16, 8 * free_bodies)});
+    v.pair_slots = std::min({features, Capacity::kPairs, 16 + 8 * free_bodies});
   }
 
   void actuators() {
