@@ -1,6 +1,7 @@
 // The tasks there are. A new one: its header in envs/<task>/, and a line here.
 #include "envs/ant/ant_task.h"
 #include "envs/arm/arm_lift_task.h"
+#include "envs/arm/arm_stack_task.h"
 #include "envs/cartpole/cartpole_task.h"
 #include "envs/core/task_batch.h"
 #include "envs/half_cheetah/half_cheetah_task.h"
@@ -42,6 +43,7 @@ std::unique_ptr<BatchEnv> make(const char* name, World& world, const BatchEnvOpt
 constexpr Entry kTasks[] = {
     {"ant", &make<AntTask>},
     {"arm_lift", &make<ArmLiftTask>},
+    {"arm_stack", &make<ArmStackTask>},
     {"cartpole_balance", &make<CartPoleTask<false>>},
     {"cartpole_swing_up", &make<CartPoleTask<true>>},
     {"half_cheetah", &make<HalfCheetahTask>},

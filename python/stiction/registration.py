@@ -45,6 +45,7 @@ ENVIRONMENTS = {
         0.005,
     ),
     "stiction/ArmLift-v0": EnvironmentId("arm_lift", "arm_lift.xml", 250, {"grasp": ("grasp",)}, 0.01),
+    "stiction/ArmStack-v0": EnvironmentId("arm_stack", "arm_stack.xml", 250, {"grasp": ("grasp",)}, 0.01),
     "stiction/HandReorient-v0": EnvironmentId(
         "hand_reorient",
         "hand.xml",

@@ -6,6 +6,7 @@
 
 #include "envs/ant/ant_task.h"
 #include "envs/arm/arm_lift_task.h"
+#include "envs/arm/arm_stack_task.h"
 #include "envs/cartpole/cartpole_task.h"
 #include "envs/half_cheetah/half_cheetah_task.h"
 #include "envs/hand/hand_reorient_task.h"
@@ -129,6 +130,7 @@ HandReorientTask handling() {
 TEST(Tasks, PacksDoWhatFloatsDo) {
   expect_lanes_to_agree(AntTask{}, "ant");
   expect_lanes_to_agree(grasping<ArmLiftTask>(1), "arm_lift");
+  expect_lanes_to_agree(grasping<ArmStackTask>(2), "arm_stack");
   expect_lanes_to_agree(CartPoleTask<true>{}, "cartpole");
   expect_lanes_to_agree(HalfCheetahTask{}, "half_cheetah");
   expect_lanes_to_agree(handling(), "hand_reorient");

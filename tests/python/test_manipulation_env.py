@@ -10,7 +10,7 @@ from arm_script import ArmScript, cube_yaw  # noqa: E402
 from model_sources import MENAGERIE, data_file  # noqa: E402
 from task_walks import forward, make, random_walk  # noqa: E402
 
-LIFT = "ArmLift"
+LIFT, STACK = "ArmLift", "ArmStack"
 ARM = [f"joint{i}" for i in range(1, 8)]
 
 
@@ -209,9 +209,122 @@ def test_a_script_lifts_the_cube(dtype, solver, creep):
     lifted_by_script(make(LIFT, 16, dtype=dtype, solver=solver, max_episode_steps=-1), ARM, creep)
 
 
-def test_random_flailing_is_survived():
+# ---- stacking
+
+
+def test_every_term_of_stacking_is_its_formula():
+    env = make(STACK, 6, dtype="float64", autoreset_mode="Disabled", task={"fall_depth": 0.01})
+    sim, model, random = env.simulation, env.simulation.model, np.random.default_rng(2)
+    data, last = mujoco.MjData(model.mjmodel), np.zeros((6, 8))
+    fingers = [model.geom_id("left_finger"), model.geom_id("right_finger")]
+    lifted, touched, placed, near, ends = 0, 0, 0, 0, 0
+    for t, (action, (obs, reward, terminated, _, infos)) in enumerate(random_walk(env, 90, 0.1)):
+        for e in range(6):
+            forward(model.mjmodel, data, sim, e)
+            cube, base, grasp = data.body("cube").xpos, data.body("base").xpos, data.site("grasp").xpos
+            away = base + (0, 0, 0.05) - cube
+            poses = [sim.qpos[e, 9:16], sim.qvel[e, 9:15], sim.qpos[e, 16:], sim.qvel[e, 15:]]
+            expected = [observed_arm(sim, model, e, action[e]), *poses, cube - grasp, away]
+            np.testing.assert_allclose(obs[e], np.concatenate(expected), atol=1e-12)
+            expect_controls(sim, model, e, action[e])
+            up, distance = cube[2] > 0.065, np.linalg.norm(away)
+            touching = (finger_forces(sim, e, fingers) > 0.1).sum()
+            on_top = np.linalg.norm(away[:2]) < 0.02 and abs(away[2]) < 0.005
+            success = on_top and touching == 0 and np.linalg.norm(sim.qvel[e, 9:12]) < 0.05
+            terms = {
+                "reach": kernel(np.linalg.norm(cube - grasp), 0.1),
+                "lift": up,
+                "over": up * kernel(distance, 0.1),
+                "placed": success,
+                **arm_costs(sim, e, action[e], last[e]),
+            }
+            expect_terms(env, infos, e, terms, (0.1, 1.5, 2, 16, 1e-4, 1e-4), reward)
+            told = {
+                "grasp_distance": np.linalg.norm(cube - grasp),
+                "place_distance": distance,
+                "cube_height": cube[2] - 0.025,
+                "touching": touching,
+                "is_lifted": up,
+                "is_on_top": on_top,
+                "is_success": success,
+            }
+            for name, value in told.items():
+                assert infos[name][e] == pytest.approx(float(value), rel=1e-9, abs=1e-12), name
+            assert terminated[e] == (min(cube[2], base[2]) < 0.015)
+            lifted, touched, placed, near = lifted + up, touched + touching, placed + success, near + on_top
+        last = action.copy()
+        ends += terminated.sum()
+        if terminated.any():
+            env.reset(options={"reset_mask": terminated})
+            last[terminated] = 0
+        if t % 15 == 0:  # cubes into the grippers, onto the others, below the floor
+            sim.qpos[:3, 9:12] = (obs[:, 26:29] - obs[:, 52:55])[:3]
+            sim.qpos[3:, 9:11] = sim.qpos[3:, 16:18] + random.uniform(-0.012, 0.012, (3, 2))
+            sim.qpos[3:, 11], sim.qpos[t % 3, 18] = 0.0751, -0.3
+            sim.qpos[:, 12:16], sim.qvel[:, 9:15] = (1, 0, 0, 0), 0
+            sim.qvel[3, 9] = 0.5  # and one of them slides
+    assert min(lifted, touched, placed) > 50
+    assert near > placed
+    assert ends >= 5
+
+
+def test_stacking_begins_apart():
+    env, narrow = make(STACK, 1024), make(STACK, 64, task={"cube_x": (0, 0), "cube_y": (-0.02, 0.02)})
+    for each in (env, narrow):
+        each.reset(seed=0)
+        sim = each.simulation
+        gap = np.linalg.norm(sim.qpos[:, 9:11] - sim.qpos[:, 16:18], axis=1)
+        assert gap.min() > 0.1 - 1e-6
+        each.step(np.zeros(each.action_space.shape))
+        flat_contacts_alone(sim, [sim.model.geom_id("cube"), sim.model.geom_id("base_cube")])
+    place = env.simulation.qpos[:, (9, 10, 16, 17)]
+    np.testing.assert_allclose(place.min(axis=0), (0.4, -0.25, 0.4, -0.25), atol=0.003)
+    np.testing.assert_allclose(place.max(axis=0), (0.6, 0.25, 0.6, 0.25), atol=0.003)
+
+
+def test_a_script_stacks_the_cubes():
+    """The first cubes are put upon the second and let go; the stacks stand for two seconds."""
+    env = make(STACK, 16, max_episode_steps=-1)
+    env.reset(seed=0)
+    sim, at = env.simulation, env.simulation.model.jnt_qposadr[-2]
+    cube, base = (sim.qpos[:, i : i + 7].astype(float) for i in (at, at + 7))
+    place, yaw, top, turn = cube[:, :3], cube_yaw(cube), base[:, :3] + (0, 0, 0.05), cube_yaw(base)
+    hand, residual, overlap = ArmScript(env, ARM), [], []
+
+    def seen(_):
+        residual.append(sim.certificate.r_con / sim.certificate.scale)
+        overlap.append(sim.certificate.penetration.max())
+
+    hand.move(place + (0, 0, 0.1), yaw, 1, 40)
+    hand.move(place, yaw, 1, 50)
+    hand.move(place, yaw, -1, 15, seen)
+    hand.move(place + (0, 0, 0.12), yaw, -1, 40, seen)
+    hand.move(top + (0, 0, 0.07), turn, -1, 50, seen)
+    assert (hand.infos["is_on_top"] == 0).all()
+    hand.move(top + (0, 0, 0.002), turn, -1, 60, seen)
+    assert (hand.infos["is_on_top"] == 1).all()
+    assert (hand.infos["is_success"] == 0).all()  # it is still held
+    hand.move(top + (0, 0, 0.002), turn, 1, 15, seen)
+    hand.move(top + (0, 0, 0.12), turn, 1, 40, seen)
+    assert (hand.infos["is_success"] == 1).all()
+    stack = sim.qpos[:, at:].copy()
+    for _ in range(100):
+        hand.move(top + (0, 0, 0.12), turn, 1, 1, seen)
+        assert (hand.infos["is_success"] == 1).all()
+    creep = np.abs(sim.qpos[:, at:] - stack).max()
+    print(
+        f"creep {1e6 * creep:.1f} um, {1e3 * hand.infos['place_distance'].max():.1f} mm from the middle; r_con/V"
+        f" p50 {np.median(residual):.1e}, p99 {np.quantile(residual, 0.99):.1e}, max {np.max(residual):.1e};"
+        f" overlap {1e3 * max(overlap):.2f} mm"
+    )
+    assert creep < 1e-5
+    assert max(overlap) < 1e-3
+
+
+@pytest.mark.parametrize("name", [LIFT, STACK])
+def test_random_flailing_is_survived(name):
     """10^5 steps of the arm: nothing that is not finite, no contacts without a slot."""
-    env = make(LIFT, 500)
+    env = make(name, 500)
     for _, (obs, reward, _, _, infos) in random_walk(env, 200):
         assert np.isfinite(obs).all()
         assert np.isfinite(reward).all()
@@ -248,6 +361,13 @@ def test_menageries_panda_lifts_the_cube():
     lifted_by_script(env, ARM, 1e-4, "gripper", closing=40)
     found = make(LIFT, 8, model=model, names={"grasp": "gripper"})  # the rest has no need of names
     np.testing.assert_array_equal(found.reset(seed=0)[0], env.reset(seed=0)[0])
+    pair = make(STACK, 8, model=stiction.Model.from_mjmodel(panda(2)), names=PANDA | {"cubes": ("cube1", "cube0")})
+    for _, (obs, reward, *_) in random_walk(pair, 30):
+        assert obs.shape == (8, 58)
+        assert np.isfinite(reward).all()
+    cubes = pair.simulation.qpos[:, 9:].reshape(8, 2, 7)[:, ::-1].reshape(8, 14)  # the order of names
+    np.testing.assert_array_equal(obs[:, 26:33], cubes[:, :7])
+    np.testing.assert_array_equal(obs[:, 39:46], cubes[:, 7:])
 
 
 SMALL = """<mujoco><worldbody>{floor}
