@@ -1,5 +1,10 @@
-"""What holds of every environment that there is."""
+"""What holds of every environment that there is.
 
+STICTION_FULL_TESTS=1 takes ten million random steps instead of a hundred thousand.
+"""
+
+import os
+import resource
 import warnings
 
 import numpy as np
@@ -13,6 +18,7 @@ from stiction.registration import ENVIRONMENTS  # noqa: E402
 from task_walks import make, random_walk  # noqa: E402
 
 stiction.register_envs()
+FULL = os.environ.get("STICTION_FULL_TESTS") == "1"
 NAMES = [env_id.removeprefix("stiction/").removesuffix("-v0") for env_id in ENVIRONMENTS]
 
 
@@ -35,9 +41,10 @@ def test_gymnasium_accepts_it(name):
 
 
 def test_random_actions_stay_finite(name):
-    """10,240 steps."""
-    env, compared = make(name, 256), 0
-    for _, (obs, reward, terminated, _, infos) in random_walk(env, 40):
+    """10,240 steps; in full, this task's share of 10,000,000, and memory that does not grow."""
+    steps = -(-10_000_000 // (256 * len(NAMES))) if FULL else 40
+    env, compared, memory = make(name, 256), 0, []
+    for number, (_, (obs, reward, terminated, _, infos)) in enumerate(random_walk(env, steps)):
         assert np.isfinite(obs).all()
         assert np.isfinite(reward).all()
         status = infos["status"] | infos.get("final_info", {}).get("status", 0)
@@ -46,7 +53,10 @@ def test_random_actions_stay_finite(name):
         told = ~terminated  # of those that ended, final_info tells
         np.testing.assert_allclose(total[told], reward[told], rtol=1e-4, atol=1e-4)
         compared += told.sum()
+        if number in (steps // 2, steps - 1):
+            memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # KiB
     assert compared > 5000
+    assert memory[1] - memory[0] < 1024
 
 
 def test_float32_observes_what_float64_does(name):
