@@ -1,19 +1,20 @@
 // ArmLiftTask: an arm with a gripper takes a cube from the table and holds it where it is told. Terms, weights, ranges and rates of
 // Isaac Lab's lift task (Isaac-Lift-Cube-Franka), on any arm: see gripper_arm.h, and arm_task.h for actions.
 //
-//   observation  19 + 3 n + 2 f + 1 for n joints, f fingers: the arm (arm_task.h); the cube (13); from the grasp point to the cube,
+//   observation  20 + 3 n + 2 f for n joints, f fingers: the arm (arm_task.h); the cube (13); from the grasp point to the cube,
 //                from the cube to its goal (3 each)                                                                       m
 //   action       n + 1: joint targets and the gripper
 //   reward       each term times the period. reach: 1 - tanh(distance of grasp point and cube / 0.1 m); lift: 1 while the cube is
-//                lifted, lift_height above its place; goal, goal_fine: 1 - tanh(distance to the goal / 0.3 m or 0.05 m), while it is
-//                lifted; costs: changes of the action^2, joint velocities^2
+//                lifted, lift_height above its place and lift_reach from the grasp point at most; goal, goal_fine: while it is
+//                lifted, 1 - tanh(distance to the goal / 0.3 m or 0.05 m); costs: changes of the action^2, joint velocities^2
 //   end          the cube fell: fall_depth below its place in the home pose
 //   start        home pose; the cube within cube_x, cube_y of its place, any yaw; a goal within goal_x, goal_y, goal_z of it
 //   report       the goal; grasp_distance, goal_distance, cube_height above its place; touching: fingers that touch something;
 //                is_lifted; is_success: lifted and within success_distance of the goal
 //
 // Deviations: the cube's orientation and velocities and the two differences are observed too; the goal is a position; positions are
-// in the world's axes and ranges about the cube's place; one goal an episode; no curriculum on the costs; the costs are the arm's.
+// in the world's axes and ranges about the cube's place; one goal an episode; a cube that was thrown is not lifted; no curriculum on
+// the costs, which are the arm's.
 // Tests: tests/python/test_manipulation_env.py (every term against formulae and MuJoCo's quantities; a script that lifts).
 #pragma once
 #include "envs/arm/arm_task.h"

@@ -5,9 +5,10 @@
 //                point to the first cube, from the first cube to where it should be, on top of the second (3 each)             m
 //   action       n + 1: joint targets and the gripper
 //   reward       each term times the period. reach: 1 - tanh(distance of grasp point and first cube / 0.1 m); lift: 1 while the first
-//                cube is lift_height above its place or more; over: 1 - tanh(distance from the top of the second / 0.1 m), while it
-//                is lifted; placed: 1 while it stands there: within place_tolerance sideways and height_tolerance in height, no finger
-//                touching anything, slower than rest_speed; costs: changes of the action^2, joint velocities^2
+//                cube is lifted, lift_height above its place and lift_reach from the grasp point at most; over: while it is lifted,
+//                1 - tanh(distance from the top of the second / 0.1 m); placed: 1 while it stands there: within place_tolerance
+//                sideways and height_tolerance in height, no finger touching anything, slower than rest_speed; costs: changes of the
+//                action^2, joint velocities^2
 //   end          a cube fell: fall_depth below its place in the home pose
 //   start        home pose; the cubes within cube_x, cube_y of their places, any yaw, `separation` or more between their centres
 //   report       grasp_distance, place_distance: from the first cube to the top of the second; cube_height above its place; touching:

@@ -31,7 +31,7 @@ struct ArmTask {
   Interval cube_x = {-0.1, 0.1}, cube_y = {-0.25, 0.25};          // from their place in the home pose    m
   Interval cube_yaw = {-0.7853981633974483, 0.7853981633974483};  // all there are, of a cube             rad
   double lift_height = 0.02, fall_depth = 0.05;                   // above, below that place              m
-  double reach_scale = 0.1;                                       // m
+  double reach_scale = 0.1, lift_reach = 0.1;                     // m
   double touch_force = 0.1;                                       // N
   double action_rate_weight = 1e-4, joint_velocity_weight = 1e-4;
 
@@ -41,7 +41,7 @@ struct ArmTask {
     f("gripper_open", self.gripper_open), f("gripper_closed", self.gripper_closed);
     f("joint_noise", self.joint_noise), f("cube_x", self.cube_x), f("cube_y", self.cube_y);
     f("cube_yaw", self.cube_yaw), f("lift_height", self.lift_height), f("fall_depth", self.fall_depth);
-    f("reach_scale", self.reach_scale), f("touch_force", self.touch_force);
+    f("reach_scale", self.reach_scale), f("lift_reach", self.lift_reach), f("touch_force", self.touch_force);
     f("action_rate_weight", self.action_rate_weight), f("joint_velocity_weight", self.joint_velocity_weight);
   }
 
@@ -74,9 +74,11 @@ struct ArmTask {
     const int z = robot.cube_qpos[cube] + 2;
     return view.qpos[z] - Real(robot.home[z]);
   }
+  /// The first cube is up, and has not been thrown there.
   template <class Real>
   HD Mask<Real> lifted(const TaskView<Real>& view) const {
-    return height(view, 0) > Real(lift_height);
+    const Real away = norm(grasp_point(view) - cube_position(view, 0));
+    return (height(view, 0) > Real(lift_height)) & (away < Real(lift_reach));
   }
   /// Contact force on a finger, N.
   template <class Real>
