@@ -72,7 +72,7 @@ template <class Real, class T> HD void set_lane_of(Candidate<Real>& c, int i, co
 /// An irregular pair in world `i`. One call per pair of types, so that step functions stay small.
 template <class Real, class S>
 HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
-                          const HullView<S>* hb, int i, Candidate<Real>* out) {
+                          const HullView<S>* hb, int i, Real reach, Candidate<Real>* out) {
   int count = candidate_count(type1, type2);
   if (type1 == GeomKind::kPlane) {
     Candidate<S> found[4];
@@ -90,7 +90,7 @@ HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const H
     HullView<S> none = {nullptr, nullptr, nullptr, 0};
     ConvexShape<double, S> p = {type1, x.size, x.pose, type1 == GeomKind::kMesh ? *ha : none, 0};
     ConvexShape<double, S> q = {type2, y.size, y.pose, type2 == GeomKind::kMesh ? *hb : none, 0};
-    convex_pair(p, q, count, found);
+    convex_pair(p, q, count, double(lane(reach, i)) * (1 + 1e-6), found);  // what float calls less stays
   }
   for (int k = 0; k < count; ++k) {
     if (found[k].dist < kFar) found[k].pos = found[k].pos + origin;
@@ -128,17 +128,18 @@ template <class Real> HD bool collide_regular(int type1, int type2, const GeomPo
 }
 
 /// out[0 .. candidate_count(type1, type2)): the candidates of geoms a and b in the worlds that are wanted (where the
-/// bounding balls are near), absent in the others. ha, hb: the hulls of meshes, else null.
+/// bounding balls are near), absent in the others; those at a distance of `reach` >= 0 and more may be absent. ha, hb: the
+/// hulls of meshes, else null.
 template <class Real, class S>
 HD void collide(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
-                const HullView<S>* hb, Mask<Real> wanted, Candidate<Real>* out) {
+                const HullView<S>* hb, Mask<Real> wanted, Real reach, Candidate<Real>* out) {
   int count = candidate_count(type1, type2);
   if (count > 0 && any(wanted) && collide_regular(type1, type2, a, b, out)) {
     for (int k = 0; k < count; ++k) out[k] = select<Real>(wanted, out[k], absent<Real>());
     return;
   }
   for (int k = 0; k < count; ++k) out[k] = absent<Real>();
-  if (count > 0) for_each_lane<Real>(wanted, [&](int i) { collide_lane(type1, type2, a, ha, b, hb, i, out); });
+  if (count > 0) for_each_lane<Real>(wanted, [&](int i) { collide_lane(type1, type2, a, ha, b, hb, i, reach, out); });
 }
 
 }  // namespace stiction

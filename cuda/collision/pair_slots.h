@@ -157,7 +157,7 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
       if (!any(wanted)) continue;
       Candidate<Real> out[kMaxCandidates];
       collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, x1, g1.mesh < 0 ? nullptr : m.hull + g1.mesh, x2,
-                                        g2.mesh < 0 ? nullptr : m.hull + g2.mesh, wanted, out);
+                                        g2.mesh < 0 ? nullptr : m.hull + g2.mesh, wanted, margin, out);
       int count = candidate_count(g1.type, g2.type);
       for (int k = 0; k < count; ++k)
         for_each_lane<Real>(out[k].dist < margin, [&](int w) {

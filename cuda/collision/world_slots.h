@@ -15,9 +15,9 @@ inline constexpr int kStationCandidates = 192;
 /// One pair of geoms, in one place so that step functions stay small.
 template <class Real, class S>
 HD_CALL void collide_geoms(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha,
-                           const GeomPose<Real>& b, const HullView<S>* hb, const Mask<Real>& wanted,
+                           const GeomPose<Real>& b, const HullView<S>* hb, const Mask<Real>& wanted, const Real& reach,
                            Candidate<Real>* out) {
-  collide(type1, type2, a, ha, b, hb, wanted, out);
+  collide(type1, type2, a, ha, b, hb, wanted, reach, out);
 }
 
 template <class Real, class Number>
@@ -71,7 +71,8 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     } else {
       const auto* h1 = g1.mesh < 0 ? nullptr : m.hull + g1.mesh;
       const auto* h2 = g2.mesh < 0 ? nullptr : m.hull + g2.mesh;
-      collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, flip ? mine : its, h1, flip ? its : mine, h2, near, out);
+      collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, flip ? mine : its, h1, flip ? its : mine, h2, near, margin,
+                                        out);
     }
     for (int k = 0; k < count; ++k) {
       if (flip) out[k].normal = -out[k].normal;

@@ -33,7 +33,7 @@ Found collide_double(const Body& a, const Body& b) {
   if (b.hull) hb = b.hull->view<double>();
   Found f;
   f.all.resize(candidate_count(a.type, b.type));
-  collide<double, double>(a.type, b.type, a.geom, &ha, b.geom, &hb, true, f.all.data());
+  collide<double, double>(a.type, b.type, a.geom, &ha, b.geom, &hb, true, kFar, f.all.data());
   return f;
 }
 Mat3<double> turned(double yaw, double tilt) {

@@ -45,7 +45,7 @@ template <class Real> std::vector<Candidate<Real>> collide_bodies(const Body& a,
   if (a.hull) ha = a.hull->view<Real>();
   if (b.hull) hb = b.hull->view<Real>();
   std::vector<Candidate<Real>> out(candidate_count(a.type, b.type));
-  collide<Real, Real>(a.type, b.type, cast<Real>(a.geom), &ha, cast<Real>(b.geom), &hb, true, out.data());
+  collide<Real, Real>(a.type, b.type, cast<Real>(a.geom), &ha, cast<Real>(b.geom), &hb, true, Real(kFar), out.data());
   return out;
 }
 
@@ -179,10 +179,10 @@ TEST_P(NarrowPhase, IsBatchInvariant) {
         put(a.pose.R.row[k], one_a[i].pose.R.row[k]), put(b.pose.R.row[k], one_b[i].pose.R.row[k]);
     }
     Candidate<Wide> wide[kMaxCandidates];
-    collide<Wide, float>(type1, type2, a, &hull, b, &hull, wanted, wide);
+    collide<Wide, float>(type1, type2, a, &hull, b, &hull, wanted, Wide(kFar), wide);
     for (int i = 0; i < 8; ++i) {
       Candidate<float> one[kMaxCandidates];
-      collide<float, float>(type1, type2, one_a[i], &hull, one_b[i], &hull, wanted[i] != 0, one);
+      collide<float, float>(type1, type2, one_a[i], &hull, one_b[i], &hull, wanted[i] != 0, kFar, one);
       for (int k = 0; k < count; ++k) {
         float got[7] = {wide[k].pos.x.v[i],    wide[k].pos.y.v[i],    wide[k].pos.z.v[i], wide[k].normal.x.v[i],
                         wide[k].normal.y.v[i], wide[k].normal.z.v[i], wide[k].dist.v[i]};
@@ -193,6 +193,37 @@ TEST_P(NarrowPhase, IsBatchInvariant) {
       }
     }
   }
+}
+
+TEST_P(NarrowPhase, ReachDropsNothingNearer) {
+  auto [type1, type2] = pair();
+  const int count = candidate_count(type1, type2);
+  oracle::Poses random(600 + 10 * type1 + type2);
+  int kept = 0, dropped = 0;
+  for (int round = 0; round < 300; ++round) {
+    Body x = random.body(type1, &small_hull()), y = random.body(type2, &small_hull());
+    random.place(x, y);
+    y.geom.pose.p = y.geom.pose.p + (y.geom.pose.p - x.geom.pose.p) * 0.2;
+    const float reach = 0.002f * static_cast<float>(round % 50);
+    HullView<float> hull = small_hull().view<float>();
+    Candidate<float> all[kMaxCandidates], near[kMaxCandidates];
+    const GeomPose<float> a = cast<float>(x.geom), b = cast<float>(y.geom);
+    collide<float, float>(type1, type2, a, &hull, b, &hull, true, kFar, all);
+    collide<float, float>(type1, type2, a, &hull, b, &hull, true, reach, near);
+    bool touches = false;
+    for (int k = 0; k < count; ++k) touches = touches || all[k].dist < reach;
+    for (int k = 0; k < count; ++k) {
+      if (touches) {
+        ASSERT_EQ(std::memcmp(&near[k], &all[k], sizeof(all[k])), 0) << "round " << round;
+      } else {
+        EXPECT_TRUE(near[k].dist == all[k].dist || near[k].dist == kFar) << "round " << round;
+      }
+      dropped += near[k].dist == kFar && all[k].dist != kFar;
+    }
+    kept += touches;
+  }
+  EXPECT_GT(kept, 0);
+  if (is_iterative(type1, type2)) { EXPECT_GT(dropped, 0); }
 }
 
 TEST_P(NarrowPhase, IsSymmetric) {

@@ -13,13 +13,19 @@ namespace stiction {
 /// h(n) of these is differentiable somewhere near its minima.
 HD bool is_smooth(int type) { return type == GeomKind::kEllipsoid || type == GeomKind::kCylinder; }
 
-/// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8.
+/// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8. None where the shapes are more than `reach` apart, which a
+/// few steps of GJK mostly show; reach^2 must be finite.
 template <class T, class S>
-HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, Candidate<T>* out) {
-  T ra = radius(a), rb = radius(b), scale = max(extent(a), extent(b));
+HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, Candidate<T>* out) {
   Penetration<T> s;
-  bool apart = closest_points(a, b, scale * T(1e-9), s.on_a, s.on_b);
-  if (apart) {
+  const T ra = radius(a), rb = radius(b);
+  if (closest_points(a, b, T(0), ra + rb + reach, s.on_a, s.on_b) == Distance::kBeyond) {
+    for (int k = 0; k < room; ++k) out[k] = absent<T>();
+    return;
+  }
+  a.start = b.start = 0;  // what is found does not depend on the look above
+  const T scale = max(extent(a), extent(b));
+  if (closest_points(a, b, scale * T(1e-9), T(kFar), s.on_a, s.on_b) == Distance::kApart) {
     s.normal = s.on_b - s.on_a;
     s.depth = -norm(s.normal);
     s.normal = s.normal * (T(-1) / s.depth);

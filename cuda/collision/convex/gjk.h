@@ -77,9 +77,14 @@ template <class T> HD_CALL bool reduce_simplex(Simplex<T>& s) {
   return kept > 0;
 }
 
-/// True and the closest points of both cores if they are more than `touching` apart.
+/// What closest_points() finds.
+enum class Distance { kTouching, kApart, kBeyond };
+
+/// kApart and the closest points of both cores if they are more than `touching` apart. kBeyond, and points that say nothing,
+/// as soon as a direction shows that they are more than `reach` apart.
 template <class T, class S>
-HD_CALL bool closest_points(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T touching, Vec3<T>& on_a, Vec3<T>& on_b) {
+HD_CALL Distance closest_points(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T touching, T reach, Vec3<T>& on_a,
+                                Vec3<T>& on_b) {
   constexpr int kSteps = 128;
   Simplex<T> s;
   s.count = 1, s.weight[0] = 1;
@@ -88,12 +93,14 @@ HD_CALL bool closest_points(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T touchi
   on_a = s.point[0].a, on_b = s.point[0].b;
   for (int step = 0; step < kSteps; ++step) {
     T square = dot(v, v);
-    if (!(square > touching * touching)) return false;
+    if (!(square > touching * touching)) return Distance::kTouching;
     SupportPoint<T> next = support_difference(a, b, -v);
-    if (!(square - dot(v, next.w) > T(1e-13) * square)) break;
+    const T height = dot(v, next.w);  // |v| times a lower bound of the distance
+    if (height > 0 && height * height > reach * reach * square) return Distance::kBeyond;
+    if (!(square - height > T(1e-13) * square)) break;
     Simplex<T> grown = s;
     grown.point[grown.count++] = next;
-    if (!reduce_simplex(grown)) return false;
+    if (!reduce_simplex(grown)) return Distance::kTouching;
     Vec3<T> p = {0, 0, 0}, q = p;
     for (int i = 0; i < grown.count; ++i) {
       p = p + grown.point[i].a * grown.weight[i];
@@ -103,7 +110,7 @@ HD_CALL bool closest_points(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T touchi
     if (!(dot(d, d) < square)) break;
     s = grown, v = d, on_a = p, on_b = q;
   }
-  return true;
+  return Distance::kApart;
 }
 
 }  // namespace stiction

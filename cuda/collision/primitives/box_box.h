@@ -60,7 +60,7 @@ template <class T, class S> HD_CALL void box_box(const GeomPose<T>& a, const Geo
   T scale = max(norm(a.size), norm(b.size));
   Separation<T> s = largest_separation(a, b);
   Vec3<T> p, q;
-  if (s.gap > scale * T(1e-9) && closest_points(sa, sb, scale * T(1e-9), p, q)) {
+  if (s.gap > scale * T(1e-9) && closest_points(sa, sb, scale * T(1e-9), T(kFar), p, q) == Distance::kApart) {
     Vec3<T> n = q - p;
     T gap = norm(n);
     make_manifold(sa, sb, n * (T(1) / gap), gap, (p + q) * T(0.5), scale, 8, out);
