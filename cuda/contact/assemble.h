@@ -42,21 +42,23 @@ HD void world_rows(const typename L::Group& g, const typename L::Model& m, const
       UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c) {
         if (contacts.skip(c)) continue;
         const ContactPoint<Real>& x = contacts.point.slot[c];
-        Real w[3];
-        auto weigh = [&](auto visit_of) {
-          UNROLL for (int k = 0; k < 3; ++k)
-            w[k] = compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]), visit_of(k));
-        };
-        bool packed = false;
+        Vec3<Real> w;
         if constexpr (kPacks<L>) {
-          packed = problem.packed.there();
-          if (packed) {
+          const AxisForces<Real> F = axis_forces(x.p, x.frame);
+          if (problem.packed.there()) {
             const PackedPlaces<Real> places(problem.packed.slot.slot[c]);
-            weigh([&](int k) { return PackedVisit<L>{problem.packed, places, m.trunk_dofs(), k, Real(1)}; });
+            w = compliance<L>(limb, at, problem.factor, kin.S, s, F,
+                              PackedVisit<L>{problem.packed, places, m.trunk_dofs(), Real(1)});
+          } else {
+            w = compliance<L>(limb, at, problem.factor, kin.S, s, F);
           }
+        } else {  // one by one, as a GPU's registers would not hold three
+          auto along = [&](int k) {
+            return compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]));
+          };
+          w = {along(0), along(1), along(2)};
         }
-        if (!packed) weigh([](int) { return NoVisit{}; });
-        contact_row(opt, x, m.mean_mass, w[0], w[1], w[2], problem.row.slot[c], problem.immovable);
+        contact_row(opt, x, m.mean_mass, w.x, w.y, w.z, problem.row.slot[c], problem.immovable);
       }
   });
 }
@@ -81,36 +83,44 @@ HD typename L::Real compliance_of(const typename L::Group& g, const typename L::
   return g.sum(limbs) + trunk;
 }
 
-/// pair_rows where all of a world is in one lane: link pair by link pair, on the ways of both links only.
+/// pair_rows where all of a world is in one lane: link pair by link pair, on the ways of both links only. Worlds have the same
+/// link pair in different slots: each brings the first that it has left.
 template <class L, class Real = typename L::Real>
 void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& opt, const Kinematics<L>& kin,
-                    const Contacts<L>& contacts, ContactProblem<L>& problem) {
-  for (int s = 0; s < contacts.pairs; ++s) {
-    const PairContact<L>& c = contacts.pair[s];
-    Real w[3] = {Real(0), Real(0), Real(0)};
-    Mask<Real> todo = c.point.active;
+                      const Contacts<L>& contacts, ContactProblem<L>& problem) {
+  constexpr int kPairs = ContactProblem<L>::kPairs;
+  Mask<Real> todo[kPairs], is[kPairs];
+  Vec3<Real> w[kPairs];
+  for (int s = 0; s < contacts.pairs; ++s) todo[s] = contacts.pair[s].point.active, w[s] = Vec3<Real>{};
+  for (int first = 0; first < contacts.pairs; ++first)
     for (int lead = 0; lead < kWidth<Real>; ++lead) {
-      if (!lane(todo, lead)) continue;
-      const int link1 = lane(c.link1, lead), link2 = lane(c.link2, lead);
-      const Mask<Real> is = todo & (c.link1 == index_of<Real>(link1)) & (c.link2 == index_of<Real>(link2));
-      todo = todo & negate(is);
-      auto weigh = [&](auto visit_of) {
-        for (int k = 0; k < 3; ++k) {
-          const Vec3<Real> f = c.point.frame.row[k];
-          const Real wk = pair_compliance<L>(m, problem.factor, kin.S, link1, force_at(c.p1, -f), link2,
-                                             force_at(c.point.p, f), visit_of(k));
-          w[k] = select(is, wk, w[k]);
-        }
-      };
-      if (problem.packed.there()) {
-        const PackedPlaces<Real> places(select(is, problem.packed.pair[s], Real(-1)));
-        weigh([&](int k) { return PackedVisit<L>{problem.packed, places, m.trunk_dofs(), k, Real(1)}; });
-      } else {
-        weigh([](int) { return NoVisit{}; });
+      if (!lane(todo[first], lead)) continue;
+      const int link1 = lane(contacts.pair[first].link1, lead), link2 = lane(contacts.pair[first].link2, lead);
+      Vec3<Real> p1 = contacts.pair[first].p1, p2 = contacts.pair[first].point.p;
+      Mat3<Real> frame = contacts.pair[first].point.frame;
+      Real place(-1);
+      auto taken = mask_of<Real>(false);
+      for (int s = first; s < contacts.pairs; ++s) {
+        const PairContact<L>& c = contacts.pair[s];
+        is[s] = todo[s] & negate(taken) & (c.link1 == index_of<Real>(link1)) & (c.link2 == index_of<Real>(link2));
+        if (!any(is[s])) continue;
+        todo[s] = todo[s] & negate(is[s]), taken = taken | is[s];
+        p1 = select(is[s], c.p1, p1), p2 = select(is[s], c.point.p, p2);
+        for (int k = 0; k < 3; ++k) frame.row[k] = select(is[s], c.point.frame.row[k], frame.row[k]);
+        if (problem.packed.there()) place = select(is[s], problem.packed.pair[s], place);
       }
+      const AxisForces<Real> F1 = axis_forces(p1, -frame), F2 = axis_forces(p2, frame);
+      const PackedPlaces<Real> places(place);
+      const Vec3<Real> found =
+          problem.packed.there()
+              ? pair_compliance<L>(m, problem.factor, kin.S, link1, F1, link2, F2,
+                                   PackedVisit<L>{problem.packed, places, m.trunk_dofs(), Real(1)})
+              : pair_compliance<L>(m, problem.factor, kin.S, link1, F1, link2, F2, NoVisit{});
+      for (int s = first; s < contacts.pairs; ++s) w[s] = select(is[s], found, w[s]);
     }
-    contact_row(opt, c.point, m.mean_mass, w[0], w[1], w[2], problem.pair_row[s], problem.immovable);
-  }
+  for (int s = 0; s < contacts.pairs; ++s)
+    contact_row(opt, contacts.pair[s].point, m.mean_mass, w[s].x, w[s].y, w[s].z, problem.pair_row[s],
+                problem.immovable);
 }
 
 template <class L, class Real = typename L::Real>

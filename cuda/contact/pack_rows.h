@@ -68,37 +68,43 @@ void number_rows(const typename L::Model& m, const Contacts<L>& contacts, S h, S
   });
 }
 
-/// A visitor of compliance() and its kin that writes what it sees into Y: into row `direction` of a contact, or, where that is
-/// negative, of another row.
+/// A visitor of compliance() and its kin that writes what it sees into Y: the three rows of a contact, or another row.
 template <class L>
 struct PackedVisit {
   using Real = typename L::Real;
   const PackedRows<L>& packed;
   const PackedPlaces<Real>& places;
-  int trunk, direction;
+  int trunk;
   Real sign;
 
   HD void operator()(bool on_trunk, int i, Real y) const {
     const int column = on_trunk ? i : trunk + i;
     const Real entry = y * packed.root[column] * sign;
+    places.each(
+        [&](int k, const Mask<Real>& is) { blend(is, entry, packed.Y[packed.scalar_row(k) * packed.width + column]); });
+  }
+  HD void operator()(bool on_trunk, int i, const Vec3<Real>& y) const {
+    const int column = on_trunk ? i : trunk + i;
+    const Vec3<Real> entry = y * packed.root[column];
     places.each([&](int k, const Mask<Real>& is) {
-      const int row = direction < 0 ? packed.scalar_row(k) : packed.contact_row(k) + direction;
-      blend(is, entry, packed.Y[row * packed.width + column]);
+      Real* at = packed.Y + packed.contact_row(k) * packed.width + column;
+      blend(is, entry.x, at[0]), blend(is, entry.y, at[packed.width]), blend(is, entry.z, at[2 * packed.width]);
     });
   }
 };
 
-/// f' J A^-1 J' f for wrenches on two links, the same in all worlds.
+/// W_kk of the three rows of a contact between two links, the same in all worlds.
 template <class L, class Visit, class Real = typename L::Real>
-Real pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, const PerDof<L, Motion<Real>>& S, int link1,
-                     const Force<Real>& F1, int link2, const Force<Real>& F2, Visit visit) {
+Vec3<Real> pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, const PerDof<L, Motion<Real>>& S,
+                           int link1, const AxisForces<Real>& F1, int link2, const AxisForces<Real>& F2, Visit visit) {
   const typename L::Group g;
-  Real y[L::kTrunkDofs], w(0);
-  for (int t = 0; t < m.trunk_dofs(); ++t) y[t] = Real(0);
+  using V = Vec3<Real>;
+  V y[L::kTrunkDofs], w{};
+  for (int t = 0; t < m.trunk_dofs(); ++t) y[t] = V{};
   int trunk_dofs = 0;  // that move one of the links
-  auto on_trunk = [&](int link, const Force<Real>& F) {
+  auto on_trunk = [&](int link, const AxisForces<Real>& F) {
     if (m.free_base()) {
-      Real base[6];
+      V base[6];
       put(F, base);
       for (int t = 0; t < 6; ++t) y[t] = y[t] + base[t];
       trunk_dofs = max(trunk_dofs, 6);
@@ -117,10 +123,10 @@ Real pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, const P
     if (k1 < 0 && k2 < 0) return;
     if (limb.on_trunk() && k1 >= 0) on_trunk(limb.attach(), F1);
     if (limb.on_trunk() && k2 >= 0) on_trunk(limb.attach(), F2);
-    Real x[L::kLimbLinks];
+    V x[L::kLimbLinks];
     bool moved[L::kLimbLinks] = {};
-    auto add = [&](int k, const Force<Real>& F) {
-      const Real f = dot(S.limb[at.link + k], F);
+    auto add = [&](int k, const AxisForces<Real>& F) {
+      const V f = dot(S.limb[at.link + k], F);
       x[k] = moved[k] ? x[k] + f : f, moved[k] = true;
     };
     for (int k = k1; k >= 0; k = limb.parent(k)) add(k, F1);
@@ -162,7 +168,7 @@ void pack_rows(const typename L::Model& m, const Contacts<L>& contacts, ContactP
       blend(is, r.e, packed.e[i]), blend(is, r.lower, packed.lower[k]), blend(is, r.upper, packed.upper[k]);
     });
   };
-  auto visit = [&](const Places& places, Real sign) { return PackedVisit<L>{packed, places, trunk, -1, sign}; };
+  auto visit = [&](const Places& places, Real sign) { return PackedVisit<L>{packed, places, trunk, sign}; };
   auto dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& rows, const PerDof<L, Real>& place) {
     for (int t = m.base_dofs(); t < trunk; ++t) {
       if (!live.trunk[t]) continue;

@@ -90,9 +90,10 @@ class PackedPlaces {
       if (place >= Real(0)) first_ = static_cast<int>(place), count_ = 1, is_[0] = true;
     } else {
       int last = -1;
-      for (int w = 0; w < kWidth<Real>; ++w) {
-        const int k = static_cast<int>(lane(place, w));
-        if (k >= 0) first_ = min(first_, k), last = max(last, k);
+      const auto number = to_int(place);
+      for (int w = 0; w < kWidth<Real>; ++w) {  // without a branch, which the processor could not foresee
+        const int k = lane(number, w);
+        first_ = min(first_, k < 0 ? first_ : k), last = max(last, k);
       }
       if (last >= 0) count_ = last - first_ + 1;
       for (int i = 0; i < count_; ++i) is_[i] = place == Real(Scalar<Real>(first_ + i));

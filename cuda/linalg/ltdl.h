@@ -101,38 +101,39 @@ struct NoVisit {
 };
 
 /// One dof of a limb on the way inward: x_k is final, its ancestors and the trunk take their parts; w += x_k^2 / D_k.
-template <class L, class Visit>
-HD void eliminate_link(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H, int k, typename L::Real* x,
-                       typename L::Real* y, typename L::Real& w, Visit visit) {
+/// V: a Real, or a Vec3 for the three rows of a contact at once.
+template <class L, class V, class Visit>
+HD void eliminate_link(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H, int k, V* x, V* y, V& w,
+                       Visit visit) {
   const typename L::Real* row = H.limb + at.entry;
   visit(false, at.link + k, x[k]);
-  w = w + x[k] * x[k] * row[entry_of(k, k)];
-  UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) x[j] = x[j] - row[entry_of(k, j)] * x[k];
-  UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - H.cross[at.link + k][t] * x[k];
+  w = w + squares(x[k]) * row[entry_of(k, k)];
+  UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) x[j] = x[j] - x[k] * row[entry_of(k, j)];
+  UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) y[t] = y[t] - x[k] * H.cross[at.link + k][t];
 }
 /// The trunk's first `dofs`, last on the way.
-template <class L, class Visit>
-HD void eliminate_trunk(const TreeMatrix<L>& H, int dofs, typename L::Real* y, typename L::Real& w, Visit visit) {
+template <class L, class V, class Visit>
+HD void eliminate_trunk(const TreeMatrix<L>& H, int dofs, V* y, V& w, Visit visit) {
   UNROLL for (int t = dofs - 1; t >= 0; --t) {
     visit(true, t, y[t]);
-    w = w + y[t] * y[t] * H.trunk[t][t];
-    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - H.trunk[t][u] * y[t];
+    w = w + squares(y[t]) * H.trunk[t][t];
+    UNROLL for (int u = 0; u < t; ++u) y[u] = y[u] - y[t] * H.trunk[t][u];
   }
 }
 
 /// f' J H^-1 J' f for a wrench F on one station of a limb: with y = L^-T J' F it is y' D^-1 y, and y only lives on the way
 /// from that station to the root. No lane needs another. visit(on_trunk, dof, y): entries of y, `dof` as in a TreeVector.
-template <class L, class Visit = NoVisit>
-HD typename L::Real compliance(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H,
-                               const PerDof<L, Motion<typename L::Real>>& S, int station,
-                               const Force<typename L::Real>& F, Visit visit = {}) {
-  using Real = typename L::Real;
+/// F: a Force, or AxisForces for three such numbers at once.
+template <class L, class Wrench, class Visit = NoVisit>
+HD auto compliance(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H,
+                   const PerDof<L, Motion<typename L::Real>>& S, int station, const Wrench& F, Visit visit = {}) {
+  using V = decltype(dot(S.trunk[0], F));
   const auto& m = limb.m;
-  Real x[L::kLimbLinks], y[L::kTrunkDofs], w(0);
+  V x[L::kLimbLinks], y[L::kTrunkDofs], w{};
   if (limb.on_trunk()) {
     if (m.free_base()) put(F, y);
     UNROLL for (int t = m.base_dofs(); t < limb.trunk_dofs(); ++t)
-      y[t] = limb.moved_by(t) ? dot(S.trunk[t], F) : Real(0);
+      y[t] = limb.moved_by(t) ? dot(S.trunk[t], F) : V{};
   }
   UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) x[k] = dot(S.limb[at.link + k], F);
   UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) eliminate_link<L>(limb, at, H, k, x, y, w, visit);

@@ -30,6 +30,14 @@ template <class T> HD Force<T> operator+(Force<T> a, Force<T> b) { return {a.n +
 template <class T> HD Force<T> operator-(Force<T> a, Force<T> b) { return {a.n - b.n, a.f - b.f}; }
 /// Power of a force along a motion.
 template <class T> HD T dot(const Motion<T>& a, const Force<T>& b) { return dot(a.w, b.n) + dot(a.v, b.f); }
+
+/// Unit forces along the three axes of a contact's frame: what is computed of them is a Vec3, one number per axis.
+template <class T> struct AxisForces { Force<T> axis[3]; };
+template <class T> HD Vec3<T> dot(const Motion<T>& a, const AxisForces<T>& b) {
+  return {dot(a, b.axis[0]), dot(a, b.axis[1]), dot(a, b.axis[2])};
+}
+template <class T> HD T squares(T a) { return a * a; }
+template <class T> HD Vec3<T> squares(Vec3<T> a) { return {a.x * a.x, a.y * a.y, a.z * a.z}; }
 /// V x U: how U changes when it is carried along by V.
 template <class T> HD Motion<T> cross(const Motion<T>& V, const Motion<T>& U) {
   return {cross(V.w, U.w), cross(V.w, U.v) + cross(V.v, U.w)};
@@ -40,6 +48,9 @@ template <class T> HD Force<T> cross(const Motion<T>& V, const Force<T>& F) {
 }
 template <class T> HD Vec3<T> velocity_at(const Motion<T>& V, Vec3<T> p) { return V.v + cross(V.w, p); }
 template <class T> HD Force<T> force_at(Vec3<T> p, Vec3<T> f) { return {cross(p, f), f}; }
+template <class T> HD AxisForces<T> axis_forces(Vec3<T> p, const Mat3<T>& frame) {
+  return {{force_at(p, frame.row[0]), force_at(p, frame.row[1]), force_at(p, frame.row[2])}};
+}
 template <class T> HD Motion<T> zero_motion() { return {{T(0), T(0), T(0)}, {T(0), T(0), T(0)}}; }
 template <class T> HD Force<T> zero_force() { return {{T(0), T(0), T(0)}, {T(0), T(0), T(0)}}; }
 

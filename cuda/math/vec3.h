@@ -44,6 +44,7 @@ template <class T> HD Vec3<T> column(const Mat3<T>& M, int i) {
   auto pick = [i](const Vec3<T>& r) { return i == 0 ? r.x : i == 1 ? r.y : r.z; };
   return {pick(M.row[0]), pick(M.row[1]), pick(M.row[2])};
 }
+template <class T> HD Mat3<T> operator-(const Mat3<T>& M) { return {{-M.row[0], -M.row[1], -M.row[2]}}; }
 template <class T> HD Mat3<T> transposed(const Mat3<T>& M) { return {{column(M, 0), column(M, 1), column(M, 2)}}; }
 
 template <class T> HD SymMat3<T> operator+(const SymMat3<T>& a, const SymMat3<T>& b) {

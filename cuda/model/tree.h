@@ -171,5 +171,10 @@ template <class T> HD Motion<T> twist(const T* x) { return {{x[0], x[1], x[2]}, 
 template <class T> HD void put(const Force<T>& F, T* x) {
   x[0] = F.n.x, x[1] = F.n.y, x[2] = F.n.z, x[3] = F.f.x, x[4] = F.f.y, x[5] = F.f.z;
 }
+template <class T> HD void put(const AxisForces<T>& F, Vec3<T>* x) {
+  const auto &a = F.axis[0], &b = F.axis[1], &c = F.axis[2];
+  x[0] = {a.n.x, b.n.x, c.n.x}, x[1] = {a.n.y, b.n.y, c.n.y}, x[2] = {a.n.z, b.n.z, c.n.z};
+  x[3] = {a.f.x, b.f.x, c.f.x}, x[4] = {a.f.y, b.f.y, c.f.y}, x[5] = {a.f.z, b.f.z, c.f.z};
+}
 
 }  // namespace stiction
