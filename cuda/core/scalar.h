@@ -106,6 +106,16 @@ struct Pack {
   HD friend Integer is_finite(Pack a) { return abs(a).v < (sizeof(T) == 4 ? T(1e18) : T(1e150)) - Vector{}; }
   HD friend T lane(const Pack& a, int i) { return a.v[i]; }
   HD friend void set_lane(Pack& a, int i, T value) { a.v[i] = value; }
+  /// Lane i of the result is lane from[i] of a.
+  HD friend Pack permuted(Pack a, const Integer& from) {
+#ifdef __clang__
+    Pack x;
+    for (int i = 0; i < W; ++i) x.v[i] = a.v[from[i]];
+    return x;
+#else
+    return __builtin_shuffle(a.v, from);
+#endif
+  }
   static constexpr T kRound = sizeof(T) == 4 ? T(12582912.0) : T(6755399441055744.0);
 };
 

@@ -37,6 +37,15 @@ struct Anderson {
       UNROLL for (int k = 0; k < Depth; ++k) gram[j][k] = Real(0);
     }
   }
+  /// The state of another, of which take() makes a Real out of each of its Reals.
+  template <class Other, class Take>
+  HD void assign(const Anderson<Other, Depth>& a, Take take) {
+    pass = a.pass, last = take(a.last);
+    UNROLL for (int j = 0; j < Depth; ++j) {
+      rhs[j] = take(a.rhs[j]);
+      UNROLL for (int k = 0; k < Depth; ++k) gram[j][k] = take(a.gram[j][k]);
+    }
+  }
   template <class Entry>
   HD void clear(History<Entry, Depth>& h, Entry zero) {
     UNROLL for (int j = 0; j < Depth; ++j) h.df[j] = h.dimage[j] = zero;

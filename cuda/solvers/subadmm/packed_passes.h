@@ -1,0 +1,202 @@
+// The passes of SubADMM on packed rows (packed_admm.h), in units where every penalty is 1:
+//
+//   J v = J v* + T (z - J v* + l),   y = alpha J v + (1 - alpha) z - l,   l = projection(-(y + e) / (1 + R)),   z = y + l
+//
+// Worlds of a pack need different numbers of passes. When half of a wide pack is done, the rest goes on in a narrower one,
+// whose passes cost half as much; what a world computes does not depend on who is beside it. Moving costs about two passes, so
+// it comes when some more are to be expected.
+#pragma once
+#include "core/group.h"
+#include "core/options.h"
+#include "math/cone.h"
+#include "solvers/subadmm/adaptive.h"
+#include "solvers/subadmm/anderson.h"
+
+namespace stiction {
+
+/// The pack in which the last worlds of a pack go on; Real itself: none.
+template <class Real>
+struct NarrowerPack {
+  using Type = Real;
+};
+#ifndef __CUDACC__
+template <class T>
+struct NarrowerPack<Pack<T, 16>> {
+  using Type = Pack<T, 8>;
+};
+#endif
+
+/// Contacts first, `near` of them before the scalars and the others behind.
+template <class Real>
+class PackedPasses {
+ public:
+  using S = Scalar<Real>;
+  using Entry = History<Real, 3>;
+  using Narrow = typename NarrowerPack<Real>::Type;
+  static constexpr int kBlock = 4;
+  static constexpr bool kNarrows = kWidth<Narrow> < kWidth<Real>;
+
+  int near, contacts, scalars, n;
+  // By rows: v* and bias, give 1 / (1 + R), soft B^-1/2 (m/s of a unit); by contacts and scalars: mu, bounds.
+  Real *free, *e, *give, *soft, *mu, *lower, *upper;
+  Real *z, *lambda, *push;  // push: z - J v* + l, what T is multiplied with
+  Real* T;                  // symmetric, by blocks of kBlock rows up to and with the diagonal's; see triangle()
+
+  /// Reals of the memory of so many rows, of this pack and of the narrower one.
+  static int64_t memory_size(int64_t rows) {
+    const int64_t own = padded(rows) * (kVectors + kEntryReals) + triangle(padded(rows));
+    return own + (kNarrows ? own / 2 : 0);
+  }
+  void carve(Real* memory, int rows) {
+    const int64_t size = padded(rows);
+    Real** const vectors[kVectors] = {&free, &e, &give, &soft, &mu, &lower, &upper, &z, &lambda, &push, &w_};
+    for (Real** vector : vectors) *vector = memory, memory += size;
+    history_ = reinterpret_cast<Entry*>(memory), memory += size * kEntryReals;
+    T = memory, rest_ = memory + triangle(size);
+  }
+  static int64_t padded(int64_t rows) { return (rows + kBlock - 1) / kBlock * kBlock; }
+  /// Block I of T begins at triangle(kBlock I) and holds column j of its rows at kBlock j.
+  static int64_t triangle(int64_t rows) { return rows * (rows + kBlock) / 2; }
+
+  int contact_row(int k) const { return k < near ? 3 * k : 3 * k + scalars; }
+  int scalar_row(int k) const { return 3 * near + k; }
+
+  void forget() {
+    anderson_.clear();
+    for (int i = 0; i < n; ++i) anderson_.clear(history_[i], Real(0));
+  }
+
+  /// From pass `pass` to `last`, or until all worlds are done, which they are when nothing changes by more than `allowed` m/s
+  /// (negative: never). Returns what the last pass changed. `count`: passes of each world.
+  AdmmChange<Real> run(const Options<S>& opt, Real allowed, int& pass, int last, Mask<Real>& done, Real& count) {
+    AdmmChange<Real> change;
+    while (pass < last) {
+      velocities();
+      images(opt);
+      change = opt.anderson ? multipliers<true>(done) : multipliers<false>(done);
+      count = select(done, count, count + Real(1)), ++pass;
+      done = done | (change.largest() <= allowed);
+      const int left = kWidth<Real> - lanes_of(done);
+      if (left == 0) break;
+      if constexpr (kNarrows)
+        if (left <= kWidth<Narrow> && pass >= kWorthMoving && opt.penalty != kPenaltyAdaptive) {
+          run_narrow(opt, allowed, pass, last, done, count);
+          break;
+        }
+    }
+    return change;
+  }
+
+ private:
+  template <class Other>
+  friend class PackedPasses;
+  static constexpr int kWorthMoving = 8, kVectors = 11, kEntryReals = sizeof(Entry) / sizeof(Real);
+
+  static int lanes_of(const Mask<Real>& is) {
+    int number = 0;
+    for (int w = 0; w < kWidth<Real>; ++w) number += lane(is, w) ? 1 : 0;
+    return number;
+  }
+
+  /// The worlds that are not done, and some others to fill the pack, go on in a narrower one.
+  void run_narrow(const Options<S>& opt, Real allowed, int& pass, int last, Mask<Real>& done, Real& count) {
+    Index<Real> from{};
+    int number = 0;
+    for (const bool wanted : {false, true})
+      for (int w = 0; w < kWidth<Real>; ++w)
+        if ((lane(done, w) != 0) == wanted) set_lane(from, number++, w);
+    auto take = [&from](const Real& x) {
+      const Real sorted = permuted(x, from);
+      Narrow part;
+      __builtin_memcpy(&part, &sorted, sizeof(Narrow));
+      return part;
+    };
+    PackedPasses<Narrow> some;
+    some.near = near, some.contacts = contacts, some.scalars = scalars, some.n = n;
+    some.carve(reinterpret_cast<Narrow*>(rest_), n);
+    some.assign(*this, take);
+    const Real one(1), zero(0);
+    Mask<Narrow> rest_done = take(select(done, one, zero)) > Narrow(0);
+    Narrow rest_count = take(count);
+    some.run(opt, take(allowed), pass, last, rest_done, rest_count);
+    for (int w = 0; w < kWidth<Narrow>; ++w) {
+      const int to = lane(from, w);
+      set_lane(count, to, lane(rest_count, w)), set_lane(done, to, lane(rest_done, w));
+      for (int i = 0; i < n; ++i) set_lane(lambda[i], to, lane(some.lambda[i], w));
+    }
+  }
+  template <class Wide, class Take>
+  void assign(const PackedPasses<Wide>& x, Take take) {
+    auto copy = [&take](int64_t count, const Wide* from, Real* to) {
+      for (int64_t i = 0; i < count; ++i) to[i] = take(from[i]);
+    };
+    const int64_t size = padded(n);
+    copy(size, x.free, free), copy(n, x.e, e), copy(n, x.give, give), copy(n, x.soft, soft);
+    copy(contacts, x.mu, mu), copy(scalars, x.lower, lower), copy(scalars, x.upper, upper);
+    copy(n, x.z, z), copy(n, x.lambda, lambda), copy(size, x.push, push), copy(triangle(size), x.T, T);
+    copy(n * kEntryReals, reinterpret_cast<const Wide*>(x.history_), reinterpret_cast<Real*>(history_));
+    anderson_.assign(x.anderson_, take);
+  }
+
+  /// w = J v. Every sum runs over the columns in order, whoever adds: above the diagonal it is the row of the other index.
+  void velocities() {
+    const Real* block = T;
+    for (int i = 0; i < n; i += kBlock) {
+      Real sum[kBlock], own[kBlock];
+      for (int r = 0; r < kBlock; ++r) sum[r] = free[i + r], own[r] = push[i + r];
+      for (int j = 0; j < i; ++j, block += kBlock) {
+        Real wj = w_[j];
+        const Real pj = push[j];
+        for (int r = 0; r < kBlock; ++r) sum[r] = sum[r] + block[r] * pj, wj = wj + block[r] * own[r];
+        w_[j] = wj;
+      }
+      for (int j = 0; j < kBlock; ++j, block += kBlock)
+        for (int r = 0; r < kBlock; ++r) sum[r] = sum[r] + block[r] * own[j];
+      for (int r = 0; r < kBlock; ++r) w_[i + r] = sum[r];
+    }
+  }
+
+  /// y into w, or into the history that takes a better one of it.
+  void images(const Options<S>& opt) {
+    const Real alpha(opt.relaxation), rest = Real(1) - alpha;
+    if (opt.anderson) anderson_.begin_sums();
+    for (int i = 0; i < n; ++i) {
+      w_[i] = w_[i] * alpha + z[i] * rest - lambda[i];
+      if (opt.anderson) anderson_.gather(history_[i], w_[i], anderson_.own, [](Real x) { return x; });
+    }
+    if (opt.anderson) anderson_.finish_sums(Serial{}, Real(opt.tikhonov));
+  }
+
+  /// l and z from y; their largest changes. Worlds that are done keep theirs.
+  template <bool kAccelerated>
+  AdmmChange<Real> multipliers(Mask<Real> done) {
+    AdmmChange<Real> change;
+    auto y = [&](int i) { return kAccelerated ? anderson_.step(history_[i]) : w_[i]; };
+    auto put = [&](int i, Real yi, Real l) {
+      const Real zi = yi + l;
+      change.add(soft[i] * abs(zi - z[i]), soft[i] * abs(l - lambda[i]));
+      lambda[i] = select(done, lambda[i], l), z[i] = select(done, z[i], zi);
+      push[i] = z[i] - free[i] + lambda[i];
+    };
+    for (int k = 0; k < contacts; ++k) {
+      const int i = contact_row(k);
+      const Vec3<Real> a{y(i), y(i + 1), y(i + 2)};
+      const Vec3<Real> l =
+          project_strict(Vec3<Real>{-a.x * give[i], -a.y * give[i + 1], -(a.z + e[i + 2]) * give[i + 2]}, mu[k]);
+      put(i, a.x, l.x), put(i + 1, a.y, l.y), put(i + 2, a.z, l.z);
+    }
+    for (int k = 0; k < scalars; ++k) {
+      const int i = scalar_row(k);
+      const Real a = y(i);
+      put(i, a, clamp(-(a + e[i]) * give[i], lower[k], upper[k]));
+    }
+    return change;
+  }
+
+  Real* w_;     // J v
+  Real* rest_;  // of the memory
+  Entry* history_;
+  Anderson<Real, 3> anderson_;
+};
+
+}  // namespace stiction
