@@ -53,6 +53,9 @@ class There:
     name: str
     contact: float | None = None  # with no margin and impedance 0.99 to 0.999
     limits: float | None = None  # likewise; episodes then start with all joints within their limits
+    damping: float = (
+        1  # MuJoCo's damping ratio: with 1 what it holds back bounces with 0.135 of its speed, with 5 it stays
+    )
     elliptic: bool = False  # cone, impratio 10
     euler: bool = False
 
@@ -60,9 +63,9 @@ class There:
         model, wanted = env.model, [c for c in (self.contact, self.limits) if c is not None]
         if self.contact is not None:
             model.geom_margin[:] = 0
-            model.geom_solref[:], model.geom_solimp[:] = (self.contact, 1), HARD
+            model.geom_solref[:], model.geom_solimp[:] = (self.contact, self.damping), HARD
         if self.limits is not None:
-            model.jnt_solref[:], model.jnt_solimp[:] = (self.limits, 1), HARD
+            model.jnt_solref[:], model.jnt_solimp[:] = (self.limits, self.damping), HARD
         if self.elliptic:
             model.opt.cone, model.opt.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 10
         if self.euler or wanted:
@@ -95,6 +98,8 @@ THERE = (
     There("contacts of 2 ms, elliptic", contact=0.002, elliptic=True),
     There("contacts and limits of 2 ms", contact=0.002, limits=0.002),
     There("contacts and limits of 1 ms", contact=0.001, limits=0.001),
+    There("contacts of 1 ms, damping 5", contact=0.001, damping=5),
+    There("contacts and limits of 1 ms, damping 5", contact=0.001, limits=0.001, damping=5),
 )
 
 
@@ -150,6 +155,7 @@ def main(argv=None) -> None:
     parser.add_argument("--episodes", type=int, default=10, help="of each variant (default 10)")
     parser.add_argument("--output", type=Path, help="JSON; - for none (default bench/results/<machine>)")
     arguments = parser.parse_args(argv)
+    mujoco.set_mju_user_warning(lambda message: None)  # of what is deprecated in Gymnasium's files
     torch.set_num_threads(1)
     results = [measured(path, arguments.episodes) for path in arguments.checkpoints]
     machine.record(arguments.output, "transfer.json", {"machine": machine.description(), "policies": results})

@@ -26,6 +26,7 @@ class EnvCore:
         model, names = task_model(known, simulation.pop("model", None), simulation.pop("names", None))
         if known.timestep is not None:
             simulation.setdefault("timestep", known.timestep)
+        simulation.setdefault("integrator", known.integrator)
         self.simulation = Simulation(model, num_envs, device="cpu", **simulation)
         self.task = _core.BatchEnv(
             known.task,

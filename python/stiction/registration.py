@@ -16,7 +16,8 @@ class EnvironmentId:
     """What an id stands for: a compiled task, a model in stiction/assets, the default time limit in control steps.
 
     ``names``: for a task on any robot, what the asset calls its parts; such a task takes other models too.
-    ``timestep``: seconds; None is the model's.
+    ``timestep``: seconds; None is the model's. ``integrator``: as of `Simulation`; Gymnasium's tasks are defined with
+    MuJoCo's Euler, and a policy that relies on what an implicit step takes from stiff joints fails there.
     """
 
     task: str
@@ -24,14 +25,15 @@ class EnvironmentId:
     max_episode_steps: int
     names: dict[str, tuple[str, ...]] | None = None
     timestep: float | None = None
+    integrator: str = "implicit"
 
 
 ENVIRONMENTS = {
-    "stiction/Ant-v0": EnvironmentId("ant", "ant.xml", 1000),
-    "stiction/HalfCheetah-v0": EnvironmentId("half_cheetah", "half_cheetah.xml", 1000),
-    "stiction/Hopper-v0": EnvironmentId("hopper", "hopper.xml", 1000),
-    "stiction/Walker2d-v0": EnvironmentId("walker2d", "walker2d.xml", 1000),
-    "stiction/Humanoid-v0": EnvironmentId("humanoid", "humanoid.xml", 1000),
+    "stiction/Ant-v0": EnvironmentId("ant", "ant.xml", 1000, integrator="euler"),
+    "stiction/HalfCheetah-v0": EnvironmentId("half_cheetah", "half_cheetah.xml", 1000, integrator="euler"),
+    "stiction/Hopper-v0": EnvironmentId("hopper", "hopper.xml", 1000, integrator="euler"),
+    "stiction/Walker2d-v0": EnvironmentId("walker2d", "walker2d.xml", 1000, integrator="euler"),
+    "stiction/Humanoid-v0": EnvironmentId("humanoid", "humanoid.xml", 1000, integrator="euler"),
     "stiction/CartPoleBalance-v0": EnvironmentId("cartpole_balance", "cartpole.xml", 1000),
     "stiction/CartPoleSwingUp-v0": EnvironmentId("cartpole_swing_up", "cartpole.xml", 1000),
     "stiction/QuadrupedVelocity-v0": EnvironmentId(

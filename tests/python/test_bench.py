@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 pytest.importorskip("mujoco")
 bench_step = pytest.importorskip("bench.step.__main__")
 bench_accuracy = pytest.importorskip("bench.accuracy.__main__")
+bench_sliding = pytest.importorskip("bench.accuracy.sliding")
 bench_sticking = pytest.importorskip("bench.accuracy.sticking")
 
 from bench.step import rounds, scenes  # noqa: E402
@@ -99,3 +100,19 @@ def test_ratios_are_taken_round_by_round():
     fast, slow = rounds.Entry(None, {}), rounds.Entry(None, {})
     fast.per_core, slow.per_core = [8.0, 2.0, 6.0], [4.0, 1.0, 2.0]
     assert rounds.ratio(fast, slow) == {"median": 2.0, "min": 2.0, "max": 3.0, "rounds": 3}
+
+
+def test_a_sliding_box_stays_on_the_floor(tmp_path, capsys):
+    path = tmp_path / "sliding.json"
+    result = bench_sliding.main(["--speeds", "2", "5", "--output", str(path)])
+    assert json.loads(path.read_text())["exact"] == result["exact"]
+    for run in result["runs"]:
+        for speed, exact, slide in zip(result["speeds"], result["exact"], run["slides"], strict=True):
+            if run["engine"].startswith("stiction"):
+                assert slide["lift"] < 1e-6
+                assert (
+                    exact - speed * run["timestep"] < slide["distance"] <= exact
+                )  # friction acts from the first step on
+            else:
+                assert slide["lift"] > 1e-3  # the convex model's
+    assert "| Coulomb | 0 (0.408) | 0 (2.55) |" in capsys.readouterr().out

@@ -142,6 +142,27 @@ def test_every_term_is_gymnasiums_on_the_same_state(name, theirs):
     assert touching > 30
 
 
+def test_a_flight_is_that_of_mujocos_euler(name, theirs):
+    high = {"terminate_when_unhealthy": False} if hasattr(theirs, "is_healthy") else {}
+    env, model = make(name, dtype="float64", task=high), theirs.model
+    env.reset(seed=0)
+    data, qpos = mujoco.MjData(model), env.simulation.qpos[0]
+    qpos[2 if PORTS[name].free else 1] += 5  # m
+    for joint in np.flatnonzero(model.jnt_limited):
+        qpos[model.jnt_qposadr[joint]] = model.jnt_range[joint].mean()
+    env.simulation.qvel[0] = 0.1 * np.random.default_rng(0).normal(size=model.nv)
+    data.qpos[:], data.qvel[:] = qpos, env.simulation.qvel[0]
+    action = 0.1 * env.single_action_space.high
+    data.ctrl[:] = action
+    env.step(action[None])
+    before = model.opt.integrator
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    mujoco.mj_step(model, data, theirs.frame_skip)
+    model.opt.integrator = before
+    np.testing.assert_allclose(env.simulation.qpos[0], data.qpos, atol=1e-10)
+    np.testing.assert_allclose(env.simulation.qvel[0], data.qvel, atol=1e-9)
+
+
 def test_an_end_needs_a_switch(name, theirs):
     if not hasattr(theirs, "is_healthy"):
         pytest.skip("never ends")

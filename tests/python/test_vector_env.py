@@ -432,7 +432,6 @@ def test_takes_actions_of_any_layout():
         ({"num_envs": 0}, ValueError, "num_envs"),
         ({"solver": "newton"}, ValueError, "solver"),
         ({"colour": "red"}, TypeError, "colour"),
-        ({"model": None}, TypeError, "model"),
     ],
 )
 def test_refuses_options(options, error, text):
