@@ -16,6 +16,14 @@ from .ppo import Options
 #: Environment without namespace and version -> what differs from the defaults.
 TASKS: dict[str, dict] = {
     "Ant": {"num_envs": 256, "steps": 32, "minibatch": 2048, "gae": 0.95},
+    "ArmLift": {
+        "num_envs": 1024,
+        "minibatch": 8192,
+        "gamma": 0.98,
+        "entropy": 0.003,
+        "hidden": (128, 64),
+        "initial_std": 0.33,
+    },
     "CartPoleSwingUp": {"gamma": 0.995},  # the swing takes seconds of 100 steps each
     "HalfCheetah": {"minibatch": 512},
     "QuadrupedVelocity": {"num_envs": 1024, "steps": 24, "minibatch": 6144, "gae": 0.95, "entropy": 0.003},
