@@ -1,5 +1,9 @@
 // Newton for worlds that SubADMM left above `certify`: one by one, dense, in double. Solvers never include each other; the solve
 // stage calls them both.
+//
+// A problem need not have a solution: a body wedged between two walls it overlaps cannot leave both, and impulses that try
+// grow without bound. Where both solvers stay far from one, the step asks for no recovery of overlaps, and where that fails
+// too there are no impulses; what this does is the certificate's to tell, of the problem as it was.
 #pragma once
 #include "contact/residual.h"
 #include "contact/rows.h"
@@ -21,6 +25,33 @@ HD int64_t fallback_size(const Model& m) {
   return dense_problem_size(m.nv, contacts, rows) + canal_workspace_size(m.nv, contacts, rows) + m.nv;
 }
 
+/// r_con over V beyond which an answer is given up, if `certify` is no larger.
+inline constexpr double kHopeless = 0.01;
+/// W_nn |l| over V beyond which it is no answer either: its last digits are then more than a hundredth of V (in double a
+/// thousand times what a mass ratio of ten thousand takes).
+template <class S> inline constexpr double kLargestPush = sizeof(S) == 8 ? 1e7 : 1e5;
+
+/// The largest W_nn |l| of the contacts, m/s.
+template <class L>
+HD double largest_push(const RowList<L>& list, int w, const DenseProblem<double>& d) {
+  double most = 0;
+  for (int i = 0, k = 0; i < list.contacts; ++i) {
+    if (!lane(list.point[i]->active, w)) continue;
+    for (int at = 3 * k; at < 3 * k + 3; ++at) most = max(most, abs(d.impulse[at]) * lane(list.contact[i]->W_n, w));
+    ++k;
+  }
+  return most;
+}
+
+/// Overlaps, limits that are passed and joints that drifted apart need not close any more. Starts from no impulses.
+HD void give_up_recovery(DenseProblem<double>& d) {
+  for (int i = 0; i < 3 * d.contacts; ++i) d.e[i] = max(d.e[i], 0.0), d.impulse[i] = 0;
+  for (int i = 0; i < d.rows; ++i) {
+    d.row_impulse[i] = 0;
+    if (d.R_row[i] == 0) d.e_row[i] = d.lower[i] == 0 ? max(d.e_row[i], 0.0) : 0;
+  }
+}
+
 /// Improves the impulses of the flagged worlds where Newton does better by the certificate. before: SubADMM's.
 template <class L, class Real = typename L::Real>
 HD_CALL void fall_back(const typename L::Model& m, const Options<Scalar<Real>>& opt, const Kinematics<L>& kin,
@@ -37,8 +68,18 @@ HD_CALL void fall_back(const typename L::Model& m, const Options<Scalar<Real>>& 
   for_each_lane<Real>(flagged, [&](int w) {
     DenseProblem<double> d = dense_problem<L>(m, kin, problem, list, w, memory.memory + m.nv);
     CanalStats<double> stats = canal(d, canal_options, workspace + m.nv, v);
-    const bool better = stats.r_con * lane(before.scale, w) <= lane(before.r_con, w) * stats.scale;
-    if (stats.sound && (stats.converged || better)) take_impulses<L>(list, w, d);
+    const double r_con = lane(before.r_con, w), scale = lane(before.scale, w),
+                 hopeless = max(kHopeless, double(opt.certify));
+    auto answers = [&] {
+      return stats.sound && stats.r_con <= hopeless * stats.scale &&
+             largest_push<L>(list, w, d) <= kLargestPush<Scalar<Real>> * stats.scale;
+    };
+    if (stats.sound && (stats.converged || stats.r_con * scale <= r_con * stats.scale)) take_impulses<L>(list, w, d);
+    if (answers() || r_con <= hopeless * scale) return;
+    give_up_recovery(d);
+    stats = canal(d, canal_options, workspace + m.nv, v);
+    if (!answers()) give_up_recovery(d);  // no impulses: nothing is pushed by what is not understood
+    take_impulses<L>(list, w, d);
   });
 }
 

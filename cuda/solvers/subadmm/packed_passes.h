@@ -5,7 +5,12 @@
 // Worlds of a pack need different numbers of passes. When half of a wide pack is done, the rest goes on in a narrower one,
 // whose passes cost half as much; what a world computes does not depend on who is beside it. Moving costs about two passes, so
 // it comes when some more are to be expected.
+//
+// The plain iteration comes nearer with every pass; an extrapolated one need not. A world that ran out of passes answers with
+// the multipliers that a pass changed least, of those after the first kWorthKeeping.
 #pragma once
+#include <limits>
+
 #include "core/group.h"
 #include "core/options.h"
 #include "math/cone.h"
@@ -40,6 +45,7 @@ class PackedPasses {
   // By rows: v* and bias, give 1 / (1 + R), soft B^-1/2 (m/s of a unit); by contacts and scalars: mu, bounds.
   Real *free, *e, *give, *soft, *mu, *lower, *upper;
   Real *z, *lambda, *push;  // push: z - J v* + l, what T is multiplied with
+  Real* best;               // l, where it was changed least
   Real* T;                  // symmetric, by blocks of kBlock rows up to and with the diagonal's; see triangle()
 
   /// Reals of the memory of so many rows, of this pack and of the narrower one.
@@ -49,7 +55,7 @@ class PackedPasses {
   }
   void carve(Real* memory, int rows) {
     const int64_t size = padded(rows);
-    Real** const vectors[kVectors] = {&free, &e, &give, &soft, &mu, &lower, &upper, &z, &lambda, &push, &w_};
+    Real** const vectors[kVectors] = {&free, &e, &give, &soft, &mu, &lower, &upper, &z, &lambda, &push, &best, &w_};
     for (Real** vector : vectors) *vector = memory, memory += size;
     history_ = reinterpret_cast<Entry*>(memory), memory += size * kEntryReals;
     T = memory, rest_ = memory + triangle(size);
@@ -63,7 +69,8 @@ class PackedPasses {
 
   void forget() {
     anderson_.clear();
-    for (int i = 0; i < n; ++i) anderson_.clear(history_[i], Real(0));
+    for (int i = 0; i < n; ++i) anderson_.clear(history_[i], Real(0)), best[i] = lambda[i];
+    least_ = Real(std::numeric_limits<S>::max());
   }
 
   /// From pass `pass` to `last`, or until all worlds are done, which they are when nothing changes by more than `allowed` m/s
@@ -73,6 +80,7 @@ class PackedPasses {
     while (pass < last) {
       velocities();
       images(opt);
+      if (opt.anderson && pass >= kWorthKeeping && anderson_.pass > 1) keep_best();
       change = opt.anderson ? multipliers<true>(done) : multipliers<false>(done);
       count = select(done, count, count + Real(1)), ++pass;
       done = done | (change.largest() <= allowed);
@@ -81,16 +89,18 @@ class PackedPasses {
       if constexpr (kNarrows)
         if (left <= kWidth<Narrow> && pass >= kWorthMoving && opt.penalty != kPenaltyAdaptive) {
           run_narrow(opt, allowed, pass, last, done, count);
-          break;
+          return change;
         }
     }
+    if (opt.anderson && pass == opt.iterations && pass > kWorthKeeping)
+      for (int i = 0; i < n; ++i) lambda[i] = select(done, lambda[i], best[i]);
     return change;
   }
 
  private:
   template <class Other>
   friend class PackedPasses;
-  static constexpr int kWorthMoving = 8, kVectors = 11, kEntryReals = sizeof(Entry) / sizeof(Real);
+  static constexpr int kWorthMoving = 8, kWorthKeeping = 30, kVectors = 12, kEntryReals = sizeof(Entry) / sizeof(Real);
 
   static int lanes_of(const Mask<Real>& is) {
     int number = 0;
@@ -133,9 +143,10 @@ class PackedPasses {
     const int64_t size = padded(n);
     copy(size, x.free, free), copy(n, x.e, e), copy(n, x.give, give), copy(n, x.soft, soft);
     copy(contacts, x.mu, mu), copy(scalars, x.lower, lower), copy(scalars, x.upper, upper);
-    copy(n, x.z, z), copy(n, x.lambda, lambda), copy(size, x.push, push), copy(triangle(size), x.T, T);
+    copy(n, x.z, z), copy(n, x.lambda, lambda), copy(size, x.push, push), copy(n, x.best, best);
+    copy(triangle(size), x.T, T);
     copy(n * kEntryReals, reinterpret_cast<const Wide*>(x.history_), reinterpret_cast<Real*>(history_));
-    anderson_.assign(x.anderson_, take);
+    anderson_.assign(x.anderson_, take), least_ = take(x.least_);
   }
 
   /// w = J v. Every sum runs over the columns in order, whoever adds: above the diagonal it is the row of the other index.
@@ -167,6 +178,13 @@ class PackedPasses {
     if (opt.anderson) anderson_.finish_sums(Serial{}, Real(opt.tikhonov));
   }
 
+  /// Before a pass changes l: by how much is known already.
+  void keep_best() {
+    const auto better = anderson_.last < least_;
+    least_ = min(least_, anderson_.last);
+    for (int i = 0; i < n; ++i) best[i] = select(better, lambda[i], best[i]);
+  }
+
   /// l and z from y; their largest changes. Worlds that are done keep theirs.
   template <bool kAccelerated>
   AdmmChange<Real> multipliers(Mask<Real> done) {
@@ -194,6 +212,7 @@ class PackedPasses {
   }
 
   Real* w_;     // J v
+  Real least_;  // square of the least change, in units of the penalties
   Real* rest_;  // of the memory
   Entry* history_;
   Anderson<Real, 3> anderson_;
