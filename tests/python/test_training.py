@@ -222,7 +222,7 @@ def test_two_processes_are_one_learner_on_the_union(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     command += [str(tmp_path / "ranks.py"), os.path.dirname(__file__), str(tmp_path)]
     path = os.pathsep.join(entry for entry in sys.path if entry)
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}, timeout=240)
     assert done.returncode == 0, done.stderr
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
     for name in ("gradient", "weights", "mean"):

@@ -9,8 +9,6 @@
 // The plain iteration comes nearer with every pass; an extrapolated one need not. A world that ran out of passes answers with
 // the multipliers that a pass changed least, of those after the first kWorthKeeping.
 #pragma once
-#include <limits>
-
 #include "core/group.h"
 #include "core/options.h"
 #include "math/cone.h"
@@ -70,7 +68,7 @@ class PackedPasses {
   void forget() {
     anderson_.clear();
     for (int i = 0; i < n; ++i) anderson_.clear(history_[i], Real(0)), best[i] = lambda[i];
-    least_ = Real(std::numeric_limits<S>::max());
+    least_ = Real(1e30f);
   }
 
   /// From pass `pass` to `last`, or until all worlds are done, which they are when nothing changes by more than `allowed` m/s
