@@ -10,6 +10,7 @@
 // Positions are in the world's axes. Memory begins with what all have.
 #pragma once
 #include "envs/arm/gripper_arm.h"
+#include "envs/core/body_point.h"
 #include "envs/core/tolerance.h"
 #include "math/rotation.h"
 
@@ -64,9 +65,7 @@ struct ArmTask {
   /// The point between the fingertips.
   template <class Real>
   HD Vec3<Real> grasp_point(const TaskView<Real>& view) const {
-    const Real *p = view.body_position + 3 * robot.grasp_body, *q = view.body_orientation + 4 * robot.grasp_body;
-    const Vec3<Real> offset{Real(robot.grasp_point[0]), Real(robot.grasp_point[1]), Real(robot.grasp_point[2])};
-    return Vec3<Real>{p[0], p[1], p[2]} + rotation(Quat<Real>{q[0], q[1], q[2], q[3]}) * offset;
+    return body_point(view, robot.grasp_body, robot.grasp_point);
   }
   /// Of a cube's centre above its place in the home pose.
   template <class Real>

@@ -19,7 +19,7 @@
 // two axes); of fingertips the positions are observed alone; the distance is from where the cube rests, not from 4 cm below its start.
 // Tests: tests/python/test_hand_env.py (every term against formulae and MuJoCo's quantities; the cube rests in the hand).
 #pragma once
-#include "envs/core/task.h"
+#include "envs/core/body_point.h"
 #include "envs/hand/robot_hand.h"
 #include "math/rotation.h"
 
@@ -97,11 +97,7 @@ struct HandReorientTask {
   }
   template <class Real>
   HD Vec3<Real> fingertip(const TaskView<Real>& view, int tip) const {
-    const int body = robot.tip_body[tip];
-    const Real* p = view.body_position + 3 * body;
-    const double* at = robot.tip_point + 3 * tip;
-    const Vec3<Real> offset{Real(at[0]), Real(at[1]), Real(at[2])};
-    return Vec3<Real>{p[0], p[1], p[2]} + rotation(quat_at(view.body_orientation + 4 * body)) * offset;
+    return body_point(view, robot.tip_body[tip], robot.tip_point + 3 * tip);
   }
 
   /// The goal after the next, when that has been used.

@@ -23,7 +23,7 @@
 #pragma once
 #include "envs/core/tolerance.h"
 #include "envs/velocity/legged_robot.h"
-#include "math/vec3.h"
+#include "math/rotation.h"
 
 namespace stiction {
 
@@ -280,11 +280,9 @@ struct VelocityTask {
     for (int i = 0; i < robot.qpos; ++i) qpos[i] = S(robot.standing[i]);
     for (int i = 0; i < robot.qvel; ++i) qvel[i] = S(0);
     qpos[2] += S(start_clearance);
-    const S half = random.uniform<S>(S(-1.5707963267948966), S(1.5707963267948966)), w = qpos[3], x = qpos[4];
-    S s, c;
-    sincos(half, s, c);  // heading: turned about the vertical by 2 half
-    qpos[3] = c * w - s * qpos[6], qpos[6] = c * qpos[6] + s * w;
-    qpos[4] = c * x - s * qpos[5], qpos[5] = c * qpos[5] + s * x;
+    const S half = random.uniform<S>(S(-1.5707963267948966), S(1.5707963267948966));
+    const Quat<S> q = yaw(S(2) * half) * Quat<S>{qpos[3], qpos[4], qpos[5], qpos[6]};
+    qpos[3] = q.w, qpos[4] = q.x, qpos[5] = q.y, qpos[6] = q.z;
     for (int i = 0; i < 6; ++i) qvel[i] = random.uniform<S>(S(start_velocity.low), S(start_velocity.high));
     for (int i = 0; i < robot.joints; ++i)
       qpos[robot.joint_qpos[i]] += random.uniform<S>(S(joint_noise.low), S(joint_noise.high));
