@@ -24,6 +24,7 @@ from stiction.training.run import Checkpoint, environments
 
 from bench.step import machine
 
+HARD = (0.99, 0.999, 0.001, 0.5, 2)  # MuJoCo's solimp of hard contacts and limits
 STIFFNESS, RELAXATION = 1e3, 0.04  # N/m, s: a floor that yields by centimetres to the legs of Gymnasium's Ant
 
 
@@ -39,7 +40,7 @@ def here(env_id: str) -> dict[str, Callable[[], dict]]:
     return {
         "stiction": dict,
         "double": lambda: {"dtype": "float64"},
-        "MuJoCo's Euler": lambda: {"integrator": "euler"},
+        "implicit integrator": lambda: {"integrator": "implicit"},
         "SubADMM on the tree": lambda: {"solver": stiction.SolverOptions(body_split=True)},
         "PGS": lambda: {"solver": "pgs"},
         "compliant contact": lambda: {"model": compliant(env_id)},
@@ -87,7 +88,6 @@ class There:
         env.set_state(qpos, data.qvel.copy())
 
 
-HARD = (0.99, 0.999, 0.001, 0.5, 2)  # solimp
 THERE = (
     There("Gymnasium"),
     There("Euler", euler=True),

@@ -105,6 +105,9 @@ class Model:
         """Every field by name: read-only views, counts, lists of names."""
         return self._core.to_arrays()
 
+    def _copied_arrays(self) -> dict[str, Any]:
+        return {name: np.array(v) if isinstance(v, np.ndarray) else v for name, v in self.to_arrays().items()}
+
     def with_material(self, stiffness: float, dissipation: float = 0.0, *, geoms=None) -> Model:
         """The same model with compliant contact on ``geoms`` (a name or number, or several; all by default).
 
@@ -113,7 +116,7 @@ class Model:
         0. A stiffness of 0 is rigid contact. Errors: ValueError for negative numbers,
         KeyError for names that are not there, IndexError for numbers.
         """
-        arrays = {name: np.array(v) if isinstance(v, np.ndarray) else v for name, v in self.to_arrays().items()}
+        arrays = self._copied_arrays()
         chosen = range(self._core.ngeom) if geoms is None else [geoms] if isinstance(geoms, (str, int)) else list(geoms)
         for geom in chosen:
             number = self.geom_id(geom) if isinstance(geom, str) else geom
@@ -192,8 +195,7 @@ class Model:
         return sorted({*super().__dir__(), *(name for name in dir(_core.Model) if not name.startswith("_"))})
 
     def __reduce__(self):
-        arrays = {name: np.array(v) if isinstance(v, np.ndarray) else v for name, v in self.to_arrays().items()}
-        return _rebuilt, (arrays, self._import_report)
+        return _rebuilt, (self._copied_arrays(), self._import_report)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={getattr(self._core, name)}" for name in ("nq", "nv", "nu", "nbody", "ngeom"))

@@ -15,7 +15,7 @@ from pathlib import Path
 class EnvironmentId:
     """What an id stands for: a compiled task, a model in stiction/assets, the default time limit in control steps.
 
-    ``names``: for a task on any robot, what the asset calls its parts; such a task takes other models too.
+    ``names``: for a task on any robot, what the asset calls its parts. Other tasks take variants of the asset only.
     ``timestep``: seconds; None is the model's. ``integrator``: as of `Simulation`; Gymnasium's tasks are defined with
     MuJoCo's Euler, and a policy that relies on what an implicit step takes from stiff joints fails there.
     """

@@ -48,11 +48,13 @@ def make_vec(
         `VectorEnv.task_parameters` has them all.
     randomize: what differs from environment to environment: a list of `stiction.randomisation`'s `Parameter`, `Gains`,
         `Push`, `Latency` and `Noise`.
-    model, names: for tasks on any robot (``"stiction/QuadrupedVelocity-v0"``): a `stiction.Model` or an MJCF file with
-        a floor, and what it calls the robot's parts: ``{"feet": ("FL", "FR", "RL", "RR")}``, geoms or bodies; if need
-        be ``"trunk"`` (bodies whose touch ends the episode), ``"undesired"`` (bodies that should touch nothing),
-        ``"joints"`` (in the order of actions) and ``"keyframe"`` (the standing pose). An arm's parts: ``"grasp"``,
-        ``"arm"``, ``"gripper"``, ``"fingers"``, ``"cubes"``, ``"keyframe"``; see the docs' list of tasks.
+    model: a `stiction.Model` or an MJCF file instead of the task's own: a variant of it with as many coordinates,
+        bodies and motors, or, for tasks on any robot (``"stiction/QuadrupedVelocity-v0"``), any robot and a floor.
+    names: of tasks on any robot, what the model calls its parts. A walking robot's: ``{"feet": ("FL", "FR", "RL",
+        "RR")}``, geoms or bodies; if need be ``"trunk"`` (bodies whose touch ends the episode), ``"undesired"`` (bodies
+        that should touch nothing), ``"joints"`` (in the order of actions) and ``"keyframe"`` (the standing pose). An
+        arm's: ``"grasp"``, ``"arm"``, ``"gripper"``, ``"fingers"``, ``"cubes"``, ``"keyframe"``. A hand's:
+        ``"fingertips"``, ``"joints"``, ``"cube"``, ``"keyframe"``. See the docs' list of tasks.
     simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
         observations, rewards and actions: float32 by default.
     """
