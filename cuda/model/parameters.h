@@ -160,13 +160,24 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
   }
 }
 
-/// Everything that is per environment.
-template <class Shape, class Real, class Shared, class Get>
-HD void update_parameters(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get,
-                          ParameterTables<Shape, Real>& t) {
+/// Everything that is per environment, of the worlds of `rows` (its get(array, stride, i) reads one number of each). NaN in a
+/// comparison hides: a world with a parameter that is no number gets such a gravity, which its step reports.
+template <class Shape, class Real, class Shared, class Rows>
+HD void update_environment(const Shared& m, const ParameterArrays<Scalar<Real>>& a, const Rows& rows,
+                           ParameterTables<Shape, Real>& t) {
+  auto unsound = mask_of<Real>(false);
+  auto get = [&](const Scalar<Real>* array, int stride, int i) {
+    Real x = rows.get(array, stride, i);
+    unsound = unsound | negate(is_finite(x));
+    return x;
+  };
   if (a.body_mass || a.body_inertia) update_masses<Shape, Real>(m, a, get, t);
   update_joints<Shape, Real>(m, a, get, t);
   update_surfaces<Shape, Real>(m, a, get, t);
+  const Scalar<Real> zero(0);
+  const Real none(zero / zero);
+  const Vec3<Real> gravity = a.gravity ? t.view.gravity : vec<Real>(m.gravity);
+  t.view.gravity = select(unsound, Vec3<Real>{none, none, none}, gravity);
 }
 
 }  // namespace stiction

@@ -1,4 +1,4 @@
-// From records to the contact arrays users read.
+// From records to the contact arrays users read, one environment at a time; the same on the host and on a device.
 #pragma once
 #include "host/step/batch.h"
 
@@ -17,7 +17,7 @@ struct ContactArrays {
 
 /// Contacts in the order of slots; those beyond `capacity` are left out (they still push).
 template <class Model, class Record, class T>
-void export_contacts(const Model& m, int64_t env, Record record, int capacity, const ContactArrays<T>& out) {
+HD void export_contacts(const Model& m, int64_t env, Record record, int capacity, const ContactArrays<T>& out) {
   RecordLayout<Model> layout(m);
   int count = 0;
   T* net = out.net_force + env * m.nbody * 3;

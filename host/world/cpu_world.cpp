@@ -44,6 +44,7 @@ class CpuWorld final : public World {
     for (int i = 0; i < threads_->size(); ++i) workspaces_.push_back(aligned(kernels_->workspace_bytes));
     max_contacts_ = options_.max_contacts ? options_.max_contacts : view.world_slots + view.pair_slots;
     add_contact_buffers();
+    reset_rows_ = make_reset_rows<T>();
     make_job();
     for (auto& workspace : workspaces_) {
       fallback_.push_back(aligned(sizeof(double) * kernels_->fallback_size(job_)));
@@ -118,11 +119,11 @@ class CpuWorld final : public World {
     threads_->run(num_envs(), work);
   }
 
-  void clear_records(const uint8_t* mask) override {
+  void reset_rows(const uint8_t* mask, int keyframe) override {
     for (int64_t e = 0; e < num_envs(); ++e) {
       if (mask != nullptr && !mask[e]) continue;
-      for (int64_t i = 0; i < record_size(); ++i) record(e, i) = 0;
-      for (int s = 0; s < layout_->slots + layout_->pairs; ++s) record(e, layout_->slot(s) + kRecordId) = -1;
+      reset_rows_.state(e, keyframe);
+      reset_rows_.record(*layout_, [&](int i, T x) { record(e, i) = x; });
     }
   }
 
@@ -166,22 +167,7 @@ class CpuWorld final : public World {
     job_.outputs = {buffer("xpos").template as<T>(), buffer("xquat").template as<T>(),
                     buffer("body_linvel").template as<T>(), buffer("body_angvel").template as<T>(),
                     buffer("site_xpos").template as<T>()};
-    ParameterArrays<T>& p = job_.parameters;
-    const std::pair<const char*, const T**> places[] = {{"body_mass", &p.body_mass},
-                                                        {"body_inertia", &p.body_inertia},
-                                                        {"geom_friction", &p.geom_friction},
-                                                        {"geom_size", &p.geom_size},
-                                                        {"dof_damping", &p.dof_damping},
-                                                        {"dof_armature", &p.dof_armature},
-                                                        {"dof_frictionloss", &p.dof_frictionloss},
-                                                        {"jnt_stiffness", &p.jnt_stiffness},
-                                                        {"jnt_range", &p.jnt_range},
-                                                        {"actuator_gainprm", &p.actuator_gainprm},
-                                                        {"actuator_biasprm", &p.actuator_biasprm},
-                                                        {"gravity", &p.gravity}};
-    for (const std::string& name : options_.per_env)
-      for (const auto& [key, place] : places)
-        if (name == key) *place = buffer("params." + name).template as<T>(), job_.per_env = true;
+    job_.parameters = parameter_arrays<T>(), job_.per_env = !options_.per_env.empty();
     job_.steps = 1;
     job_.solver = options_.solver;
   }
@@ -195,6 +181,7 @@ class CpuWorld final : public World {
   std::vector<Aligned> workspaces_, fallback_, solver_memory_;
   std::vector<void*> environment_tables_;  // per thread, if some parameter is per environment
   CpuJob<T> job_;
+  ResetRows<T> reset_rows_{};
   ContactArrays<T> contact_arrays_{};  // looked up once: a long name is a string on the heap
 };
 

@@ -1,7 +1,9 @@
 #include "host/world/cuda_world.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <type_traits>
 
 #include "host/world/contact_export.h"
 #include "host/world/record_state.h"
@@ -51,6 +53,32 @@ class DeviceTables {
   const ModelView<Capacity, float>* view_ = nullptr;
 };
 
+/// A model of its own for each tile that steps at once, for parameters that differ between environments: `count` ParameterTables,
+/// and behind them what they point to.
+std::shared_ptr<void> own_models(const ModelView<Capacity, float>& m, int count) {
+  using Tables = ParameterTables<Capacity, float>;
+  auto padded = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
+  const size_t probes = padded(m.probes * sizeof(*m.probe)), geoms = padded(m.ngeom * sizeof(*m.geom)),
+               pairs = padded(m.pairs * sizeof(*m.pair)), actuators = padded(m.actuators * sizeof(*m.actuator));
+  const size_t tables = padded(count * sizeof(Tables));
+  auto memory = managed_memory(tables + count * (probes + geoms + pairs + actuators));
+  auto* own = static_cast<Tables*>(memory.get());
+  auto* free = static_cast<unsigned char*>(memory.get()) + tables;
+  auto copy = [&](auto*& to, const auto* from, int items, size_t bytes) {
+    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(free);
+    std::copy_n(from, items, to);
+    free += bytes;
+  };
+  for (int i = 0; i < count; ++i) {
+    own[i].view = m;
+    copy(own[i].probe, m.probe, m.probes, probes), copy(own[i].geom, m.geom, m.ngeom, geoms);
+    copy(own[i].pair, m.pair, m.pairs, pairs), copy(own[i].actuator, m.actuator, m.actuators, actuators);
+    own[i].view.probe = own[i].probe, own[i].view.geom = own[i].geom;
+    own[i].view.pair = own[i].pair, own[i].view.actuator = own[i].actuator;
+  }
+  return memory;
+}
+
 class CudaWorld final : public World {
  public:
   CudaWorld(std::shared_ptr<const Model> model, const WorldOptions& options)
@@ -59,6 +87,7 @@ class CudaWorld final : public World {
         device_tables_(*tables_),
         layout_(tables_->view) {
     records_ = managed_memory(sizeof(float) * record_size() * num_envs());
+    reset_rows_ = make_reset_rows<float>();
     job_.plan = plan_launches<float>(num_envs());
     workspace_ = device_memory(job_.plan.workspace_bytes);
     max_contacts_ =
@@ -78,21 +107,26 @@ class CudaWorld final : public World {
     if (n == 0) return;
     job_.steps = n;
     launch_step(job_);
-    synchronize();
     update_watched();
   }
+  void wait() const override { synchronize(); }
+  void set_stream(void* stream) override { job_.stream = stream; }
+  void* stream() const override { return job_.stream; }
   DenseProblem<double> contact_problem(int) override {
     refuse("contact_problem is computed on the CPU only: set this state in a simulation with device='cpu'");
   }
   void previous_state(int env, double* qpos, double* qvel) const override {
+    wait();
     const float* record = records() + env * record_size();
     state_of_record(tables_->view, [&](int i) { return record[i]; }, qpos, qvel);
   }
   int64_t record_size() const override { return layout_.reals(); }
   void get_records(double* rows) const override {
+    wait();
     for (int64_t i = 0; i < record_size() * num_envs(); ++i) rows[i] = records()[i];
   }
   void set_records(const double* rows) override {
+    wait();
     for (int64_t i = 0; i < record_size() * num_envs(); ++i) records()[i] = static_cast<float>(rows[i]);
     if (watch_contacts_) update_contacts(nullptr);
   }
@@ -100,32 +134,9 @@ class CudaWorld final : public World {
   int pack_width() const override { return 1; }
 
  protected:
-  void update_kinematics(const uint8_t*) override {
-    launch_kinematics(job_);
-    synchronize();
-  }
-  void update_contacts(const uint8_t* mask) override {
-    const ContactArrays<float> out{buffer("contact.geom").as<int>(),       buffer("contact.pos").as<float>(),
-                                   buffer("contact.frame").as<float>(),    buffer("contact.dist").as<float>(),
-                                   buffer("contact.impulse").as<float>(),  buffer("contact.active").as<uint8_t>(),
-                                   buffer("contact.count").as<int>(),      buffer("net_contact_force").as<float>(),
-                                   static_cast<float>(1 / options_.step.h)};
-    auto work = [&](int, int first, int last) {
-      for (int64_t e = first; e < last; ++e)
-        if (mask == nullptr || mask[e])
-          export_contacts(
-              tables_->view, e, [&](int i) { return records()[e * record_size() + i]; }, max_contacts_, out);
-    };
-    threads_->run(num_envs(), work);
-  }
-  void clear_records(const uint8_t* mask) override {
-    for (int64_t e = 0; e < num_envs(); ++e) {
-      if (mask != nullptr && !mask[e]) continue;
-      float* record = records() + e * record_size();
-      std::memset(record, 0, sizeof(float) * record_size());
-      for (int s = 0; s < layout_.slots + layout_.pairs; ++s) record[layout_.slot(s) + kRecordId] = -1;
-    }
-  }
+  void update_kinematics(const uint8_t*) override { launch_kinematics(job_); }
+  void update_contacts(const uint8_t* mask) override { launch_contacts(job_, contact_arrays_, max_contacts_, mask); }
+  void reset_rows(const uint8_t* mask, int keyframe) override { launch_reset(job_, reset_rows_, mask, keyframe); }
 
  private:
   float* records() const { return static_cast<float*>(records_.get()); }
@@ -140,6 +151,14 @@ class CudaWorld final : public World {
     a.time = buffer("time").as<double>(), a.status = buffer("status").as<int>();
     for (int f = 0; f < kCertificateFields; ++f)
       a.certificate[f] = buffer(std::string("certificate.") + kCertificateNames[f]).as<float>();
+    contact_arrays_ = {buffer("contact.geom").as<int>(),       buffer("contact.pos").as<float>(),
+                       buffer("contact.frame").as<float>(),    buffer("contact.dist").as<float>(),
+                       buffer("contact.impulse").as<float>(),  buffer("contact.active").as<uint8_t>(),
+                       buffer("contact.count").as<int>(),      buffer("net_contact_force").as<float>(),
+                       static_cast<float>(1 / options_.step.h)};
+    job_.parameters = parameter_arrays<float>();
+    own_models_ = options_.per_env.empty() ? nullptr : own_models(*job_.model, job_.plan.step_tiles);
+    job_.own_models = static_cast<ParameterTables<Capacity, float>*>(own_models_.get());
     job_.outputs = {buffer("xpos").as<float>(), buffer("xquat").as<float>(), buffer("body_linvel").as<float>(),
                     buffer("body_angvel").as<float>(), buffer("site_xpos").as<float>()};
   }
@@ -147,8 +166,10 @@ class CudaWorld final : public World {
   std::unique_ptr<ModelTables<float>> tables_;
   DeviceTables device_tables_;
   RecordLayout<ModelView<Capacity, float>> layout_;
-  std::shared_ptr<void> records_, workspace_;
-  CudaJob<float> job_;
+  std::shared_ptr<void> records_, workspace_, own_models_;
+  ResetRows<float> reset_rows_{};
+  ContactArrays<float> contact_arrays_{};
+  CudaJob<float> job_{};
 };
 
 }  // namespace
@@ -159,13 +180,10 @@ std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model> model, con
   if (options.float64) refuse("dtype is 'float64', but simulations on CUDA are in float32: use device='cpu'");
   if (options.solver != SolverKind::kSubAdmm)
     refuse("this solver runs on the CPU only: use solver='subadmm' or device='cpu'");
-  if (!options.per_env.empty()) refuse("per_env parameters are available on the CPU only: use device='cpu'");
   return std::make_unique<CudaWorld>(std::move(model), options);
 }
 
-std::shared_ptr<void> batch_memory(const WorldOptions& options, size_t bytes) {
-  return options.cuda ? managed_memory(bytes) : nullptr;
-}
+std::shared_ptr<void> device_reachable_memory(size_t bytes) { return managed_memory(bytes); }
 
 }  // namespace stiction
 
@@ -178,7 +196,7 @@ std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model>, const Wor
       "device is 'cuda', but this is no CUDA build: rebuild with STICTION_CUDA=ON and nvcc on PATH, or "
       "use device='cpu'");
 }
-std::shared_ptr<void> batch_memory(const WorldOptions&, size_t) { return nullptr; }
+std::shared_ptr<void> device_reachable_memory(size_t) { return nullptr; }
 
 }  // namespace stiction
 

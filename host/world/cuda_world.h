@@ -6,11 +6,11 @@
 
 namespace stiction {
 
-/// Arrays lie in managed memory: one address for host and device, so that NumPy views stay valid; step() waits for the device
-/// before it returns. Throws std::invalid_argument where there is no CUDA build, driver or GPU, or for what only the CPU does
-/// (float64, per-environment parameters, other solvers).
+/// Arrays lie in managed memory: one address for host and device, so that NumPy views stay valid. Work is queued on one stream; the
+/// host reads after wait(). Throws std::invalid_argument where there is no CUDA build, driver or GPU, or for what only the CPU
+/// does (float64, other solvers).
 std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model> model, const WorldOptions& options);
-/// Memory for an array of that world, zeroed; null: the heap will do.
-std::shared_ptr<void> batch_memory(const WorldOptions& options, size_t bytes);
+/// Memory for such a world, zeroed, that host and device reach by the same address; null without a CUDA build.
+std::shared_ptr<void> device_reachable_memory(size_t bytes);
 
 }  // namespace stiction

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -105,15 +106,21 @@ void World::add_parameters() {
   }
 }
 
+std::shared_ptr<void> World::allocate(size_t bytes) const {
+  if (options_.cuda) return device_reachable_memory(bytes);
+  constexpr std::align_val_t kLine{64};
+  std::shared_ptr<void> memory(::operator new(bytes ? bytes : 1, kLine),
+                               [](void* p) { ::operator delete(p, std::align_val_t{64}); });
+  std::memset(memory.get(), 0, bytes);
+  return memory;
+}
+
 World::Buffer& World::add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable) {
   auto b = std::make_unique<Buffer>();
   int64_t items = 1;
   for (int64_t s : shape) items *= s;
   const int size = dtype == DType::kBool ? 1 : dtype == DType::kFloat32 || dtype == DType::kInt32 ? 4 : 8;
-  b->device = batch_memory(options_, items * size);
-  if (b->device == nullptr) b->bytes.resize(items * size + 64);  // 64-byte aligned
-  auto address = reinterpret_cast<uintptr_t>(b->bytes.data());
-  b->data = b->device ? static_cast<unsigned char*>(b->device.get()) : b->bytes.data() + (64 - address % 64) % 64;
+  b->memory = allocate(items * size);
   b->dtype = dtype, b->shape = std::move(shape), b->writable = writable;
   buffers_.emplace_back(name, std::move(b));
   return *buffers_.back().second;
@@ -137,7 +144,8 @@ ArrayView World::array(const std::string& name) {
   const bool contact = name.rfind("contact.", 0) == 0 || name == "net_contact_force";
   if (kinematic && !watch_kinematics_) watch_kinematics_ = true, update_kinematics(nullptr);
   if (contact && !watch_contacts_) watch_contacts_ = true, update_contacts(nullptr);
-  return {b.data, b.dtype, b.shape, b.writable};
+  wait();
+  return {b.memory.get(), b.dtype, b.shape, b.writable};
 }
 
 void World::update_watched(const uint8_t* mask) {
@@ -150,40 +158,82 @@ void World::forward_envs(const uint8_t* mask) {
 }
 
 void World::clear_status(const uint8_t* mask) {
+  wait();
   int* status = buffer("status").as<int>();
   for (int i = 0; i < num_envs(); ++i)
     if (mask == nullptr || mask[i]) status[i] = 0;
 }
 
-void World::reset(const uint8_t* mask, int keyframe) {
+template <class T>
+ResetRows<T> World::make_reset_rows() {
   const Model& m = *model_;
-  if (keyframe < -1 || keyframe >= m.nkey)
-    throw std::invalid_argument("keyframe " + std::to_string(keyframe) + " does not exist; the model has " +
-                                std::to_string(m.nkey));
-  auto fill = [&](auto* qpos, auto* qvel, auto* ctrl, auto* force, auto* wrench) {
-    using T = std::remove_pointer_t<decltype(qpos)>;
-    auto row = [](T* to, const double* from, int n) {
-      for (int i = 0; i < n; ++i) to[i] = from ? static_cast<T>(from[i]) : T(0);
-    };
-    const bool key = keyframe >= 0;
-    for (int64_t e = 0; e < num_envs(); ++e) {
-      if (mask != nullptr && !mask[e]) continue;
-      row(qpos + e * m.nq, key ? m.key_qpos.data() + keyframe * m.nq : m.qpos0.data(), m.nq);
-      row(qvel + e * m.nv, key ? m.key_qvel.data() + keyframe * m.nv : nullptr, m.nv);
-      row(ctrl + e * m.nu, key && m.nu ? m.key_ctrl.data() + keyframe * m.nu : nullptr, m.nu);
-      row(force + e * m.nv, nullptr, m.nv), row(wrench + e * 6 * m.nbody, nullptr, 6 * m.nbody);
-      buffer("time").as<double>()[e] = 0;
-    }
+  const int row = m.nq + m.nv + m.nu;
+  begin_ = allocate(sizeof(T) * row * (1 + m.nkey));
+  T* begin = static_cast<T*>(begin_.get());
+  auto write = [](T* to, const double* from, int n) {
+    for (int i = 0; i < n; ++i) to[i] = static_cast<T>(from[i]);
   };
-  if (options_.float64)
-    fill(buffer("qpos").as<double>(), buffer("qvel").as<double>(), buffer("ctrl").as<double>(),
-         buffer("qfrc_applied").as<double>(), buffer("xfrc_applied").as<double>());
-  else
-    fill(buffer("qpos").as<float>(), buffer("qvel").as<float>(), buffer("ctrl").as<float>(),
-         buffer("qfrc_applied").as<float>(), buffer("xfrc_applied").as<float>());
-  clear_records(mask);
-  clear_status(mask);
+  write(begin, m.qpos0.data(), m.nq);
+  for (int k = 0; k < m.nkey; ++k) {
+    T* to = begin + static_cast<int64_t>(k + 1) * row;
+    write(to, m.key_qpos.data() + k * m.nq, m.nq), write(to + m.nq, m.key_qvel.data() + k * m.nv, m.nv);
+    write(to + m.nq + m.nv, m.key_ctrl.data() + k * m.nu, m.nu);
+  }
+  return {m.nq,
+          m.nv,
+          m.nu,
+          m.nbody,
+          begin,
+          buffer("qpos").as<T>(),
+          buffer("qvel").as<T>(),
+          buffer("ctrl").as<T>(),
+          buffer("qfrc_applied").as<T>(),
+          buffer("xfrc_applied").as<T>(),
+          buffer("time").as<double>(),
+          buffer("status").as<int>()};
+}
+template <class T>
+ParameterArrays<T> World::parameter_arrays() {
+  ParameterArrays<T> p;
+  const std::pair<const char*, const T**> places[] = {{"body_mass", &p.body_mass},
+                                                      {"body_inertia", &p.body_inertia},
+                                                      {"geom_friction", &p.geom_friction},
+                                                      {"geom_size", &p.geom_size},
+                                                      {"dof_damping", &p.dof_damping},
+                                                      {"dof_armature", &p.dof_armature},
+                                                      {"dof_frictionloss", &p.dof_frictionloss},
+                                                      {"jnt_stiffness", &p.jnt_stiffness},
+                                                      {"jnt_range", &p.jnt_range},
+                                                      {"actuator_gainprm", &p.actuator_gainprm},
+                                                      {"actuator_biasprm", &p.actuator_biasprm},
+                                                      {"gravity", &p.gravity}};
+  for (const std::string& name : options_.per_env)
+    for (const auto& [key, place] : places)
+      if (name == key) *place = buffer("params." + name).as<T>();
+  return p;
+}
+template ParameterArrays<float> World::parameter_arrays();
+template ParameterArrays<double> World::parameter_arrays();
+template ResetRows<float> World::make_reset_rows();
+template ResetRows<double> World::make_reset_rows();
+
+void World::reset_state(const uint8_t* mask, int keyframe) {
+  if (keyframe < -1 || keyframe >= model_->nkey)
+    throw std::invalid_argument("keyframe " + std::to_string(keyframe) + " does not exist; the model has " +
+                                std::to_string(model_->nkey));
+  reset_rows(mask, keyframe);
+}
+
+void World::reset(const uint8_t* mask, int keyframe) {
+  wait();
+  if (mask != nullptr) {
+    if (mask_ == nullptr) mask_ = allocate(num_envs());
+    std::memcpy(mask_.get(), mask, num_envs());
+    mask = static_cast<const uint8_t*>(mask_.get());
+  }
+  reset_state(mask, keyframe);
   update_watched(mask);
+  wait();
 }
 
 }  // namespace stiction

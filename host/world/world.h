@@ -12,6 +12,7 @@
 #include "host/backend/cpu/kernels.h"
 #include "host/backend/thread_pool.h"
 #include "host/model/compile.h"
+#include "host/world/reset_rows.h"
 
 namespace stiction {
 
@@ -56,12 +57,23 @@ class World {
   std::vector<std::string> array_names() const;
 
   virtual void step(int n) = 0;
+  /// On a CUDA device step, forward, forward_envs, reset_state and update only queue their work: this returns when it is done, and
+  /// throws if it failed. All else waits by itself.
+  virtual void wait() const {}
+  /// The CUDA stream (cudaStream_t) that later work is queued on; null is the default stream.
+  virtual void set_stream(void*) {}
+  virtual void* stream() const { return nullptr; }
+  /// Zeroed memory that host and backend reach by the same address, 64-byte aligned.
+  std::shared_ptr<void> allocate(size_t bytes) const;
   /// Brings derived arrays up to date with qpos and qvel.
   void forward() { forward_envs(nullptr); }
   /// The same for environments with mask[i] != 0 (null: all); others may be left out.
   void forward_envs(const uint8_t* mask);
   /// Environments with mask[i] != 0 (null: all) to qpos0 or to a keyframe; clears velocity, controls, warm start, status, time.
   void reset(const uint8_t* mask, int keyframe = -1);
+  /// The same but for derived arrays, which `update` brings up to date; the mask, if any, is in memory of `allocate`.
+  void reset_state(const uint8_t* mask, int keyframe = -1);
+  void update(const uint8_t* mask) { update_watched(mask); }
   void clear_status(const uint8_t* mask);
   /// Warm start and contacts of the last step, to be kept with a state. One row per environment.
   /// The last step's contact problem of one environment with the impulses that solved it. Views into scratch that the next call
@@ -85,16 +97,14 @@ class World {
 
  protected:
   struct Buffer {
-    std::vector<unsigned char> bytes;
-    std::shared_ptr<void> device;  // instead of bytes
+    std::shared_ptr<void> memory;
     DType dtype;
     std::vector<int64_t> shape;
     bool writable;
     template <class T>
     T* as() {
-      return reinterpret_cast<T*>(data);
+      return static_cast<T*>(memory.get());
     }
-    unsigned char* data = nullptr;
   };
   Buffer& add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable);
   Buffer& buffer(const std::string& name);
@@ -102,7 +112,12 @@ class World {
   /// Of environments with mask[i] != 0 (null: all); others may be left out.
   virtual void update_kinematics(const uint8_t* mask) = 0;
   virtual void update_contacts(const uint8_t* mask) = 0;
-  virtual void clear_records(const uint8_t* mask) = 0;
+  virtual void reset_rows(const uint8_t* mask, int keyframe) = 0;
+  /// T: the world's float or double.
+  template <class T>
+  ResetRows<T> make_reset_rows();
+  template <class T>
+  ParameterArrays<T> parameter_arrays();
   void update_watched(const uint8_t* mask = nullptr);
 
   std::shared_ptr<const Model> model_;
@@ -110,6 +125,7 @@ class World {
   int max_contacts_ = 0;
   std::unique_ptr<ThreadPool> threads_;
   std::vector<std::pair<std::string, std::unique_ptr<Buffer>>> buffers_;
+  std::shared_ptr<void> begin_, mask_;  // what environments begin with; a mask that the backend reaches
   bool watch_kinematics_ = false, watch_contacts_ = false;
 };
 

@@ -83,8 +83,24 @@ void bind_world(py::module_& m) {
       .def("array",
            [](py::object self, const std::string& name) { return view_of(self, self.cast<World&>().array(name)); })
       .def("array_names", &World::array_names)
-      .def("step", &World::step, py::call_guard<py::gil_scoped_release>())
-      .def("forward", &World::forward)
+      .def(
+          "step",
+          [](World& w, int n, bool wait) {
+            w.step(n);
+            if (wait) w.wait();
+          },
+          py::arg("n"), py::arg("wait") = true, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "forward",
+          [](World& w) {
+            w.forward();
+            w.wait();
+          },
+          py::call_guard<py::gil_scoped_release>())
+      .def("wait", &World::wait, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "set_stream", [](World& w, uintptr_t stream) { w.set_stream(reinterpret_cast<void*>(stream)); },
+          py::arg("stream"), "The CUDA stream, by its address, that later work is queued on; 0 is the default.")
       .def(
           "reset", [](World& w, std::optional<ByteMask> mask, int keyframe) { w.reset(mask_data(w, mask), keyframe); },
           py::arg("mask") = py::none(), py::arg("keyframe") = -1)

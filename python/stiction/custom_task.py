@@ -15,7 +15,7 @@ from numbers import Real
 import numpy as np
 from gymnasium.spaces import Box
 
-from .env_core import EnvCore, check_device
+from .env_core import EnvCore, checked_device
 from .model import Model
 from .random_numbers import RESET, TASK, Draws
 from .sensors import Sensors
@@ -301,7 +301,8 @@ class TaskCore(EnvCore):
     """`EnvCore` of a `Task`: simulation, batch, spaces and pictures."""
 
     def __init__(self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, options: dict):
-        check_device(device)
+        if checked_device(device) != "cpu":
+            raise ValueError(f"device is {device!r}, but a task written in Python is on the CPU: use device='cpu'")
         for name in ("model", "array"):
             if name in options:
                 raise TypeError(f"'{name}' is not an option here, but an attribute of {kind.__name__}")

@@ -17,7 +17,6 @@ class EnvCore:
 
     def __init__(self, env_id, num_envs, autoreset_mode: str, max_episode_steps: int, device, simulation: dict):
         known = environment(env_id)
-        check_device(device)
         simulation = dict(simulation)
         parameters = task_parameters(simulation.pop("task", None))
         for name in ("array",) if known.names is not None else ("array", "names"):
@@ -27,7 +26,7 @@ class EnvCore:
         if known.timestep is not None:
             simulation.setdefault("timestep", known.timestep)
         simulation.setdefault("integrator", known.integrator)
-        self.simulation = Simulation(model, num_envs, device="cpu", **simulation)
+        self.simulation = Simulation(model, num_envs, device=checked_device(device), **simulation)
         self.task = _core.BatchEnv(
             known.task,
             self.simulation._world,
@@ -80,9 +79,12 @@ class EnvCore:
         self.simulation.close()
 
 
-def check_device(device) -> None:
-    if device not in ("auto", "cpu"):
-        raise ValueError(f"device is {device!r}, but environments run on the CPU: expected 'auto' or 'cpu'")
+def checked_device(device) -> str:
+    """What `Simulation` takes. "auto" is the CPU, with a GPU too, until its kernels have been measured faster."""
+    kind = str(device).partition(":")[0]
+    if kind not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"device is {device!r}, expected 'auto', 'cpu' or 'cuda'")
+    return "cpu" if kind == "auto" else str(device)
 
 
 def checked_render_mode(render_mode):

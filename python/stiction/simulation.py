@@ -128,6 +128,7 @@ class Simulation:
             options=options,
             **extra,
         )
+        self._queues = self._device == "cuda" and array == "torch"  # rather than waits
         self._arrays = ArrayCache(self._world, array, self._device)
         self._contact = ContactArrays(self._arrays)
         self._certificate = CertificateArrays(self._arrays)
@@ -199,8 +200,13 @@ class Simulation:
     # ---- stepping
 
     def step(self, n: int = 1) -> None:
-        """Advances every environment by ``n`` time steps under the controls and applied forces as they are."""
-        self._world.step(operator.index(n))
+        """Advances every environment by ``n`` time steps under the controls and applied forces as they are.
+
+        With tensors on CUDA the work goes into torch's present stream, and this returns before it is done; else after.
+        """
+        if self._queues:
+            self._world.set_stream(_torch_stream())
+        self._world.step(operator.index(n), not self._queues)
 
     def forward(self) -> None:
         """Brings poses and body velocities up to date with ``qpos`` and ``qvel``."""
@@ -331,6 +337,12 @@ class Simulation:
             )
         mask[chosen] = 1
         return mask
+
+
+def _torch_stream() -> int:
+    import torch
+
+    return torch.cuda.current_stream().cuda_stream
 
 
 def _count(name: str, value, low: int) -> int:

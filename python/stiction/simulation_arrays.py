@@ -26,8 +26,8 @@ class ArrayCache:
 
     def __init__(self, world, array: str, device: str = "cpu"):
         self.world = world
-        self._managed = device == "cuda"
-        self._tensor = _torch_view(self._managed) if array == "torch" else None
+        self.managed = device == "cuda"
+        self._tensor = torch_view(self.managed) if array == "torch" else None
         self._numpy: dict[str, np.ndarray] = {}
         self.views: dict[str, object] = {}
 
@@ -35,11 +35,15 @@ class ArrayCache:
         view = self._numpy.get(name)
         if view is None:
             view = self.world.array(name)
-            self._numpy[name] = view = ManagedArray.of(view, 0) if self._managed else view
+            self._numpy[name] = view = ManagedArray.of(view, 0) if self.managed else view
+        elif self.managed:
+            self.world.wait()
         return view
 
     def view(self, name: str):
         view = self.views.get(name)
+        if self.managed and self._tensor is None:
+            self.world.wait()
         if view is None:
             view = self.numpy(name)
             self.views[name] = view = view if self._tensor is None else self._tensor(view)
@@ -82,7 +86,7 @@ def as_numbers(name: str, values) -> np.ndarray:
     return values
 
 
-def _torch_view(managed: bool):
+def torch_view(managed: bool):
     """numpy array -> tensor of the same memory; of a copy on the host, with ``managed``, a tensor on the GPU."""
     try:
         import torch
@@ -117,7 +121,7 @@ class Array:
             return self
         cache = instance._arrays
         view = cache.views.get(self.name)
-        return cache.view(self.name) if view is None else view
+        return cache.view(self.name) if view is None or cache.managed else view
 
     def __set__(self, instance, values) -> None:
         if not self.writable:

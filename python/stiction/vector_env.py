@@ -37,8 +37,8 @@ def make_vec(
 
     Parameters
     ----------
-    device: "auto" or "cpu".
-    backend: "numpy", or "torch" for tensors (on the CPU).
+    device: "auto" and "cpu" are the CPU; "cuda" a GPU, where there is one and a CUDA build (compiled tasks only).
+    backend: "numpy", or "torch" for tensors, which are on the device; there `step` does not wait for a GPU.
     autoreset_mode: "SameStep" (an ended environment is reset at once; ``infos["final_obs"]`` and ``["final_info"]``
         keep its end), "NextStep" (the next step resets it and ignores its action) or "Disabled" (call ``reset`` with
         ``options={"reset_mask": mask}``), as in Gymnasium.
@@ -103,6 +103,8 @@ class VectorEnv(vector.VectorEnv):
         self.render_mode = checked_render_mode(render_mode)
         limit = 0 if max_episode_steps is None else _checked_limit(max_episode_steps)
         terms = [] if randomize is None else flattened(randomize)
+        if terms and backend == "torch" and str(device).startswith("cuda"):
+            raise ValueError("randomize draws on the host: on CUDA use backend='numpy', or leave randomize out")
         own = [term.name for term in terms if isinstance(term, Parameter)]
         if own:
             simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
@@ -121,6 +123,11 @@ class VectorEnv(vector.VectorEnv):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         sizes = self._task.observations, self._task.actions
         self._random = Randomiser(terms, self._core.simulation, self._core.period, *sizes) if terms else None
+        self._tensor_batch = None
+        if self._torch is not None and not terms and not is_task(env_id):
+            from .tensor_batch import TensorBatch
+
+            self._tensor_batch = TensorBatch(self._task, self._core.simulation, mode is AutoresetMode.SAME_STEP)
         self._seeds: tuple[int | None, ...] = (None,) * self.num_envs
         self._started = False
         self.closed = False
@@ -161,7 +168,13 @@ class VectorEnv(vector.VectorEnv):
 
     @property
     def device(self) -> str:
+        """Where environments are: "cpu" or "cuda"."""
         return self._core.simulation.device
+
+    @property
+    def data_device(self) -> str:
+        """Where what `reset` and `step` return lies: `device` for tensors, "cpu" for NumPy's arrays."""
+        return "cpu" if self._torch is None else self.device
 
     @property
     def step_dt(self) -> float:
@@ -187,6 +200,10 @@ class VectorEnv(vector.VectorEnv):
             self._started = True
         elif not self._started:
             raise error.ResetNeeded("reset all environments once before resetting some of them")
+        if self._tensor_batch is not None:
+            if seeds is not None:
+                self._note_seeds(seed, seeds, seeded if mask is None else seeded & mask.view(np.uint8))
+            return self._tensor_batch.reset(seeds, seeded, mask)
         observations, reports, status = self._task.reset(seeds, seeded, mask)
         infos = {}
         told = np.ones(self.num_envs, bool) if mask is None else mask
@@ -209,6 +226,8 @@ class VectorEnv(vector.VectorEnv):
         self._open()
         if not self._started:
             raise error.ResetNeeded("call reset before step")
+        if self._tensor_batch is not None:
+            return self._tensor_batch.step(self._checked_tensor(actions))
         given = self._checked_actions(actions)
         if self._random is not None:
             given = self._random.act(given)
@@ -302,13 +321,20 @@ class VectorEnv(vector.VectorEnv):
             raise error.ClosedEnvironmentError("this environment is closed")
 
     def _checked_actions(self, actions) -> np.ndarray:
-        given = as_numbers("actions", actions)
+        return np.ascontiguousarray(self._of_actions_shape(as_numbers("actions", actions)), self._core.dtype)
+
+    def _checked_tensor(self, actions):
+        from .tensor_batch import tensor_of
+
+        return self._of_actions_shape(tensor_of("actions", actions))
+
+    def _of_actions_shape(self, given):
         expected = (self.num_envs, self._task.actions)
         if given.ndim == 0:
             raise TypeError(f"actions is a single number, expected an array {expected}")
-        if given.shape != expected:
-            raise ValueError(f"actions have shape {given.shape}, expected {expected}")
-        return np.ascontiguousarray(given, self._core.dtype)
+        if tuple(given.shape) != expected:
+            raise ValueError(f"actions have shape {tuple(given.shape)}, expected {expected}")
+        return given
 
     def _checked_seeds(self, seed):
         """(seeds, seeded), each (num_envs,), or Nones."""

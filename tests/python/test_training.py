@@ -21,6 +21,7 @@ from stiction.training import bench  # noqa: E402
 from stiction.training.options import environment_id, options_of, parsed_changes  # noqa: E402
 from stiction.training.ppo import Options, Policy, Ppo, divergence, evaluate, log_probability  # noqa: E402
 from stiction.training.run import Checkpoint, checkpoint_of, environments  # noqa: E402
+from stiction.training.train import own_gpu  # noqa: E402
 
 ID = "stiction/Ant-v0"
 SMALL = Options(num_envs=8, steps=6, epochs=2, minibatch=16, hidden=(16,))
@@ -37,7 +38,7 @@ def one_thread():
 class Line:
     """Points on a line: the action is a velocity, the reward ``reward(x)``; ends by the time limit only."""
 
-    reward_names, env_id = (), "Line"
+    reward_names, env_id, data_device = (), "Line", "cpu"
 
     def __init__(self, num_envs, reward, limit=10):
         self.num_envs, self.max_episode_steps, self._reward = num_envs, limit, reward
@@ -389,3 +390,10 @@ def test_viewer_steps_in_real_time():
         states = [qpos.copy() for qpos, _ in _steps(envs, _zero_actions(envs, None), 0.3, seed=0)]
     assert 3 <= len(states) <= 7
     assert (states[0] != states[-1]).any()
+
+
+def test_each_process_has_a_gpu_of_its_own():
+    assert own_gpu({"LOCAL_RANK": "2"}) == "2"
+    assert own_gpu({"LOCAL_RANK": "1", "CUDA_VISIBLE_DEVICES": "4,6"}) == "6"
+    with pytest.raises(ValueError, match="process 2 of this machine has no GPU: CUDA_VISIBLE_DEVICES is '4,6'"):
+        own_gpu({"LOCAL_RANK": "2", "CUDA_VISIBLE_DEVICES": "4,6"})

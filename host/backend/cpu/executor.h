@@ -1,6 +1,5 @@
 // Packs of worlds, one after the other, on one thread.
 #pragma once
-#include <limits>
 #include <memory>
 #include <type_traits>
 #include <vector>
@@ -39,17 +38,7 @@ class EnvironmentTables {
     tables_.view.link_pair = m.link_pair, tables_.view.hull = m.hull;
   }
   const ModelView<Capacity, Real>& of(const CpuJob<Scalar<Real>>& job, const Rows<Real>& rows) {
-    auto unsound = mask_of<Real>(false);
-    auto get = [&](const Scalar<Real>* array, int stride, int i) {
-      Real x = rows.get(array, stride, i);
-      unsound = unsound | negate(is_finite(x));
-      return x;
-    };
-    update_parameters<Capacity, Real>(*job.model, job.parameters, get, tables_);
-    // NaN in a comparison hides: a world with a parameter that is no number gets such a gravity, which its step reports.
-    const Real none(std::numeric_limits<Scalar<Real>>::quiet_NaN());
-    const Vec3<Real> gravity = job.parameters.gravity ? tables_.view.gravity : vec<Real>(job.model->gravity);
-    tables_.view.gravity = select(unsound, Vec3<Real>{none, none, none}, gravity);
+    update_environment<Capacity, Real>(*job.model, job.parameters, rows, tables_);
     return tables_.view;
   }
 

@@ -59,8 +59,10 @@ size_t free_memory() {
   return free;
 }
 
+void check_launch() { require_success(cudaGetLastError(), "kernel launch"); }
+
 void synchronize() {
-  require_success(cudaGetLastError(), "kernel launch");
+  check_launch();
   require_success(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 

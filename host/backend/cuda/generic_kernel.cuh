@@ -22,9 +22,20 @@ __global__ void __launch_bounds__(kGenericThreads) generic_step_kernel(const Cud
   const int thread = blockIdx.x * kGenericThreads + threadIdx.x, tiles = gridDim.x * kGenericThreads / kTile;
   auto& w = static_cast<GenericWorkspace<T, kTile>*>(job.workspace)[thread];
   const int record = RecordLayout<typename L::Model>(*job.model).reals();
-  for (int world = thread / kTile; world < job.arrays.num_envs; world += tiles)
-    step_batch<L, SubAdmm<L>>(Tile<kTile>{}, *job.model, job.options, job.arrays, Rows<T>{world, job.arrays.num_envs},
+  const Tile<kTile> tile;
+  for (int world = thread / kTile; world < job.arrays.num_envs; world += tiles) {
+    const Rows<T> rows{world, job.arrays.num_envs};
+    const typename L::Model* model = job.model;
+    if (job.own_models != nullptr) {
+      ParameterTables<Capacity, T>& own = job.own_models[thread / kTile];
+      tile.sync();  // all are through with the world before
+      if (tile.rank() == 0) update_environment<Capacity, T>(*job.model, job.parameters, rows, own);
+      tile.sync();
+      model = &own.view;
+    }
+    step_batch<L, SubAdmm<L>>(tile, *model, job.options, job.arrays, rows,
                               job.arrays.records + static_cast<int64_t>(world) * record, job.steps, w);
+  }
 }
 
 template <class T>
@@ -34,6 +45,27 @@ __global__ void __launch_bounds__(kGenericThreads) kinematics_kernel(const CudaJ
   auto& w = static_cast<OutputWorkspace<L>*>(job.workspace)[thread];
   for (int world = thread; world < job.arrays.num_envs; world += gridDim.x * kGenericThreads)
     write_kinematics<L>(*job.model, job.arrays, job.outputs, Rows<T>{world, job.arrays.num_envs}, w);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kGenericThreads)
+    contacts_kernel(const CudaJob<T> job, const ContactArrays<T> out, int max_contacts, const uint8_t* mask) {
+  const int world = blockIdx.x * kGenericThreads + threadIdx.x;
+  if (world >= job.arrays.num_envs || (mask != nullptr && !mask[world])) return;
+  const int64_t reals = RecordLayout<ModelView<Capacity, T>>(*job.model).reals();
+  const T* record = job.arrays.records + world * reals;
+  export_contacts(*job.model, world, [=](int i) { return record[i]; }, max_contacts, out);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kGenericThreads)
+    reset_kernel(const CudaJob<T> job, const ResetRows<T> rows, const uint8_t* mask, int keyframe) {
+  const int world = blockIdx.x * kGenericThreads + threadIdx.x;
+  if (world >= job.arrays.num_envs || (mask != nullptr && !mask[world])) return;
+  const RecordLayout<ModelView<Capacity, T>> layout(*job.model);
+  T* record = job.arrays.records + static_cast<int64_t>(world) * layout.reals();
+  rows.state(world, keyframe);
+  rows.record(layout, [=](int i, T x) { record[i] = x; });
 }
 
 }  // namespace stiction

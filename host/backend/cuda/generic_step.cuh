@@ -17,6 +17,15 @@ int blocks_for(Kernel kernel, int64_t threads, size_t bytes_per_thread, size_t m
   return static_cast<int>(std::max<int64_t>(1, std::min({needed, resident, fitting})));
 }
 
+template <class T>
+cudaStream_t stream_of(const CudaJob<T>& job) {
+  return static_cast<cudaStream_t>(job.stream);
+}
+template <class T>
+int blocks_of_all(const CudaJob<T>& job) {
+  return (job.arrays.num_envs + kGenericThreads - 1) / kGenericThreads;
+}
+
 }  // namespace
 
 template <class T>
@@ -27,6 +36,7 @@ CudaPlan plan_launches(int num_envs) {
   CudaPlan plan;
   plan.step_blocks =
       blocks_for(generic_step_kernel<T, kGenericTile>, int64_t{num_envs} * kGenericTile, kStepBytes, memory);
+  plan.step_tiles = plan.step_blocks * kGenericThreads / kGenericTile;
   plan.kinematics_blocks = blocks_for(kinematics_kernel<T>, num_envs, kKinematicsBytes, memory);
   plan.workspace_bytes =
       std::max(kStepBytes * plan.step_blocks, kKinematicsBytes * plan.kinematics_blocks) * kGenericThreads;
@@ -34,11 +44,23 @@ CudaPlan plan_launches(int num_envs) {
 }
 template <class T>
 void launch_step(const CudaJob<T>& job) {
-  generic_step_kernel<T, kGenericTile><<<job.plan.step_blocks, kGenericThreads>>>(job);
+  generic_step_kernel<T, kGenericTile><<<job.plan.step_blocks, kGenericThreads, 0, stream_of(job)>>>(job);
+  check_launch();
 }
 template <class T>
 void launch_kinematics(const CudaJob<T>& job) {
-  kinematics_kernel<T><<<job.plan.kinematics_blocks, kGenericThreads>>>(job);
+  kinematics_kernel<T><<<job.plan.kinematics_blocks, kGenericThreads, 0, stream_of(job)>>>(job);
+  check_launch();
+}
+template <class T>
+void launch_contacts(const CudaJob<T>& job, const ContactArrays<T>& out, int max_contacts, const uint8_t* mask) {
+  contacts_kernel<T><<<blocks_of_all(job), kGenericThreads, 0, stream_of(job)>>>(job, out, max_contacts, mask);
+  check_launch();
+}
+template <class T>
+void launch_reset(const CudaJob<T>& job, const ResetRows<T>& rows, const uint8_t* mask, int keyframe) {
+  reset_kernel<T><<<blocks_of_all(job), kGenericThreads, 0, stream_of(job)>>>(job, rows, mask, keyframe);
+  check_launch();
 }
 
 }  // namespace stiction

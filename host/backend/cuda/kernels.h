@@ -1,19 +1,23 @@
 // The border between the host and the CUDA backend: plain data and functions, no CUDA headers.
 //
-// All pointers of a job lead to memory that the device reaches (see device.h); jobs run on the default stream, in order.
-// Errors of the runtime throw std::runtime_error naming the call.
+// All pointers of a job, and masks, lead to memory that the device reaches (see device.h). Launches queue their work on the job's
+// stream and return. Errors of the runtime throw std::runtime_error naming the call.
 #pragma once
 #include <cstddef>
 
 #include "core/options.h"
 #include "host/step/batch.h"
 #include "host/step/outputs.h"
+#include "host/world/contact_export.h"
+#include "host/world/reset_rows.h"
+#include "model/parameters.h"
 
 namespace stiction {
 
 /// Sizes of the generic kernels' launches. Results do not depend on them: a tile walks over as many worlds as are left.
 struct CudaPlan {
   int step_blocks = 0, kinematics_blocks = 0;
+  int step_tiles = 0;  // that step at once
   size_t workspace_bytes = 0;
 };
 
@@ -22,10 +26,14 @@ struct CudaJob {
   const ModelView<Capacity, T>* model;
   Options<T> options;
   BatchArrays<T> arrays;
+  ParameterArrays<T> parameters;
   KinematicArrays<T> outputs;
   int steps;
   CudaPlan plan;
   void* workspace;  // plan.workspace_bytes of device memory
+  ParameterTables<Capacity, T>*
+      own_models;  // (plan.step_tiles), where parameters differ between environments; else null
+  void* stream;
 };
 
 /// Lanes of the generic kernel that share one world.
@@ -38,5 +46,11 @@ template <class T> CudaPlan plan_launches(int num_envs);
 template <class T> void launch_step(const CudaJob<T>& job);
 /// Poses and velocities of bodies and sites, one thread per world.
 template <class T> void launch_kinematics(const CudaJob<T>& job);
+/// Contacts of worlds with mask[i] != 0 (null: all) from the records, one thread per world.
+template <class T>
+void launch_contacts(const CudaJob<T>& job, const ContactArrays<T>& out, int max_contacts, const uint8_t* mask);
+/// What a reset writes of worlds with mask[i] != 0 (null: all), one thread per world.
+template <class T>
+void launch_reset(const CudaJob<T>& job, const ResetRows<T>& rows, const uint8_t* mask, int keyframe);
 
 }  // namespace stiction

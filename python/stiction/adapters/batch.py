@@ -42,7 +42,8 @@ class Batch:
             raise ValueError(f"clip_actions is {clip_actions}, expected more than 0 or None")
         self.envs = same_step(envs)
         self.clip_actions = clip_actions
-        self._statistics = EpisodeStatistics(envs.num_envs, envs.reward_names)
+        self.device = torch.device(envs.data_device)
+        self._statistics = EpisodeStatistics(envs.num_envs, envs.reward_names, self.device)
 
     def reset(self, seed=None, options=None) -> torch.Tensor:
         observations, _ = self.envs.reset(seed=seed, options=options)
@@ -52,7 +53,8 @@ class Batch:
     def step(self, actions: torch.Tensor) -> Step:
         if self.clip_actions is not None:
             actions = actions.clamp(-self.clip_actions, self.clip_actions)
-        observations, rewards, terminated, truncated, infos = self.envs.step(actions.detach().cpu().numpy())
+        given = actions.detach() if self.device.type != "cpu" else actions.detach().cpu().numpy()
+        observations, rewards, terminated, truncated, infos = self.envs.step(given)
         rewards = floats(rewards)
         terminated, truncated = torch.as_tensor(terminated), torch.as_tensor(truncated)
         ended = terminated | truncated

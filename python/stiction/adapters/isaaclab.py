@@ -22,7 +22,7 @@ class Env(gymnasium.Env):
     def __init__(self, envs, *, clip_actions: float | None = None):
         self._batch = Batch(envs, clip_actions)
         self.num_envs = envs.num_envs
-        self.device = torch.device(envs.device)
+        self.device = self._batch.device
         self.step_dt = envs.step_dt
         self.max_episode_length = envs.max_episode_steps
         self.metadata = envs.metadata
@@ -37,7 +37,7 @@ class Env(gymnasium.Env):
     @property
     def episode_length_buf(self) -> torch.Tensor:
         """Control steps of each episode so far (N,), a copy; assign to set them."""
-        return torch.as_tensor(self._batch.envs.episode_length).long()
+        return torch.tensor(self._batch.envs.episode_length, dtype=torch.int64, device=self.device)
 
     @episode_length_buf.setter
     def episode_length_buf(self, steps: torch.Tensor) -> None:

@@ -24,7 +24,7 @@ class VecEnv(Base):
         self.num_envs = envs.num_envs
         self.num_actions = envs.single_action_space.shape[0]
         self.max_episode_length = envs.max_episode_steps
-        self.device = torch.device(envs.device)
+        self.device = self._batch.device
         self.step_dt = envs.step_dt
         self.cfg = {"env_id": envs.env_id, "num_envs": envs.num_envs, "step_dt": envs.step_dt, "seed": seed}
         self._observations = self._grouped(self._batch.reset(seed))
@@ -36,7 +36,7 @@ class VecEnv(Base):
     @property
     def episode_length_buf(self) -> torch.Tensor:
         """Control steps of each episode so far (N,), a copy; assign to set them."""
-        return torch.as_tensor(self._batch.envs.episode_length).long()
+        return torch.tensor(self._batch.envs.episode_length, dtype=torch.int64, device=self.device)
 
     @episode_length_buf.setter
     def episode_length_buf(self, steps: torch.Tensor) -> None:

@@ -23,6 +23,8 @@ class VecEnv(Base):
 
     def __init__(self, envs):
         self._envs = same_step(envs)
+        if envs.data_device != "cpu":
+            raise ValueError("Stable-Baselines3 works on NumPy's arrays: make envs with backend='numpy'")
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
         self._statistics = EpisodeStatistics(envs.num_envs)
         self._actions: np.ndarray | None = None

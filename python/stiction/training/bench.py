@@ -101,6 +101,8 @@ def learner_rates(observations: int, actions: int, rounds: int) -> list[float]:
 class _MadeUp:
     """Environments of random numbers: what the learner asks of a batch, at no cost."""
 
+    data_device = "cpu"
+
     def __init__(self, num_envs: int, observations: int, actions: int):
         import torch
 

@@ -15,7 +15,7 @@ from .ppo import Options
 
 #: Environment without namespace and version -> what differs from the defaults.
 TASKS: dict[str, dict] = {
-    "Ant": {"num_envs": 256, "steps": 32, "minibatch": 2048, "gae": 0.95},
+    "Ant": {"num_envs": 256, "steps": 32, "minibatch": 2048, "gae": 0.95, "hidden": (128, 64)},
     "ArmLift": {
         "num_envs": 1024,
         "minibatch": 8192,
@@ -24,9 +24,18 @@ TASKS: dict[str, dict] = {
         "hidden": (128, 64),
         "initial_std": 0.33,
     },
-    "CartPoleSwingUp": {"gamma": 0.995},  # the swing takes seconds of 100 steps each
+    # The swing takes seconds of 100 steps each; once learned, larger steps or less noise forget it at times.
+    "CartPoleSwingUp": {"gamma": 0.995, "max_learning_rate": 1e-3, "min_std": 0.1},
     "HalfCheetah": {"minibatch": 512},
-    "QuadrupedVelocity": {"num_envs": 1024, "steps": 24, "minibatch": 6144, "gae": 0.95, "entropy": 0.003},
+    "Humanoid": {"hidden": (256, 128)},
+    "QuadrupedVelocity": {
+        "num_envs": 1024,
+        "steps": 24,
+        "minibatch": 3072,
+        "gae": 0.95,
+        "entropy": 0.003,
+        "hidden": (128, 64),
+    },
 }
 
 

@@ -27,6 +27,7 @@ import math
 import time
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -142,31 +143,34 @@ class Ppo:
         if envs.num_envs != options.num_envs:
             raise ValueError(f"envs has {envs.num_envs} environments, but options.num_envs is {options.num_envs}")
         self.envs, self.options, self.seed, self.ranks = envs, options, seed, Ranks()
+        self.device = torch.device(envs.data_device)
         self.policy = Policy(
             envs.single_observation_space, envs.single_action_space, options, torch.Generator().manual_seed(seed)
-        )
+        ).to(self.device)
         self.parameters = list(self.policy.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, lr=options.learning_rate, eps=1e-5, fused=True)
         self.learning_rate = options.learning_rate
-        self.return_moments = RunningMoments(1)
-        self.generator = torch.Generator().manual_seed((seed << 16) + self.ranks.rank + 1)
+        self.return_moments = RunningMoments(1).to(self.device)
+        self.generator = torch.Generator(self.device).manual_seed((seed << 16) + self.ranks.rank + 1)
         self.samples = self.iterations = 0  # samples: of all processes
         self.cpu_seconds = self.simulator_seconds = 0.0  # CPU time of this process; the part in envs.step
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of the last episodes
         n, t = envs.num_envs, options.steps
         size, actions = envs.single_observation_space.shape[0], envs.single_action_space.shape[0]
-        self._raw = torch.zeros(t, n, size)
-        self._seen = torch.zeros(t + 1, n, size)
-        self._actions, self._means = torch.zeros(t, n, actions), torch.zeros(t, n, actions)
-        self._rewards, self._ended, self._sums = torch.zeros(t, n), torch.zeros(t, n), torch.zeros(t, n)
-        self._discounted = torch.zeros(n)
-        self._statistics = EpisodeStatistics(n, envs.reward_names)
+        zeros = partial(torch.zeros, device=self.device)
+        self._raw, self._seen = zeros(t, n, size), zeros(t + 1, n, size)
+        self._actions, self._means = zeros(t, n, actions), zeros(t, n, actions)
+        self._rewards, self._ended, self._sums = zeros(t, n), zeros(t, n), zeros(t, n)
+        self._discounted = zeros(n)
+        self._statistics = EpisodeStatistics(n, envs.reward_names, self.device)
         # Environment i of rank r has a seed of its own, the one it has as environment r N + i of a single process.
         self._observations = envs.reset(seed=(seed << 24) + self.ranks.rank * n)[0].float()
-        self._whole = torch.ones(n, dtype=torch.bool)  # whether the present episode has its full time
+        self._whole = torch.ones(
+            n, dtype=torch.bool, device=self.device
+        )  # whether the present episode has its full time
         if envs.max_episode_steps is not None:
             begun = self.begun(envs.max_episode_steps)
-            envs.episode_length[:] = begun.numpy()
+            envs.episode_length[:] = begun.cpu().numpy()
             self._whole = begun == 0
         self.policy.moments.update(self._observations, self.ranks.sum)
 
@@ -220,11 +224,11 @@ class Ppo:
 
     def begun(self, limit: int) -> Tensor:
         """(N,) steps that the first episodes count already, so that time limits come at different times."""
-        return torch.randint(limit, (self.envs.num_envs,), generator=self.generator)
+        return torch.randint(limit, (self.envs.num_envs,), generator=self.generator, device=self.device)
 
     def noise(self) -> Tensor:
         """(N, A) of variance 1."""
-        return torch.randn(self._actions.shape[1:], generator=self.generator)
+        return torch.randn(self._actions.shape[1:], generator=self.generator, device=self.device)
 
     @torch.no_grad()
     def advantages(self) -> dict[str, Tensor]:
@@ -243,11 +247,11 @@ class Ppo:
         values = policy.critic(self._seen.flatten(0, 1)).view(steps + 1, n)
         going = options.gamma * (1 - self._ended)
         surprise = rewards + going * values[1:] - values[:-1]
-        advantages, ahead = torch.empty_like(rewards), torch.zeros(n)
+        advantages, ahead = torch.empty_like(rewards), torch.zeros_like(rewards[0])
         for t in reversed(range(steps)):
             ahead = surprise[t] + going[t] * options.gae * ahead
             advantages[t] = ahead
-        moments = RunningMoments(1, clip=math.inf)
+        moments = RunningMoments(1, clip=math.inf).to(self.device)
         moments.update(advantages[..., None], self.ranks.sum)
         log_std = self.policy.log_std
         return {
@@ -265,7 +269,7 @@ class Ppo:
         options, samples = self.options, len(batch["returns"])
         floor, told = math.log(options.min_std), []
         for _ in range(options.epochs):
-            order = torch.randperm(samples, generator=self.generator)
+            order = torch.randperm(samples, generator=self.generator, device=self.device)
             for rows in order.split(options.minibatch):
                 losses = self.gradient(batch, rows)
                 if options.target_kl > 0:
@@ -339,6 +343,7 @@ class Ppo:
             "optimizer": self.optimizer.state_dict(),
             "return_moments": self.return_moments.state_dict(),
             "generator": self.generator.get_state(),
+            "device": self.device.type,
             "learning_rate": self.learning_rate,
             "samples": self.samples,
             "iterations": self.iterations,
@@ -350,10 +355,11 @@ class Ppo:
         self.policy.load_state_dict(state["policy"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.return_moments.load_state_dict(state["return_moments"])
-        self.generator.set_state(state["generator"])
         for name in ("learning_rate", "samples", "iterations", "cpu_seconds", "simulator_seconds"):
             setattr(self, name, state[name])
-        if self.ranks.rank > 0:  # the first process wrote: the others' noise is not its own
+        if self.ranks.rank == 0 and state.get("device", "cpu") == self.device.type:
+            self.generator.set_state(state["generator"])
+        else:  # the first process wrote: the others' noise is not its own, nor is that of another kind of device
             self.generator.manual_seed((self.seed << 16) + self.ranks.rank + 1 + (self.iterations << 32))
 
 
@@ -361,8 +367,9 @@ class Ppo:
 def evaluate(policy: Policy, envs, seed: int) -> tuple[Tensor, Tensor]:
     """(returns, lengths), each (N,): the first episode of every environment under the policy without noise."""
     observations = envs.reset(seed=seed)[0].float()
-    returns, lengths = torch.zeros(envs.num_envs, dtype=torch.float64), torch.zeros(envs.num_envs, dtype=torch.int64)
-    going = torch.ones(envs.num_envs, dtype=torch.bool)
+    zeros = partial(torch.zeros, envs.num_envs, device=observations.device)
+    returns, lengths = zeros(dtype=torch.float64), zeros(dtype=torch.int64)
+    going = ~zeros(dtype=torch.bool)
     while going.any():
         observations, rewards, terminated, truncated, _ = envs.step(policy(observations.float()))
         returns += rewards * going

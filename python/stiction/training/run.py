@@ -45,7 +45,7 @@ class Checkpoint:
                 f"no checkpoint {path}: expected a run's folder or a {CHECKPOINT} of `stiction train`"
             )
         try:
-            data = torch.load(path, weights_only=True)
+            data = torch.load(path, weights_only=True, map_location="cpu")
             written = data["format"]
         except Exception as error:
             raise ValueError(f"{path} is no checkpoint of `stiction train`: {error}") from error
@@ -71,7 +71,10 @@ def environments(env_id: str, num_envs: int, threads: int | None, **options):
 
 
 def export_onnx(policy: Policy, path) -> None:
-    """The policy without noise, ``observation (batch, D) -> action (batch, A)``, normalisation and bounds included."""
+    """The policy without noise, ``observation (batch, D) -> action (batch, A)``, normalisation and bounds included.
+
+    The policy is on the CPU.
+    """
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # or it warns of every package that it could also use
     example = torch.zeros(2, policy.moments.mean.numel())
     batch = torch.export.Dim("batch", min=1)

@@ -26,6 +26,11 @@ def add_arguments(parser):
     parser.add_argument("--minutes", type=float, help="stop after so many minutes of wall clock")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="threads that simulate (default: all cores); one learns")
+    parser.add_argument(
+        "--device",
+        default="auto",
+        help="auto, cpu or cuda: where environments and learner are; with torchrun, a GPU each",
+    )
     parser.add_argument("--run-dir", type=Path, help="folder of the run (default runs/<task>/<time>)")
     parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run's folder or a checkpoint")
     parser.add_argument(
@@ -39,17 +44,31 @@ def add_arguments(parser):
 def run(arguments):
     _require(arguments)
     choose_gl()
+    distributed, on_gpu = int(os.environ.get("WORLD_SIZE", "1")) > 1, arguments.device.startswith("cuda")
+    if distributed and on_gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = own_gpu(os.environ)  # before anything asks the driver
     import torch
 
     torch.set_num_threads(1)  # more of them cost more than they bring on networks of this size
-    distributed = int(os.environ.get("WORLD_SIZE", "1")) > 1
     if distributed:
-        torch.distributed.init_process_group("gloo")
+        torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
     try:
         return Training(arguments).run()
     finally:
         if distributed:
             torch.distributed.destroy_process_group()
+
+
+def own_gpu(environment) -> str:
+    """CUDA_VISIBLE_DEVICES of a process of torchrun: one of those that this machine's processes share."""
+    rank = int(environment["LOCAL_RANK"])
+    there = environment.get("CUDA_VISIBLE_DEVICES")
+    if there is None:
+        return str(rank)
+    names = there.split(",")
+    if rank >= len(names):
+        raise ValueError(f"process {rank} of this machine has no GPU: CUDA_VISIBLE_DEVICES is {there!r}")
+    return names[rank]
 
 
 def _require(arguments) -> None:
@@ -87,7 +106,9 @@ class Training:
         self.until_samples = arguments.samples or (None if arguments.minutes else 3e6)
         self.until_seconds = None if arguments.minutes is None else 60 * arguments.minutes
         self.arguments = arguments
-        self.ppo = Ppo(environments(self.env_id, options.num_envs, arguments.threads), options, self.seed)
+        self.ppo = Ppo(
+            environments(self.env_id, options.num_envs, arguments.threads, device=arguments.device), options, self.seed
+        )
         if resumed is not None:
             self.ppo.load_state_dict(resumed.ppo)
         self.first = self.ppo.ranks.rank == 0
@@ -107,7 +128,9 @@ class Training:
         found = {"samples": ppo.samples, "cpu_seconds": round(ppo.cpu_seconds, 1)}
         found["simulator_share"] = round(ppo.simulator_seconds / ppo.cpu_seconds, 3)
         if arguments.evaluate > 0:
-            with closing(environments(self.env_id, arguments.evaluate, arguments.threads)) as envs:
+            with closing(
+                environments(self.env_id, arguments.evaluate, arguments.threads, device=arguments.device)
+            ) as envs:
                 returns, lengths = evaluate(ppo.policy, envs, seed=2**40)
             spread = returns.std().item() if len(returns) > 1 else 0.0
             found |= {"return": round(returns.mean().item(), 2), "deviation": round(spread, 2)}
@@ -161,7 +184,7 @@ class Training:
         ppo = self.ppo
         over = self.until_samples is not None and ppo.samples >= self.until_samples
         over = over or (self.until_seconds is not None and seconds >= self.until_seconds)
-        return bool(ppo.ranks.sum(torch.tensor(float(over and self.first))))
+        return bool(ppo.ranks.sum(torch.tensor(float(over and self.first), device=ppo.device)))
 
     # ---- what is written
 
@@ -215,6 +238,7 @@ class Training:
     def _export(self) -> None:
         from .run import export_onnx, write_policy_video
 
+        self.ppo.policy.cpu()
         if not self.arguments.no_onnx:
             export_onnx(self.ppo.policy, self.folder / "policy.onnx")
         if not self.arguments.no_video:

@@ -49,6 +49,7 @@ std::vector<float> run(World& w, int steps) {
   for (int s = 0; s < steps; ++s) {
     for (int64_t i = 0; i < ctrl.shape[0] * ctrl.shape[1]; ++i) u[i] = std::sin(0.37f * static_cast<float>(i * 7 + s));
     w.step(2);
+    w.wait();
   }
   const auto* v = static_cast<const float*>(qvel.data);
   return {v, v + qvel.shape[0] * qvel.shape[1]};

@@ -1,0 +1,33 @@
+// What a reset writes of one environment: the state of qpos0 or of a keyframe, no forces, no warm start, no status, time 0.
+//
+// The same on the host and on a device; the beginnings are rows of one table, qpos0 first.
+#pragma once
+#include "host/step/batch.h"
+
+namespace stiction {
+
+template <class T>
+struct ResetRows {
+  int nq, nv, nu, nbody;
+  const T* begin;  // (1 + keyframes, nq + nv + nu)
+  T *qpos, *qvel, *ctrl, *qfrc_applied, *xfrc_applied;
+  double* time;
+  int* status;
+
+  HD void state(int64_t e, int keyframe) const {
+    const T* from = begin + static_cast<int64_t>(keyframe + 1) * (nq + nv + nu);
+    for (int i = 0; i < nq; ++i) qpos[e * nq + i] = from[i];
+    for (int i = 0; i < nv; ++i) qvel[e * nv + i] = from[nq + i], qfrc_applied[e * nv + i] = T(0);
+    for (int i = 0; i < nu; ++i) ctrl[e * nu + i] = from[nq + nv + i];
+    for (int i = 0; i < 6 * nbody; ++i) xfrc_applied[6 * e * nbody + i] = T(0);
+    time[e] = 0, status[e] = 0;
+  }
+  /// set(i, x) writes number i of the environment's record.
+  template <class Layout, class Set>
+  HD void record(const Layout& layout, Set set) const {
+    for (int i = 0; i < layout.reals(); ++i) set(i, T(0));
+    for (int s = 0; s < layout.slots + layout.pairs; ++s) set(layout.slot(s) + kRecordId, T(-1));
+  }
+};
+
+}  // namespace stiction

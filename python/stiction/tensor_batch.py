@@ -1,0 +1,82 @@
+"""A compiled task's batch in torch: its data stay where they are computed, and a step waits for nothing.
+
+The batch owns the memory that actions come into and results go out of. Here tensors view it, on the CPU or on a CUDA
+device, and every result is a copy of its own, made on that device in the order of torch's stream. Nothing is brought to
+the host: what has ended is told by masks, and `VectorEnv` gives ``final_obs`` and ``final_info`` at every step.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from .simulation_arrays import torch_view
+
+
+class TensorBatch:
+    """``task``: a `_core.BatchEnv` on ``simulation``. N environments, D observations, A actions, R reports."""
+
+    def __init__(self, task, simulation, same_step: bool):
+        self._task, self._world, self._same_step = task, simulation._world, same_step
+        on_gpu = simulation.device == "cuda"
+        view = torch_view(on_gpu)
+        self._at = {name: view(array) for name, array in task.buffers().items()}
+        self.device = self._at["observations"].device
+        self._names = task.report_names
+        self._told = torch.ones(simulation.num_envs, dtype=torch.bool, device=self.device)
+
+    def reset(self, seeds, seeded, mask) -> tuple[torch.Tensor, dict]:
+        """New episodes where ``mask`` (N,) says; arrays of NumPy's, or None. (observations (N, D), infos)."""
+        self._order()
+        self._task.begin(seeds, seeded, mask)
+        begun = self._at["began"].clone()
+        infos = {}
+        for name, row in zip(self._names[: self._task.reset_reports], self._at["reports"].clone(), strict=False):
+            infos[name], infos[f"_{name}"] = row, begun.clone()
+        infos["status"], infos["_status"] = self._at["status"] * begun, begun
+        return self._at["observations"].clone(), infos
+
+    def step(self, actions: torch.Tensor):
+        """(observations, rewards, terminated, truncated, infos); ``actions`` (N, A) on any device."""
+        self._order()
+        self._at["actions"].copy_(actions)
+        self._task.advance()
+        results = [self._at[name].clone() for name in ("observations", "rewards", "terminated", "truncated")]
+        begun, first = self._at["began"].clone(), self._task.reset_reports
+        infos = {}
+        for number, (name, row) in enumerate(zip(self._names, self._at["reports"].clone(), strict=True)):
+            infos[name], infos[f"_{name}"] = row, self._told.clone() if number < first else ~begun
+        infos["status"], infos["_status"] = self._at["status"].clone(), self._told.clone()
+        if self._same_step:
+            self._add_final(infos)
+        return *results, infos
+
+    def _add_final(self, infos: dict) -> None:
+        ended = self._at["ended"].clone()
+        infos["final_obs"], infos["_final_obs"] = self._kept("final_observations", ended[:, None]), ended
+        told = {}
+        for name, row in zip(self._names, self._kept("final_reports", ended), strict=True):
+            told[name], told[f"_{name}"] = row, ended.clone()
+        told["status"], told["_status"] = self._kept("final_status", ended), ended.clone()
+        infos["final_info"], infos["_final_info"] = told, ended.clone()
+
+    def _kept(self, name: str, ended: torch.Tensor) -> torch.Tensor:
+        """The rows of what has ended, zeros elsewhere."""
+        return torch.where(ended, self._at[name], 0)
+
+    def _order(self) -> None:
+        """The batch's work goes into torch's present stream, between what torch has queued and what it will."""
+        if self.device.type == "cuda":
+            self._world.set_stream(torch.cuda.current_stream(self.device).cuda_stream)
+
+
+def tensor_of(name: str, values) -> torch.Tensor:
+    """A tensor of what torch can make one of, where it is; else TypeError or ValueError."""
+    try:
+        tensor = torch.as_tensor(values)
+    except ValueError as error:
+        raise ValueError(f"{name} is no array of numbers: {error}") from None
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(f"{name} is no array of numbers: {error}") from None
+    if tensor.is_complex() or tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_meta:
+        raise TypeError(f"{name} is {tensor.dtype}, {tensor.layout}, on {tensor.device}, expected real numbers")
+    return tensor.detach()

@@ -1,0 +1,158 @@
+"""Tensors of a compiled task's own memory: the same numbers as NumPy's, results that stay, and on a GPU no waiting."""
+
+import numpy as np
+import pytest
+import stiction
+import stiction.randomisation
+from stiction import _core
+from stiction.registration import ENVIRONMENTS
+
+torch = pytest.importorskip("torch")
+
+MODES = ("SameStep", "NextStep", "Disabled")
+IDS = list(ENVIRONMENTS)
+gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+
+def same(tensors, arrays, name=""):
+    """Trees of tensors and of arrays with equal entries; where a mask says that nothing is told, anything goes."""
+    if isinstance(arrays, dict):
+        assert tensors.keys() == arrays.keys(), name
+        for key, value in arrays.items():
+            if key == "final_obs":
+                for env in np.flatnonzero(arrays["_final_obs"]):
+                    np.testing.assert_array_equal(tensors[key][env].numpy(), value[env])
+            else:
+                same(tensors[key], value, f"{name}.{key}")
+    elif isinstance(arrays, tuple):
+        for number, (tensor, array) in enumerate(zip(tensors, arrays, strict=True)):
+            same(tensor, array, f"{name}.{number}")
+    else:
+        assert tensors.numpy().dtype == arrays.dtype, name
+        np.testing.assert_array_equal(tensors.numpy(), arrays, err_msg=name)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_tensors_are_the_arrays(mode):
+    options = {"autoreset_mode": mode, "max_episode_steps": 4, "num_threads": 2}
+    arrays, tensors = (stiction.make_vec("stiction/Hopper-v0", 5, backend=b, **options) for b in ("numpy", "torch"))
+    same(tensors.reset(seed=3), arrays.reset(seed=3))
+    given = {"seed": [1, None, 3, 4, 5], "options": {"reset_mask": np.array([True, True, False, False, True])}}
+    same(tensors.reset(**given), arrays.reset(**given))
+    random = np.random.default_rng(0)
+    for _ in range(11):
+        actions = random.uniform(-1, 1, (5, 3)).astype(np.float32)
+        told, expected = tensors.step(torch.from_numpy(actions)), arrays.step(actions)
+        if expected[-1].get("final_obs") is None:  # tensors come with final_obs at every step
+            for name in [n for n in told[-1] if "final" in n]:
+                assert not told[-1].pop(name).any() if name.startswith("_") else told[-1].pop(name) is not None
+        same(told, expected)
+        if mode == "Disabled" and (ended := expected[2] | expected[3]).any():
+            again = {"seed": [9] * 5, "options": {"reset_mask": ended}}
+            same(tensors.reset(**again), arrays.reset(**again))
+
+
+def test_results_are_not_overwritten():
+    envs = stiction.make_vec("stiction/Ant-v0", 3, backend="torch")
+    observations, _ = envs.reset(seed=0)
+    first = envs.step(torch.ones(3, 8))
+    kept = observations.clone(), [value.clone() for value in first[:4]], first[-1]["x_position"].clone()
+    for _ in range(5):
+        envs.step(-torch.ones(3, 8))
+    assert torch.equal(observations, kept[0])
+    assert all(torch.equal(a, b) for a, b in zip(first, kept[1], strict=False))
+    assert torch.equal(first[-1]["x_position"], kept[2])
+
+
+def test_actions_of_any_kind_of_tensor():
+    def rewards(actions):
+        envs = stiction.make_vec("stiction/Ant-v0", 2, backend="torch")
+        envs.reset(seed=0)
+        return envs.step(actions)[1]
+
+    actions = torch.linspace(-1, 1, 16).reshape(2, 8)
+    expected = rewards(actions)
+    for other in (
+        actions.double(),
+        actions.T.contiguous().T,
+        actions.clone().requires_grad_(),
+        actions.numpy(),
+        actions.tolist(),
+    ):
+        assert torch.equal(rewards(other), expected)
+    for wrong, kind in ((actions[:1], ValueError), (torch.tensor(1.0), TypeError), (actions.to_sparse(), TypeError)):
+        with pytest.raises(kind, match="actions"):
+            rewards(wrong)
+
+
+def test_devices_are_named():
+    with pytest.raises(ValueError, match="device is 'tpu', expected 'auto', 'cpu' or 'cuda'"):
+        stiction.make_vec("stiction/Ant-v0", device="tpu")
+    with pytest.raises(ValueError, match="randomize draws on the host"):
+        stiction.make_vec(
+            "stiction/Ant-v0", device="cuda", backend="torch", randomize=[stiction.randomisation.Noise(0.1)]
+        )
+
+
+# ---- on a GPU
+
+
+@gpu
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_gpu_does_as_the_cpu(env_id):
+    """From the same state and memory one control step gives the same but for rounding; ends begin new episodes."""
+    cpu, cuda = (stiction.make_vec(env_id, 33, backend="torch", device=d, max_episode_steps=3) for d in ("cpu", "cuda"))
+    (a, _), (b, _) = cpu.reset(seed=0), cuda.reset(seed=0)
+    assert b.device.type == "cuda"
+    torch.testing.assert_close(b.cpu(), a, rtol=1e-5, atol=1e-5)
+    random = torch.Generator().manual_seed(0)
+    for step in range(4):
+        cuda.simulation.set_state(cpu.simulation.get_state())
+        actions = 0.1 * torch.randn(33, *cpu.single_action_space.shape, generator=random)
+        x, y = cpu.step(actions), cuda.step(actions.cuda())
+        torch.testing.assert_close(y[1].cpu(), x[1], rtol=1e-3, atol=1e-3)
+        assert torch.equal(y[3].cpu(), x[3])
+        if step == 2:  # a new episode, from the same random numbers
+            torch.testing.assert_close(y[0].cpu(), x[0], rtol=1e-5, atol=1e-5)
+
+
+@gpu
+def test_a_step_does_not_wait():
+    """With torch complaining of every synchronisation of its own, and work still queued when `step` returns."""
+    envs = stiction.make_vec("stiction/Ant-v0", 1024, backend="torch", device="cuda")
+    envs.reset(seed=0)
+    actions = torch.zeros(1024, 8, device="cuda")
+    envs.step(actions)  # what is made at the first call
+    torch.cuda.synchronize()
+    before = torch.cuda.Event()
+    torch.cuda._sleep(2_000_000_000)  # clock cycles: about a second
+    before.record()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for _ in range(3):
+            envs.step(actions)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert not before.query()
+    torch.cuda.synchronize()
+
+
+@gpu
+def test_arrays_come_from_the_gpu_too():
+    tensors, arrays = (stiction.make_vec("stiction/Ant-v0", 7, backend=b, device="cuda") for b in ("torch", "numpy"))
+    tensors.reset(seed=1)
+    arrays.reset(seed=1)
+    actions = np.full((7, 8), 0.3, np.float32)
+    np.testing.assert_array_equal(tensors.step(torch.from_numpy(actions))[0].cpu().numpy(), arrays.step(actions)[0])
+
+
+def test_every_task_has_rows_for_the_gpu():
+    """The instantiations in envs/cuda are of all tasks that the registry knows."""
+    source = (stiction_source() / "envs/cuda/task_kernels.cu").read_text()
+    assert source.count("\nSTICTION_ROWS_OF(") == len(_core.task_names()) + 1  # and the template
+
+
+def stiction_source():
+    from pathlib import Path
+
+    return Path(__file__).resolve().parents[2]
