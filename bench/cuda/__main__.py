@@ -5,6 +5,7 @@ held five steps), contacts settle before anything is timed, the median of seven 
 """
 
 import argparse
+import importlib.util
 import json
 import time
 from pathlib import Path
@@ -50,6 +51,32 @@ def throughput(model, num_envs, iterations, steps, rounds):
     return result
 
 
+def environments(env_id, num_envs, steps, rounds):
+    """Control steps per second through `make_vec` with tensors on the GPU, random actions made there too."""
+    import torch
+
+    envs = stiction.make_vec(env_id, num_envs, device="cuda", backend="torch")
+    envs.reset(seed=0)
+    generator = torch.Generator("cuda").manual_seed(0)
+    rates = []
+    for number in range(rounds + 1):  # the first is not counted
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        for _ in range(steps):
+            shape = (num_envs, *envs.single_action_space.shape)
+            envs.step(torch.rand(shape, generator=generator, device="cuda") * 2 - 1)
+        torch.cuda.synchronize()
+        if number:
+            rates.append(num_envs * steps / (time.perf_counter() - started))
+    envs.close()
+    rates.sort()
+    return {
+        "env_id": env_id,
+        "num_envs": num_envs,
+        "control_steps_per_second": {"median": rates[len(rates) // 2], "least": rates[0], "most": rates[-1]},
+    }
+
+
 def agreement(model, num_envs, iterations):
     """The largest difference of qvel after one step from settled states, relative to max(1, |v|); and repeatability."""
     cpu, random = simulation(model, num_envs, "cpu", iterations), np.random.default_rng(2)
@@ -73,6 +100,9 @@ def main():
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument(
+        "--tasks", nargs="*", default=["stiction/Ant-v0"], help="through make_vec, where torch is (default Ant)"
+    )
     parser.add_argument("--output", default="-", help="JSON file, - for none")
     arguments = parser.parse_args()
     model = stiction.Model.from_mjcf(arguments.model)
@@ -84,6 +114,12 @@ def main():
         result = throughput(model, num_envs, arguments.iterations, arguments.steps, arguments.rounds)
         report["throughput"].append(result)
         print(json.dumps(result))
+    report["environments"] = []
+    if importlib.util.find_spec("torch") is not None:
+        for env_id in arguments.tasks:
+            for num_envs in arguments.batch:
+                report["environments"].append(environments(env_id, num_envs, arguments.steps // HOLD, arguments.rounds))
+                print(json.dumps(report["environments"][-1]))
     if arguments.output != "-":
         Path(arguments.output).parent.mkdir(parents=True, exist_ok=True)
         Path(arguments.output).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

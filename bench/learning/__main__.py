@@ -83,8 +83,8 @@ def learn(env_id: str, options, seed: int, arguments) -> dict:
     target = TARGETS.get(task_name(env_id), Target(math.inf, math.inf))
     curve, evaluations = [], []
     with (
-        closing(environments(env_id, options.num_envs, arguments.threads)) as envs,
-        closing(environments(env_id, EPISODES, arguments.threads, **target.judged)) as judges,
+        closing(environments(env_id, options.num_envs, arguments.threads, device=arguments.device)) as envs,
+        closing(environments(env_id, EPISODES, arguments.threads, device=arguments.device, **target.judged)) as judges,
     ):
         ppo = Ppo(envs, options, seed)
         wall, next_at = 0.0, 0.0
@@ -127,6 +127,7 @@ def command(arguments) -> str:
     """What repeats these numbers."""
     words = ["python", "-m", "bench.learning", arguments.task]
     words += ["--seeds", arguments.seeds, "--samples", f"{arguments.samples:g}", "--threads", arguments.threads]
+    words += ["--device", arguments.device] if arguments.device != "cpu" else []
     words += ["--evaluations", arguments.evaluations] + (["--set", *arguments.set] if arguments.set else [])
     return shlex.join(map(str, words))
 
@@ -181,6 +182,7 @@ def main(argv=None) -> None:
     parser.add_argument("--seeds", type=int, default=3, help="trainings, of seeds 0, 1, ... (default 3)")
     parser.add_argument("--samples", type=float, default=3e6, help="of each training (default 3e6)")
     parser.add_argument("--threads", type=int, default=1, help="threads that simulate (default 1)")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default cpu)")
     parser.add_argument("--evaluations", type=int, default=12, help="of each training (default 12)")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="options of PPO")
     parser.add_argument("--keep", metavar="PREFIX", help="write each seed's last checkpoint to PREFIX-SEED.pt")

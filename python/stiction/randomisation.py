@@ -34,8 +34,12 @@ PARAMETERS = {
     "actuator_gainprm": "actuator", "actuator_biasprm": "actuator", "gravity": "axis",
 }  # fmt: skip
 _AXES = ("x", "y", "z")
-_NOISE_STREAM = named_stream("noise", NOISE)
-_OPERATIONS = {"scale": np.multiply, "add": np.add, "set": lambda nominal, drawn: drawn + 0 * nominal}
+NOISE_STREAM = named_stream("noise", NOISE)
+_OPERATIONS = {
+    "scale": lambda nominal, drawn: nominal * drawn,
+    "add": lambda nominal, drawn: nominal + drawn,
+    "set": lambda nominal, drawn: drawn + 0 * nominal,
+}
 
 
 @dataclass(frozen=True)
@@ -157,8 +161,8 @@ class Randomiser:
         self._seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
         self._episodes = np.zeros(n, np.uint64)
         self._steps = np.zeros(n, np.int64)
-        events = [(t, _ParameterEvent(t, sim)) for t in terms if isinstance(t, Parameter)]
-        events += [(t, _PushEvent(t, sim)) for t in terms if isinstance(t, Push)]
+        events = [(t, ParameterEvent(t, sim)) for t in terms if isinstance(t, Parameter)]
+        events += [(t, PushEvent(t, sim)) for t in terms if isinstance(t, Push)]
         # What is done, by whom, from which stream, and the step at which it is due.
         self._events = [(term, event, named_stream(event.label), np.zeros(n, np.int64)) for term, event in events]
         latency = next((t for t in terms if isinstance(t, Latency)), None)
@@ -167,9 +171,7 @@ class Randomiser:
         self._past = np.zeros((latency.high + 1 if latency else 0, n, actions), sim.dtype)  # a ring, the last at _now
         self._now, self._rows = 0, np.arange(n)
         noise = next((t for t in terms if isinstance(t, Noise)), None)
-        self._deviation = None if noise is None else np.asarray(noise.deviation, np.float32)
-        if noise is not None and self._deviation.shape not in ((), (observations,)):
-            raise ValueError(f"Noise has {self._deviation.size} deviations for {observations} observations")
+        self._deviation = None if noise is None else noise_deviation(noise, observations)
 
     def seed(self, seeds: np.ndarray, which: np.ndarray) -> None:
         """Gives environments of a mask their seeds, and counts their episodes anew."""
@@ -221,16 +223,16 @@ class Randomiser:
         """Observations (N, D) with noise, of the present episode and step."""
         if self._deviation is None:
             return observations
-        draws = Draws(self._seeds, self._episodes, self._steps, _NOISE_STREAM)
+        draws = Draws(self._seeds, self._episodes, self._steps, NOISE_STREAM)
         noise = draws.coarse_normal(observations.shape[1]) * self._deviation
         return (observations + noise).astype(observations.dtype)
 
 
-class _ParameterEvent:
-    """Writes a parameter's entries."""
+class ParameterEvent:
+    """Writes a parameter's entries: ``index`` is behind the environment's, ``nominal`` what the model has there."""
 
     def __init__(self, term: Parameter, sim: Simulation):
-        model, self._term = sim.model, term
+        model, self.term = sim.model, term
         nominal = np.asarray(getattr(model, term.name), np.float64)
         self._array = sim._arrays.numpy(f"params.{term.name}")  # (N, ...)
         rows = _rows(term, model, len(nominal))
@@ -242,39 +244,57 @@ class _ParameterEvent:
             if (columns < 0).any() or (columns >= nominal.shape[-1]).any():
                 raise ValueError(f"{term.name} has columns 0 to {nominal.shape[-1] - 1}, not {term.columns}")
             index = np.ix_(rows, columns)
-        self._index, self._nominal = index, nominal[index]
+        self.index, self.nominal = index, nominal[index]
         lanes = (len(rows),) if term.each else (1,)
-        self._drawn = lanes + (1,) * (self._nominal.ndim - 1)
+        self._drawn = lanes + (1,) * (self.nominal.ndim - 1)
         self.label = f"{term.name} {term.names} {term.columns}" if term.label is None else term.label
 
-    def apply(self, envs: np.ndarray, draws: Draws) -> None:
-        term = self._term
+    def drawn_values(self, draws: Draws, nominal):
+        """(k, *nominal's shape), arrays or tensors as the draws are."""
+        term = self.term
         if term.distribution == "uniform":
             drawn = draws.uniform(term.low, term.high, self._drawn)
         else:
-            drawn = np.exp(draws.uniform(math.log(term.low), math.log(term.high), self._drawn))
-        where = np.ix_(envs, *self._index) if len(self._index) == 1 else (envs[:, None, None], *self._index)
-        self._array[where] = _OPERATIONS[term.operation](self._nominal, drawn)
+            drawn = draws.exponential(draws.uniform(math.log(term.low), math.log(term.high), self._drawn))
+        return _OPERATIONS[term.operation](nominal, drawn)
+
+    def apply(self, envs: np.ndarray, draws: Draws) -> None:
+        where = np.ix_(envs, *self.index) if len(self.index) == 1 else (envs[:, None, None], *self.index)
+        self._array[where] = self.drawn_values(draws, self.nominal)
 
 
-class _PushEvent:
-    """Adds to a free base's velocity."""
+class PushEvent:
+    """Adds to a free base's velocity, the six dofs from ``dof`` on."""
 
     def __init__(self, term: Push, sim: Simulation):
-        model, self._term, self._qvel = sim.model, term, sim._arrays.numpy("qvel")
+        model, self.term, self._qvel = sim.model, term, sim._arrays.numpy("qvel")
         free = np.flatnonzero(np.asarray(model.jnt_type) == 0)
         joint = model.joint_id(term.joint) if term.joint is not None else (free[0] if len(free) else None)
         if joint is None or joint not in free:
             raise ValueError(f"Push needs a free joint, and {'the model has none' if joint is None else term.joint}")
-        self._dof = int(model.jnt_dofadr[joint])
+        self.dof = int(model.jnt_dofadr[joint])
         self.label = f"push {joint}"
 
+    def velocities(self, draws: Draws):
+        """What is added: x and y (k,) m/s, spin (k, 3) rad/s."""
+        speed, angle = self.term.speed * draws.uniform(), draws.uniform(0, 2 * np.pi)
+        spin = draws.uniform(-self.term.spin, self.term.spin, 3)
+        cos, sin = draws.cos_sin(angle)
+        return speed * cos, speed * sin, spin
+
     def apply(self, envs: np.ndarray, draws: Draws) -> None:
-        speed, angle = self._term.speed * draws.uniform(), draws.uniform(0, 2 * np.pi)
-        spin = draws.uniform(-self._term.spin, self._term.spin, 3)
-        self._qvel[envs, self._dof] += speed * np.cos(angle)
-        self._qvel[envs, self._dof + 1] += speed * np.sin(angle)
-        self._qvel[envs, self._dof + 3 : self._dof + 6] += spin
+        x, y, spin = self.velocities(draws)
+        self._qvel[envs, self.dof] += x
+        self._qvel[envs, self.dof + 1] += y
+        self._qvel[envs, self.dof + 3 : self.dof + 6] += spin
+
+
+def noise_deviation(noise: Noise, observations: int) -> np.ndarray:
+    """() or (D,), float32."""
+    deviation = np.asarray(noise.deviation, np.float32)
+    if deviation.shape not in ((), (observations,)):
+        raise ValueError(f"Noise has {deviation.size} deviations for {observations} observations")
+    return deviation
 
 
 def _rows(term: Parameter, model, count: int) -> np.ndarray:

@@ -13,9 +13,13 @@ from .simulation_arrays import torch_view
 
 
 class TensorBatch:
-    """``task``: a `_core.BatchEnv` on ``simulation``. N environments, D observations, A actions, R reports."""
+    """``task``: a `_core.BatchEnv` on ``simulation``; ``random``: a `TensorRandomiser` of it, or None.
 
-    def __init__(self, task, simulation, same_step: bool):
+    N environments, D observations, A actions, R reports.
+    """
+
+    def __init__(self, task, simulation, same_step: bool, random=None):
+        self._random = random
         self._task, self._world, self._same_step = task, simulation._world, same_step
         on_gpu = simulation.device == "cuda"
         view = torch_view(on_gpu)
@@ -28,16 +32,23 @@ class TensorBatch:
         """New episodes where ``mask`` (N,) says; arrays of NumPy's, or None. (observations (N, D), infos)."""
         self._order()
         self._task.begin(seeds, seeded, mask)
-        begun = self._at["began"].clone()
+        begun, observations = self._at["began"].clone(), self._at["observations"].clone()
+        if self._random is not None:
+            if seeds is not None:
+                self._random.seed(seeds, seeded.astype(bool) if mask is None else seeded.astype(bool) & mask)
+            self._random.begin(begun)
+            observations = self._random.observe(observations)
         infos = {}
         for name, row in zip(self._names[: self._task.reset_reports], self._at["reports"].clone(), strict=False):
             infos[name], infos[f"_{name}"] = row, begun.clone()
         infos["status"], infos["_status"] = self._at["status"] * begun, begun
-        return self._at["observations"].clone(), infos
+        return observations, infos
 
     def step(self, actions: torch.Tensor):
         """(observations, rewards, terminated, truncated, infos); ``actions`` (N, A) on any device."""
         self._order()
+        if self._random is not None:
+            actions = self._random.act(actions.to(self._at["actions"]))
         self._at["actions"].copy_(actions)
         self._task.advance()
         results = [self._at[name].clone() for name in ("observations", "rewards", "terminated", "truncated")]
@@ -46,13 +57,21 @@ class TensorBatch:
         for number, (name, row) in enumerate(zip(self._names, self._at["reports"].clone(), strict=True)):
             infos[name], infos[f"_{name}"] = row, self._told.clone() if number < first else ~begun
         infos["status"], infos["_status"] = self._at["status"].clone(), self._told.clone()
+        if self._random is not None:
+            self._random.advance()
         if self._same_step:
             self._add_final(infos)
+        if self._random is not None:
+            self._random.begin(begun)
+            results[0] = self._random.observe(results[0])
         return *results, infos
 
     def _add_final(self, infos: dict) -> None:
         ended = self._at["ended"].clone()
-        infos["final_obs"], infos["_final_obs"] = self._kept("final_observations", ended[:, None]), ended
+        rows = self._at["final_observations"]
+        if self._random is not None:  # it still counts the episode that has ended
+            rows = self._random.observe(rows)
+        infos["final_obs"], infos["_final_obs"] = torch.where(ended[:, None], rows, 0), ended
         told = {}
         for name, row in zip(self._names, self._kept("final_reports", ended), strict=True):
             told[name], told[f"_{name}"] = row, ended.clone()

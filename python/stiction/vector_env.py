@@ -103,8 +103,6 @@ class VectorEnv(vector.VectorEnv):
         self.render_mode = checked_render_mode(render_mode)
         limit = 0 if max_episode_steps is None else _checked_limit(max_episode_steps)
         terms = [] if randomize is None else flattened(randomize)
-        if terms and backend == "torch" and str(device).startswith("cuda"):
-            raise ValueError("randomize draws on the host: on CUDA use backend='numpy', or leave randomize out")
         own = [term.name for term in terms if isinstance(term, Parameter)]
         if own:
             simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
@@ -122,12 +120,16 @@ class VectorEnv(vector.VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         sizes = self._task.observations, self._task.actions
-        self._random = Randomiser(terms, self._core.simulation, self._core.period, *sizes) if terms else None
-        self._tensor_batch = None
-        if self._torch is not None and not terms and not is_task(env_id):
+        self._random = self._tensor_batch = None
+        if self._torch is not None and not is_task(env_id):
             from .tensor_batch import TensorBatch
+            from .tensor_randomiser import TensorRandomiser
 
-            self._tensor_batch = TensorBatch(self._task, self._core.simulation, mode is AutoresetMode.SAME_STEP)
+            random = TensorRandomiser(terms, self._core.simulation, self._core.period, *sizes) if terms else None
+            same_step = mode is AutoresetMode.SAME_STEP
+            self._tensor_batch = TensorBatch(self._task, self._core.simulation, same_step, random)
+        elif terms:
+            self._random = Randomiser(terms, self._core.simulation, self._core.period, *sizes)
         self._seeds: tuple[int | None, ...] = (None,) * self.num_envs
         self._started = False
         self.closed = False

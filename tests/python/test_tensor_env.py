@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import stiction
-import stiction.randomisation
 from stiction import _core
+from stiction.randomisation import Gains, Latency, Noise, Parameter, Push
 from stiction.registration import ENVIRONMENTS
 
 torch = pytest.importorskip("torch")
@@ -88,10 +88,40 @@ def test_actions_of_any_kind_of_tensor():
 def test_devices_are_named():
     with pytest.raises(ValueError, match="device is 'tpu', expected 'auto', 'cpu' or 'cuda'"):
         stiction.make_vec("stiction/Ant-v0", device="tpu")
-    with pytest.raises(ValueError, match="randomize draws on the host"):
-        stiction.make_vec(
-            "stiction/Ant-v0", device="cuda", backend="torch", randomize=[stiction.randomisation.Noise(0.1)]
-        )
+
+
+def test_random_numbers_are_numpys():
+    terms = [
+        Parameter("body_mass", 0.5, 2.0, each=True, distribution="log_uniform"),
+        Parameter("geom_friction", 0.2, 1.0, operation="set", columns=0),
+        Parameter("gravity", -1.0, 1.0, operation="add", names=("x", "y"), each=True, every=(0.1, 0.4)),
+        *Gains(0.5, 1.5, names=("hip_1", "ankle_1")),
+        Push(1.0, every=(0.1, 0.3), spin=0.5),
+        Latency(0, 2),
+        Noise(0.1),
+    ]
+    options = {"max_episode_steps": 7, "randomize": terms}
+    arrays, tensors = (stiction.make_vec("stiction/Ant-v0", 6, backend=b, **options) for b in ("numpy", "torch"))
+    names = "body_mass", "geom_friction", "gravity", "actuator_gainprm"
+
+    def alike(told, expected):
+        np.testing.assert_allclose(told.numpy(), expected, rtol=1e-3, atol=1e-3)  # a step magnifies roundings
+
+    alike(tensors.reset(seed=3)[0], arrays.reset(seed=3)[0])
+    given = {"seed": [1, 2, 3, 4, 5, 6], "options": {"reset_mask": np.array([True, False, True, False, False, True])}}
+    alike(tensors.reset(**given)[0], arrays.reset(**given)[0])
+    random = np.random.default_rng(0)
+    for _ in range(16):
+        actions = random.uniform(-1, 1, (6, 8)).astype(np.float32)
+        told, expected = tensors.step(torch.from_numpy(actions)), arrays.step(actions)
+        for name in names:
+            alike(torch.as_tensor(getattr(tensors.simulation.params, name)), getattr(arrays.simulation.params, name))
+        for name in ("qpos", "qvel", "ctrl"):
+            alike(torch.as_tensor(getattr(tensors.simulation, name)), getattr(arrays.simulation, name))
+            setattr(tensors.simulation, name, getattr(arrays.simulation, name))
+        alike(told[0], expected[0])
+        for env in np.flatnonzero(expected[2] | expected[3]):
+            alike(told[-1]["final_obs"][env], expected[-1]["final_obs"][env])
 
 
 # ---- on a GPU

@@ -1,0 +1,130 @@
+"""`Randomiser` in torch, for batches whose data are tensors: the same numbers, drawn where the tensors are.
+
+Nothing is brought to the host to see whom a draw is for: numbers are drawn for all environments, and masks choose.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from .random_numbers import Draws, named_stream
+from .randomisation import NOISE_STREAM, Latency, Noise, Parameter, ParameterEvent, Push, PushEvent, noise_deviation
+from .simulation_arrays import torch_view
+
+_NEVER = 2**62
+
+
+class TensorRandomiser:
+    """Its owner calls `begin`, `act`, `advance` and `observe`, as a `Randomiser`'s; masks and data are tensors."""
+
+    def __init__(self, terms, sim, step_dt: float, observations: int, actions: int):
+        n, self._dt = sim.num_envs, step_dt
+        view = torch_view(sim.device == "cuda")
+        array = sim._arrays.numpy
+        self._device = view(array("status")).device
+        seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
+        self._seeds = self._tensor(seeds.view(np.int64))
+        self._episodes, self._steps = (self._zeros(n, dtype=torch.int64) for _ in range(2))
+        events = [_ParameterWrite(t, sim, view(array(f"params.{t.name}"))) for t in terms if isinstance(t, Parameter)]
+        events += [_PushWrite(t, sim, view(array("qvel"))) for t in terms if isinstance(t, Push)]
+        # What is done, from which stream, and the step at which it is due.
+        self._events = [(event, named_stream(event.label), self._zeros(n, dtype=torch.int64)) for event in events]
+        self._latency = next((t for t in terms if isinstance(t, Latency)), None)
+        self._late = self._zeros(n, dtype=torch.int64)
+        kept = self._latency.high + 1 if self._latency else 0
+        self._past = self._zeros(kept, n, actions, dtype=getattr(torch, sim.dtype))  # a ring, the last at _now
+        self._now, self._rows = 0, torch.arange(n, device=self._device)
+        noise = next((t for t in terms if isinstance(t, Noise)), None)
+        self._deviation = None if noise is None else self._tensor(noise_deviation(noise, observations))
+
+    def _zeros(self, *shape, dtype):
+        return torch.zeros(shape, dtype=dtype, device=self._device)
+
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.array(array)).to(self._device)
+
+    def seed(self, seeds: np.ndarray, which: np.ndarray) -> None:
+        """Gives environments of a mask their seeds (arrays of NumPy's), and counts their episodes anew."""
+        which, seeds = self._tensor(which), self._tensor(seeds.view(np.int64))
+        self._seeds = torch.where(which, seeds, self._seeds)
+        self._episodes = torch.where(which, 0, self._episodes)
+
+    def begin(self, mask: torch.Tensor) -> None:
+        """Episodes of a mask's environments have begun."""
+        if self._device.type == "cpu" and not mask.any():
+            return
+        self._episodes = self._episodes + mask
+        self._steps = torch.where(mask, 0, self._steps)
+        for event, stream, due in self._events:
+            draws = Draws(self._seeds, self._episodes, 0, stream)
+            wait = self._wait(event.term, draws)
+            if isinstance(event.term, Parameter):
+                event.apply(mask, draws)
+            due.copy_(torch.where(mask, wait, due))
+        if self._latency is not None:
+            draws = Draws(self._seeds, self._episodes, 0, named_stream("latency"))
+            late = draws.integers(self._latency.low, self._latency.high + 1)
+            self._late = torch.where(mask, late, self._late)
+            self._past.masked_fill_(mask[None, :, None], 0)
+
+    def _wait(self, term, draws: Draws):
+        """Control steps until a term is due again."""
+        if term.every is None:
+            return _NEVER
+        return torch.round(draws.uniform(*term.every) / self._dt).long().clamp(min=1)
+
+    def act(self, actions: torch.Tensor) -> torch.Tensor:
+        """Before a control step: what is due happens; returns the actions that arrive now."""
+        for event, stream, due in self._events:
+            if event.term.every is None:
+                continue
+            mask = self._steps >= due
+            if self._device.type == "cpu" and not mask.any():
+                continue
+            draws = Draws(self._seeds, self._episodes, self._steps, stream)
+            due.copy_(torch.where(mask, self._steps + self._wait(event.term, draws), due))
+            event.apply(mask, draws)
+        if self._latency is None:
+            return actions
+        self._now = (self._now + 1) % len(self._past)
+        self._past[self._now] = actions
+        return self._past[self._now - self._late, self._rows]
+
+    def advance(self) -> None:
+        """A control step has been made."""
+        self._steps = self._steps + 1
+
+    def observe(self, observations: torch.Tensor) -> torch.Tensor:
+        """Observations (N, D) with noise, of the present episode and step."""
+        if self._deviation is None:
+            return observations
+        draws = Draws(self._seeds, self._episodes, self._steps, NOISE_STREAM)
+        noise = draws.coarse_normal(observations.shape[1]) * self._deviation
+        return (observations + noise).to(observations.dtype)
+
+
+class _ParameterWrite(ParameterEvent):
+    def __init__(self, term: Parameter, sim, values: torch.Tensor):
+        super().__init__(term, sim)
+        self._values = values  # (N, ...)
+        index = [torch.from_numpy(np.array(part)).to(values.device) for part in self.index]
+        self._where = (slice(None), *index)
+        self._nominals = torch.from_numpy(self.nominal).to(values.device)
+
+    def apply(self, mask: torch.Tensor, draws: Draws) -> None:
+        new = self.drawn_values(draws, self._nominals)
+        old = self._values[self._where]
+        chosen = mask.view(-1, *[1] * (old.ndim - 1))
+        self._values[self._where] = torch.where(chosen, new.to(old.dtype), old)
+
+
+class _PushWrite(PushEvent):
+    def __init__(self, term: Push, sim, qvel: torch.Tensor):
+        super().__init__(term, sim)
+        self._velocities = qvel[:, self.dof : self.dof + 6]
+
+    def apply(self, mask: torch.Tensor, draws: Draws) -> None:
+        x, y, spin = self.velocities(draws)
+        change = torch.cat([x[:, None], y[:, None], torch.zeros_like(x)[:, None], spin], 1)
+        self._velocities += torch.where(mask[:, None], change, 0).to(self._velocities.dtype)
