@@ -44,6 +44,11 @@ def here(env_id: str) -> dict[str, Callable[[], dict]]:
         "SubADMM on the tree": lambda: {"solver": stiction.SolverOptions(body_split=True)},
         "PGS": lambda: {"solver": "pgs"},
         "compliant contact": lambda: {"model": compliant(env_id)},
+        "convex law": lambda: {"solver": stiction.SolverOptions(law="convex")},
+        "convex law, compliant contact": lambda: {
+            "solver": stiction.SolverOptions(law="convex"),
+            "model": compliant(env_id),
+        },
     }
 
 

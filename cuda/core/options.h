@@ -22,8 +22,9 @@ struct Options {
   S margin = S(0.002);       // gaps beyond it, and beyond what the free motion covers, are ignored m
   S merge = S(5e-4);         // contacts of two bodies this near to each other with one normal count once: the deeper  m
   int iterations = 100;      // at most; exactly, if tolerance is 0
-  S tolerance = S(1e-5);     // stop a world when its residual is below tolerance * V
-  S certify = S(1e-3);       // r_con / V beyond which a world is flagged kNotConverged
+  int convex = 0;  // SubADMM: the convex relaxation of Coulomb's law, for comparison; a contact that slides lifts off
+  S tolerance = S(1e-5);  // stop a world when its residual is below tolerance * V
+  S certify = S(1e-3);    // r_con / V beyond which a world is flagged kNotConverged (convex: r_ccp)
   int penalty = kPenaltyNormalTangential;
   int anderson = 1;       // Anderson acceleration (depth 3)
   S relaxation = S(1.5);  // alpha of over-relaxation; 1: the paper

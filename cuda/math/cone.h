@@ -25,6 +25,13 @@ HD Vec3<Real> project_proximal(Vec3<Real> l, Real mu) {
   return {l.x * t, l.y * t, select(open, Real(0), select(stick, l.z, n))};
 }
 
+/// The nearest where a tangential impulse weighs ratio^2 as much as a normal one.
+template <class Real>
+HD Vec3<Real> project_weighted(Vec3<Real> l, Real mu, Real ratio) {
+  const Vec3<Real> nearest = project_proximal(Vec3<Real>{l.x * ratio, l.y * ratio, l.z}, mu * ratio);
+  return {nearest.x / ratio, nearest.y / ratio, nearest.z};
+}
+
 /// The derivative of project_proximal, symmetric, eigenvalues in [0, 1]; with t = l_t / r, P = 1 - t t', k = 1 / (1 + mu^2):
 ///   open 0,   stick 1,   slip k [ mu^2 t t' + (mu^2 + mu l_n / r) P,  mu t;  mu t',  1 ]
 template <class Real>

@@ -49,7 +49,7 @@ inline constexpr bool kKeepsAtStart = L::Shape::kFixed && kWidth<typename L::Rea
 
 template <class Real, class S>
 HD Mask<Real> converges(const Options<S>& opt, const Certificate<Real>& c) {
-  return (c.r_con <= c.scale * opt.certify) & (c.r_row <= Real(opt.certify));
+  return ((opt.convex ? c.r_ccp : c.r_con) <= c.scale * opt.certify) & (c.r_row <= Real(opt.certify));
 }
 
 /// Controls and applied forces; the worlds where one of them is not finite. Every lane reads what its limbs need.
@@ -306,7 +306,7 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   }
   if constexpr (L::Group::kSize == 1 && !L::Shape::kFixed) {
     auto flagged = negate(converges(opt, c)) & is_finite(c.r_con) & negate(frozen | out.bad);
-    if (opt.fallback && w.fallback.memory != nullptr && any(flagged)) {
+    if (opt.fallback && !opt.convex && w.fallback.memory != nullptr && any(flagged)) {
       fall_back<L>(m, opt, w.kin, w.contacts, problem, flagged, c, w.fallback, w.impulses);
       velocity_of<L>(g, m, w.kin, w.contacts, problem, w.impulses, extra, w.v);
       c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);

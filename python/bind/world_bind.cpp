@@ -55,6 +55,7 @@ Options<double> options_from(const py::dict& d) {
   whole("implicit", o.implicit), whole("iterations", o.iterations), whole("penalty", o.penalty),
       whole("anderson", o.anderson);
   whole("warm_start", o.warm_start), whole("fallback", o.fallback);
+  whole("convex", o.convex);
   whole("body_split", o.body_split);
   whole("certificates", o.certificates);
   return o;

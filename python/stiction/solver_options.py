@@ -11,6 +11,7 @@ _PENALTIES = (
     "paper",
     "adaptive",
 )  # in the order of PenaltyRule in cuda/core/options.h
+_LAWS = ("coulomb", "convex")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,9 @@ class SolverOptions:
     #: SubADMM on the CPU: walk the tree, contacts split between their links, also where the environment is small enough
     #: for dense rows, as CUDA does. The same answers, other iterates.
     body_split: bool = False
+    #: SubADMM: "coulomb", or "convex", the relaxation that convex solvers are built on, to compare with: a contact that
+    #: slides with v_t leaves with mu v_t. `certify` then asks r_ccp, and Newton is not called.
+    law: str = "coulomb"
     #: Start from the impulses of the last step.
     warm_start: bool = True
     #: Newton's method for environments above ``certify``.
@@ -75,6 +79,10 @@ class SolverOptions:
             self._within(name, 0, math.inf)
         if not 0 < self.relaxation < 2:
             raise ValueError(f"relaxation is {self.relaxation}, expected more than 0 and less than 2")
+        if self.law not in _LAWS:
+            raise ValueError(f"law is {self.law!r}, expected 'coulomb' or 'convex'")
+        if self.law == "convex" and self.name != "subadmm":
+            raise ValueError(f"law is 'convex', which solver {self.name!r} does not have: use 'subadmm'")
         if self.penalty not in _PENALTIES:
             raise ValueError(f"penalty is {self.penalty!r}, expected one of {', '.join(map(repr, _PENALTIES))}")
 
@@ -88,6 +96,7 @@ class SolverOptions:
         """The options by the names of cuda/core/options.h, as numbers."""
         numbers = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
         numbers["penalty"] = _PENALTIES.index(self.penalty)
+        numbers["convex"] = _LAWS.index(numbers.pop("law"))
         return {name: int(value) if isinstance(value, bool) else value for name, value in numbers.items()}
 
     @classmethod

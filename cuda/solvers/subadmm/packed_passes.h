@@ -79,7 +79,7 @@ class PackedPasses {
       velocities();
       images(opt);
       if (opt.anderson && pass >= kWorthKeeping && anderson_.pass > 1) keep_best();
-      change = opt.anderson ? multipliers<true>(done) : multipliers<false>(done);
+      change = opt.anderson ? multipliers<true>(opt, done) : multipliers<false>(opt, done);
       count = select(done, count, count + Real(1)), ++pass;
       done = done | (change.largest() <= allowed);
       const int left = kWidth<Real> - lanes_of(done);
@@ -185,7 +185,7 @@ class PackedPasses {
 
   /// l and z from y; their largest changes. Worlds that are done keep theirs.
   template <bool kAccelerated>
-  AdmmChange<Real> multipliers(Mask<Real> done) {
+  AdmmChange<Real> multipliers(const Options<S>& opt, Mask<Real> done) {
     AdmmChange<Real> change;
     auto y = [&](int i) { return kAccelerated ? anderson_.step(history_[i]) : w_[i]; };
     auto put = [&](int i, Real yi, Real l) {
@@ -197,8 +197,9 @@ class PackedPasses {
     for (int k = 0; k < contacts; ++k) {
       const int i = contact_row(k);
       const Vec3<Real> a{y(i), y(i + 1), y(i + 2)};
+      const Vec3<Real> free{-a.x * give[i], -a.y * give[i + 1], -(a.z + e[i + 2]) * give[i + 2]};
       const Vec3<Real> l =
-          project_strict(Vec3<Real>{-a.x * give[i], -a.y * give[i + 1], -(a.z + e[i + 2]) * give[i + 2]}, mu[k]);
+          opt.convex ? project_weighted(free, mu[k], sqrt(give[i + 2] / give[i])) : project_strict(free, mu[k]);
       put(i, a.x, l.x), put(i + 1, a.y, l.y), put(i + 2, a.z, l.z);
     }
     for (int k = 0; k < scalars; ++k) {

@@ -113,7 +113,7 @@ struct SubAdmm {
       primal(g, m, kin, contacts, problem, w, v);
       images(g, m, opt, kin, contacts, problem, w, v);
       if (accelerate) advance(g, m, opt, contacts, problem, w);
-      const AdmmChange<Real> change = multipliers(g, m, contacts, problem, w, done, stopping || adaptive);
+      const AdmmChange<Real> change = multipliers(g, m, opt, contacts, problem, w, done, stopping || adaptive);
       count = select(done, count, count + Real(1));
       if (stopping) {
         done = done | (change.largest() <= scale * opt.tolerance);
@@ -423,27 +423,31 @@ struct SubAdmm {
     each_entry_of_y(g, m, contacts, problem, w, [&](auto& h, auto& y, auto&, auto) { y = a.step(h); });
   }
 
-  HD static Vec projected(Vec y, Real beta_t, Real beta_n, const ContactRow<Real>& row, Real mu, int sides) {
+  HD static Vec projected(const Opt& opt, Vec y, Real beta_t, Real beta_n, const ContactRow<Real>& row, Real mu,
+                          int sides) {
     Real n(static_cast<Scalar<Real>>(sides)), bt = n + beta_t * row.R_t, bn = n + beta_n * row.R_n;
-    return project_strict(Vec{-y.x / bt, -y.y / bt, -(y.z + beta_n * row.e) / bn}, mu);
+    const Vec free{-y.x / bt, -y.y / bt, -(y.z + beta_n * row.e) / bn};
+    if constexpr (!L::Shape::kFixed)
+      if (opt.convex) return project_weighted(free, mu, sqrt(bt * beta_n / (bn * beta_t)));
+    return project_strict(free, mu);
   }
   HD static Real largest(Vec a) { return max(max(abs(a.x), abs(a.y)), abs(a.z)); }
 
   /// l and z from y; their largest changes where `watched`. Worlds that are done keep theirs.
-  HD static AdmmChange<Real> multipliers(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
+  HD static AdmmChange<Real> multipliers(const Group& g, const Model& m, const Opt& opt, const Contacts<L>& contacts, const ContactProblem<L>& problem,
                              Workspace& w, Mask<Real> done, bool watched) {
     AdmmChange<Real> own, shared;
     auto keep = [&](auto fresh, auto old) { return watched ? select(done, old, fresh) : fresh; };
     each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) {
       Slot& s = w.slot.slot[c];
-      Vec lambda = projected(s.y, s.beta_t, s.beta_n, problem.row.slot[c], contacts.point.slot[c].mu, 1);
+      Vec lambda = projected(opt, s.y, s.beta_t, s.beta_n, problem.row.slot[c], contacts.point.slot[c].mu, 1);
       Vec z = scaled(s.soft_t, s.soft_n, s.y + lambda);
       if (watched) own.add(largest(z - s.z), largest(scaled(s.soft_t, s.soft_n, lambda - s.lambda)));
       s.lambda = keep(lambda, s.lambda), s.z = keep(z, s.z);
     });
     for (int i = 0; i < contacts.pairs; ++i) {
       Pair& s = w.pair[i];
-      Vec lambda = projected(s.y[0] + s.y[1], s.beta_t, s.beta_n, problem.pair_row[i], contacts.pair[i].point.mu, 2);
+      Vec lambda = projected(opt, s.y[0] + s.y[1], s.beta_t, s.beta_n, problem.pair_row[i], contacts.pair[i].point.mu, 2);
       if (watched) shared.add(Real(0), largest(scaled(s.soft_t, s.soft_n, lambda - s.lambda)));
       s.lambda = keep(lambda, s.lambda);
       for (int j = 0; j < 2; ++j) {
