@@ -6,6 +6,7 @@
 #pragma once
 #include "contact/pack_rows.h"
 #include "core/options.h"
+#include "math/rotation.h"
 
 namespace stiction {
 
@@ -142,22 +143,44 @@ HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const 
   }
 }
 
+/// The limit of a ball joint, as in MuJoCo: the larger end of its range less the angle by which it is turned from the
+/// reference. coef: minus the axis. From pi on nothing is limited.
+template <class L, class Real = typename L::Real>
+HD Real ball_gap(const typename L::Group& g, const typename L::Model& m, const State<L>& x, const int* link, Real* coef,
+                 Mask<Real>& limited) {
+  const auto& ball = m.link[link[0] - L::kTrunkLinks];
+  const Quat<Real> q{dof_of<L>(g, m, x.qw, link[0]), dof_of<L>(g, m, x.q, link[0]), dof_of<L>(g, m, x.q, link[1]),
+                     dof_of<L>(g, m, x.q, link[2])};
+  const Vec3<Real> r = rotation_vector(normalized(q));
+  const Real angle = norm(r), end = max(Real(ball.lower), Real(ball.upper)), zero(0), one(1);
+  const Mask<Real> still = angle < Real(1e-12f);
+  const Vec3<Real> axis = select(still, Vec3<Real>{one, zero, zero}, r * (one / select(still, one, angle)));
+  coef[0] = -axis.x, coef[1] = -axis.y, coef[2] = -axis.z;
+  limited = end < Real(Scalar<Real>(3.14159265358979));
+  return end - angle;
+}
+
 /// Rows over several dofs. Equality: q1 - q1_0 - poly(q2 - q2_0) = 0. A tendon has the length sum coef (q - 0).
 template <class L, class Real = typename L::Real>
 HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                 const TreeVector<L>& q, const TreeVector<L>& v, const typename L::Real* ctrl,
-                 ContactProblem<L>& problem) {
+                 const State<L>& x, const typename L::Real* ctrl, ContactProblem<L>& problem) {
+  const TreeVector<L>& q = x.q;
   Real zero(0), one(1), unbounded(1e30f);
   for (int i = 0; i < m.ties; ++i) {
     const auto& tie = m.tie[i];
     ScalarRow<Real>& row = problem.tie[i];
     Real* coef = problem.tie_coef[i];
     Real length(0), rate(0);
+    auto along = [&](const TreeVector<L>& y) {
+      Real sum(0);
+      for (int j = 0; j < tie.terms; ++j) sum = sum + coef[j] * dof_of<L>(g, m, y, tie.link[j]);
+      return sum;
+    };
     row.sign = one, row.e = row.R = zero, row.lower = -unbounded, row.upper = unbounded, row.active = mask_of<Real>(true);
     for (int j = 0; j < tie.terms; ++j) {
       coef[j] = Real(tie.coef[j]);
       length = length + coef[j] * dof_of<L>(g, m, q, tie.link[j]);
-      rate = rate + coef[j] * dof_of<L>(g, m, v, tie.link[j]);
+      rate = rate + coef[j] * dof_of<L>(g, m, x.v, tie.link[j]);
     }
     if (tie.kind == kTieEquality) {
       Real violation = dof_of<L>(g, m, q, tie.link[0]) - tie.q0[0], d(0), slope(0), value(0);
@@ -176,6 +199,12 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       row.lower = zero;
       row.active = gap < Real(opt.margin);
       for (int j = 0; j < tie.terms; ++j) coef[j] = coef[j] * row.sign;
+    } else if (tie.kind == kTieBallLimit) {
+      Mask<Real> limited;
+      const Real gap = ball_gap<L>(g, m, x, tie.link, coef, limited);
+      row.e = normal_bias(opt, gap);
+      row.lower = zero;
+      row.active = limited & (gap < max(-along(problem.free), zero) * opt.h + opt.margin);
     } else if (tie.kind == kTieFriction) {
       row.upper = Real(tie.friction) * opt.h, row.lower = -row.upper;
     } else {  // spring or servo: l = -(k_s e + b_s J v), k_s = h k, b_s = h d + h^2 k, as a bilateral row with R = 1 / b_s
@@ -208,8 +237,7 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       // Without stiffness and damping the force is constant: bounds that allow nothing else.
       row.lower = select(soft, -unbounded, h * force), row.upper = select(soft, unbounded, h * force);
     }
-    row.free = zero;
-    for (int j = 0; j < tie.terms; ++j) row.free = row.free + coef[j] * dof_of<L>(g, m, problem.free, tie.link[j]);
+    row.free = along(problem.free);
     problem.tie_live[i] = g.any(row.active);
   }
 }

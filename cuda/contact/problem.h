@@ -9,7 +9,8 @@
 //   pair slots    contacts between two moving links                                            J = F (X_2(p2) - X_1(p1))
 //   limits        one per joint with a range: l >= 0, at the nearer end                        J = sign
 //   friction      one per joint with dry friction: |l| <= h f                                  J = 1
-//   ties          rows over several dofs: joint equalities, tendon limits, friction, springs   J = coef
+//   ties          rows over several dofs: joint equalities, limits of ball joints; limits,
+//                 friction and springs of tendons                                              J = coef
 //
 // F: rows t1, t2, n. e and R as in theory section 1: the solver looks for complementarity of l with J v + e + R l.
 #pragma once

@@ -5,11 +5,15 @@
 //
 // f: springs, actuators, applied forces, gravity compensation. From A (v' - v) = h (f - D v - c - h K v) at the old state.
 // An actuator at its force limit counts as a constant force.
+//
+// The spring of a ball joint is -k r, r the rotation vector from where it rests, as in MuJoCo; in K it is k times the identity,
+// which leaves out how r changes with a turn across r. A free base has the same, and -k x, in world axes.
 #pragma once
 #include "core/options.h"
 #include "dynamics/crba.h"
 #include "dynamics/rnea.h"
 #include "kinematics/jacobian.h"
+#include "math/rotation.h"
 
 namespace stiction {
 
@@ -47,7 +51,27 @@ HD Real actuator_force(const ActuatorModel<Number>& a, Real ctrl, Real q, Real v
   return force * gear;
 }
 
-/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -v / h on entry, b on exit.
+/// How far a ball is turned from where its spring rests, in the body's axes.
+template <class Real, class Number>
+HD Vec3<Real> turned(const LinkModel<Number>& ball, const Quat<Real>& orientation) {
+  return rotation_vector(normalized(conjugate(quat_cast<Real>(ball.spring_quat)) * orientation));
+}
+
+/// The spring of a free base. Its turning part is the same about all axes.
+template <class L, class Real = typename L::Real>
+HD void base_spring(const Options<Scalar<Real>>& opt, const typename L::Link& base, const Mat3<Real>& R,
+                    const State<L>& x, TreeMatrix<L>& A, TreeVector<L>& b) {
+  const Real h(opt.h), stiffness(base.stiffness);
+  Real stretch[6];
+  put(Force<Real>{R * turned(base, x.orientation), x.position - vec<Real>(base.offset)}, stretch);
+  for (int t = 0; t < 6; ++t) {
+    b.trunk[t] = b.trunk[t] - h * (stiffness * stretch[t]);
+    if (opt.implicit) A.trunk[t][t] = A.trunk[t][t] + h * (h * stiffness);
+  }
+}
+
+/// One joint's part. q: of a ball's links, how far it is turned. mass: its diagonal entry; bias: tau of inverse dynamics at
+/// a = -v / h on entry, b on exit.
 template <class L, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link, Real q,
                      Real v, const Real* ctrl, Real applied, Real& mass, Real& bias) {
@@ -99,6 +123,8 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
       A.trunk[t][t] = A.trunk[t][t] + base.armature + (opt.explicit_damping ? zero : Real(base.damping) * h);
       if (opt.explicit_damping) b.trunk[t] = b.trunk[t] - v * (base.damping * h);
     }
+    if constexpr (!L::Shape::kFixed)
+      if (m.has_base_spring) base_spring<L>(opt, base, kin.pose.trunk[0].R, x, A, b);
   }
   int act = 0;
   UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
@@ -109,10 +135,20 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
   }
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     int own = act + at.actuator;
+    Vec3<Real> turn{zero, zero, zero};
     UNROLL for (int k = 0; k < limb.links(); ++k) {
       int i = at.link + k;
       const auto& link = limb.link(k);
-      joint_motion<L>(m, opt, link, x.q.limb[i], x.v.limb[i], loads.ctrl + own, loads.has_force() ? loads.force.limb[i] : zero,
+      Real q = x.q.limb[i];
+      if constexpr (!L::Shape::kFixed) {
+        if (m.has_springs && link.kind == kBallLink)
+          turn = turned(link, Quat<Real>{x.qw.limb[i], q, x.q.limb[i + 1], x.q.limb[i + 2]});
+        if (link.kind == kBallLink || link.kind == kBallNextLink) {
+          q = turn.x;
+          turn = {turn.y, turn.z, zero};  // the next link's comes first
+        }
+      }
+      joint_motion<L>(m, opt, link, q, x.v.limb[i], loads.ctrl + own, loads.has_force() ? loads.force.limb[i] : zero,
                       A.limb[at.entry + entry_of(k, k)], b.limb[i]);
       own += L::Shape::kFixed ? 1 : link.actuators;
     }

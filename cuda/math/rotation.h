@@ -1,4 +1,4 @@
-// Differences of rotations, their angles, and random ones. Quaternions are (w, x, y, z), unit.
+// Differences of rotations, their angles and vectors, and random ones. Quaternions are (w, x, y, z), unit.
 #pragma once
 #include "core/philox.h"
 #include "math/pose.h"
@@ -24,6 +24,15 @@ template <class T> HD T rotation_angle(const Quat<T>& q) {
     set_lane(angle, i, static_cast<Scalar<T>>(2 * ::atan2(s, c)));
   }
   return angle;
+}
+
+/// The axis of a unit quaternion times its angle, which is at most pi; rad. The axis is the same in both frames.
+template <class T> HD Vec3<T> rotation_vector(const Quat<T>& q) {
+  const T square = q.x * q.x + q.y * q.y + q.z * q.z, sine = sqrt(square);
+  const Mask<T> still = square < T(1e-20f);  // angle / sine is 2 to rounding
+  const T angle = T(2) * angle_of(sine, abs(q.w));
+  const T ratio = select(still, T(2), angle / select(still, T(1), sine));
+  return Vec3<T>{q.x, q.y, q.z} * select(q.w < T(0), -ratio, ratio);
 }
 
 /// About the vertical, rad.

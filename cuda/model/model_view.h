@@ -45,14 +45,16 @@ struct LinkModel {
   int qpos = -1;     // place in qpos; ball: of the quaternion (first column only)
   int has_body = 0;  // mass is not 0
   int limited = 0;
-  int actuators = 0, actuator_begin = 0;       // ModelView::actuator
-  StationModel station;                        // limb links; a trunk link's is LimbModel::station of its host
-  Quat<S> ball_frame{S(1), S(0), S(0), S(0)};  // kBallLink: from the parent's axes to the body's at the identity
-  Vec3<S> offset{}, axis{};                    // from the parent's frame to the joint; unit vector              m, 1
-  S q0{};                                      // joint coordinate at which the frames are parallel              rad, m
-  S mass{};                                    //                                                                kg
-  Vec3<S> com{};                               // from the link's origin                                         m
-  SymMat3<S> inertia{};                        // about com                                                      kg m^2
+  int actuators = 0, actuator_begin = 0;        // ModelView::actuator
+  StationModel station;                         // limb links; a trunk link's is LimbModel::station of its host
+  Quat<S> ball_frame{S(1), S(0), S(0), S(0)};   // kBallLink: from the parent's axes to the body's at the identity
+  Quat<S> spring_quat{S(1), S(0), S(0), S(0)};  // kBallLink, free base: where its spring rests
+  Vec3<S> offset{};      // from the parent's frame to the joint; free base: to where its spring rests      m
+  Vec3<S> axis{};        // unit vector
+  S q0{};                // joint coordinate at which the frames are parallel                     rad, m
+  S mass{};              //                                                                       kg
+  Vec3<S> com{};         // from the link's origin                                                m
+  SymMat3<S> inertia{};  // about com                                                             kg m^2
   S armature{}, damping{}, stiffness{}, spring_ref{}, friction{};  // friction: dry friction loss           N | N m
   S lower{}, upper{};              // joint limits                                                   rad, m
   S force_lower{}, force_upper{};  // bounds on the sum of the actuators' forces                     N | N m
@@ -118,8 +120,9 @@ struct ActuatorModel {
   S ctrl_lower{}, ctrl_upper{}, force_lower{}, force_upper{};
 };
 
-enum TieKind : int { kTieEquality, kTieLimit, kTieFriction, kTieSpring, kTieActuator };
-/// A row over several dofs: a joint equality, or what a fixed tendon does.
+enum TieKind : int { kTieEquality, kTieLimit, kTieFriction, kTieSpring, kTieActuator, kTieBallLimit };
+/// A row over several dofs: a joint equality, what a fixed tendon does, or the limit of a ball joint, whose range is that of
+/// its first link.
 template <class S>
 struct TieModel {
   int kind = kTieEquality, terms = 0;
@@ -182,7 +185,8 @@ struct ModelView : ModelCounts<Shape_> {
   int trunk_links_ = 0, limbs_ = 0, free_base_ = 0, trunk_leading = 0;
   int nq = 0, nv = 0, nu = 0, nbody = 0, ngeom = 0, nsite = 0;
   int njnt = 0, probes = 0, pairs = 0, actuators = 0, masses = 0;
-  int planes = 0, world_slots = 0, has_springs = 0;
+  int planes = 0, world_slots = 0;
+  int has_springs = 0, has_base_spring = 0;  // of joints; of a free base
   S mean_mass{};      // of the moving bodies, for the certificate's scale                           kg
   Vec3<S> gravity{};  // m/s^2
 

@@ -31,8 +31,8 @@ LinkModel<S> number_cast(const LinkModel<F>& a) {
   b.kind = a.kind, b.joint = a.joint, b.parent = a.parent, b.dof = a.dof, b.qpos = a.qpos, b.has_body = a.has_body,
   b.limited = a.limited;
   b.actuators = a.actuators, b.actuator_begin = a.actuator_begin, b.station = a.station;
-  b.ball_frame = number_cast<S>(a.ball_frame), b.offset = number_cast<S>(a.offset), b.axis = number_cast<S>(a.axis),
-  b.q0 = S(a.q0);
+  b.ball_frame = number_cast<S>(a.ball_frame), b.spring_quat = number_cast<S>(a.spring_quat);
+  b.offset = number_cast<S>(a.offset), b.axis = number_cast<S>(a.axis), b.q0 = S(a.q0);
   b.mass = S(a.mass), b.com = number_cast<S>(a.com), b.inertia = number_cast<S>(a.inertia);
   b.armature = S(a.armature), b.damping = S(a.damping), b.stiffness = S(a.stiffness), b.spring_ref = S(a.spring_ref);
   b.friction = S(a.friction), b.lower = S(a.lower), b.upper = S(a.upper);
@@ -104,7 +104,8 @@ void cast_view(const ModelView<Shape, F>& a, ModelView<Shape, S>& v) {
   v.trunk_links_ = a.trunk_links_, v.limbs_ = a.limbs_, v.free_base_ = a.free_base_, v.trunk_leading = a.trunk_leading;
   v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.ngeom = a.ngeom, v.nsite = a.nsite;
   v.njnt = a.njnt, v.probes = a.probes, v.pairs = a.pairs, v.actuators = a.actuators, v.masses = a.masses;
-  v.planes = a.planes, v.world_slots = a.world_slots, v.has_springs = a.has_springs;
+  v.planes = a.planes, v.world_slots = a.world_slots, v.has_springs = a.has_springs,
+  v.has_base_spring = a.has_base_spring;
   v.mean_mass = S(a.mean_mass), v.gravity = number_cast<S>(a.gravity);
   for (int t = 0; t < Shape::kTrunkLinks; ++t) v.trunk[t] = number_cast<S>(a.trunk[t]);
   for (int l = 0; l < Shape::kLimbs; ++l) v.limb[l] = a.limb[l];

@@ -82,7 +82,7 @@ HD void update_joints(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
     if (a.dof_frictionloss) link.friction = get(a.dof_frictionloss, m.nv, shared.dof);
     if (shared.joint < 0) return;
     if (a.jnt_stiffness) link.stiffness = get(a.jnt_stiffness, m.njnt, shared.joint);
-    if (a.jnt_range && shared.limited)
+    if (a.jnt_range && (shared.limited || shared.kind == kBallLink))
       link.lower = get(a.jnt_range, 2 * m.njnt, 2 * shared.joint),
       link.upper = get(a.jnt_range, 2 * m.njnt, 2 * shared.joint + 1);
   };
@@ -90,7 +90,7 @@ HD void update_joints(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
   for (int l = 0; l < m.limbs(); ++l)
     for (int k = m.limb[l].first_link; k < m.limb[l].first_link + m.limb[l].links; ++k)
       update(m.link[k], t.view.link[k]);
-  if (a.jnt_stiffness) t.view.has_springs = 1;
+  if (a.jnt_stiffness) t.view.has_springs = t.view.has_base_spring = 1;
   if (a.dof_frictionloss) t.view.has_friction = 1;
   if (a.gravity) t.view.gravity = {get(a.gravity, 3, 0), get(a.gravity, 3, 1), get(a.gravity, 3, 2)};
   for (int i = 0; i < m.actuators; ++i) {

@@ -51,7 +51,7 @@ struct JointSpec {
   JointType type = JointType::kHinge;
   Triple pos{};
   Triple axis{0, 0, 1};             // normalised by add_joint
-  std::optional<Range> range = {};  // slide, hinge
+  std::optional<Range> range = {};  // slide, hinge; ball: 0 and the largest angle
   double ref = 0, springref = 0;    // slide, hinge: q in the pose the bodies are given in; q where the spring rests
   double stiffness = 0, damping = 0, armature = 0, frictionloss = 0;
   std::optional<Range> actuatorfrcrange = {};

@@ -131,7 +131,7 @@ class Compiler {
     std::function<void(int)> add = [&](int i) {
       int up = node(i).parent;
       if (node(i).free) {
-        add_free_body(limb, i);
+        for (int k = 0; k < 6; ++k) push_link(limb, free_body_link(node(i).link, k));
         local[i] = 5;
       } else {
         LinkModel<double> link = node(i).link;
@@ -156,26 +156,6 @@ class Compiler {
     require_at_most("degrees of freedom in one limb", limb.links + 1, Capacity::kLimbLinks);
     view().link[links_++] = link;
     return limb.links++;
-  }
-
-  /// Three slides along the world's axes and a ball joint with the mass.
-  void add_free_body(LimbModel& limb, int i) {
-    const LinkModel<double>& body = node(i).link;
-    for (int k = 0; k < 6; ++k) {
-      LinkModel<double> link;
-      if (k == 5) link = body;
-      link.joint = body.joint;
-      link.kind = k < 3 ? kSlideLink : k == 3 ? kBallLink : kBallNextLink;
-      link.parent = k - 1;
-      link.dof = body.dof + k;
-      link.qpos = body.qpos + std::min(k, 3);
-      link.axis = {k == 0 ? 1.0 : 0.0, k == 1 ? 1.0 : 0.0, k == 2 ? 1.0 : 0.0};
-      link.offset = {0, 0, 0};
-      link.ball_frame = {1, 0, 0, 0};
-      link.armature = body.armature, link.damping = body.damping, link.friction = 0;
-      link.force_lower = -1e30, link.force_upper = 1e30;
-      push_link(limb, link);
-    }
   }
 
   int limb_of(int flat) const {
@@ -378,7 +358,7 @@ class Compiler {
     };
     View& v = view();
     for (int t = v.free_base_; t < v.trunk_links_; ++t) place(v.trunk[t]);
-    if (v.free_base_) v.has_buoyancy |= v.trunk[0].buoyant_mass != 0;
+    if (v.free_base_) v.has_buoyancy |= v.trunk[0].buoyant_mass != 0, v.has_base_spring = v.trunk[0].stiffness != 0;
     for (int l = 0; l < v.limbs_; ++l)
       for (int k = 0; k < v.limb[l].links; ++k) {
         place(v.link[v.limb[l].first_link + k]);
@@ -394,8 +374,8 @@ class Compiler {
   }
 
   void push_tie(TieModel<double> tie) {
-    require_at_most("rows over several joints (equalities, tendons)", static_cast<int>(out_->tie.size()) + 1,
-                    Capacity::kTies);
+    require_at_most("rows over several dofs (joint equalities, tendons, limits of ball joints)",
+                    static_cast<int>(out_->tie.size()) + 1, Capacity::kTies);
     out_->tie.push_back(tie);
   }
 
@@ -414,6 +394,14 @@ class Compiler {
         push_tie(tie);
       }
     for (int t = 0; t < m_.ntendon; ++t) tendon(t);
+    for (int j = 0; j < m_.njnt && !(m_.disableflags & kDisableLimit); ++j)
+      if (m_.jnt_limited[j] && m_.jnt_type[j] == static_cast<int>(JointType::kBall)) {
+        const int first = flat_of_joint(j);
+        TieModel<double> tie;
+        tie.kind = kTieBallLimit, tie.terms = 3;
+        for (int i = 0; i < 3; ++i) tie.link[i] = first + i;
+        push_tie(tie);
+      }
     view().ties = static_cast<int>(out_->tie.size());
   }
 

@@ -1,5 +1,6 @@
 #include "host/model/links.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace stiction {
@@ -76,6 +77,10 @@ class Builder {
         if (at.node >= 0) throw std::invalid_argument("joint " + name(j) + ": a free joint must hang from the world");
         LinkNode& node = push(-1, j, kHingeLink);
         node.free = true;
+        const Reals& q = m_.qpos_spring;
+        const int p = node.link.qpos;
+        node.link.stiffness = stiffness(j);
+        node.link.offset = {q[p], q[p + 1], q[p + 2]}, node.link.spring_quat = spring_quat(p + 3);
         at = {self, {kIdentity, {0, 0, 0}}};
         return;
       }
@@ -84,7 +89,11 @@ class Builder {
         for (int i = 0; i < 3; ++i) {
           LinkNode& node = push(i == 0 ? at.node : self + i - 1, j, i == 0 ? kBallLink : kBallNextLink);
           node.link.dof += i;
-          if (i == 0) node.link.offset = anchor, node.link.ball_frame = frame;
+          node.link.stiffness = stiffness(j);
+          if (i > 0) continue;
+          node.link.offset = anchor, node.link.ball_frame = frame;
+          node.link.spring_quat = spring_quat(node.link.qpos);
+          node.link.lower = m_.jnt_range[2 * j], node.link.upper = m_.jnt_range[2 * j + 1];
         }
         at = {self + 2, {kIdentity, -vec3_at(m_.jnt_pos, j)}};
         return;
@@ -98,7 +107,7 @@ class Builder {
         int q = m_.jnt_qposadr[j];
         link.q0 = m_.qpos0[q];
         link.spring_ref = m_.qpos_spring[q];
-        link.stiffness = m_.disableflags & kDisableSpring ? 0 : m_.jnt_stiffness[j];
+        link.stiffness = stiffness(j);
         link.limited = m_.jnt_limited[j] && !(m_.disableflags & kDisableLimit);
         link.lower = m_.jnt_range[2 * j], link.upper = m_.jnt_range[2 * j + 1];
         if (m_.jnt_actfrclimited[j])
@@ -110,6 +119,11 @@ class Builder {
     throw std::invalid_argument("joint " + name(j) + ": unknown type " + std::to_string(m_.jnt_type[j]));
   }
 
+  double stiffness(int j) const { return m_.disableflags & kDisableSpring ? 0 : m_.jnt_stiffness[j]; }
+  Quat<double> spring_quat(int at) const {
+    const double* q = &m_.qpos_spring[at];
+    return normalized(Quat<double>{q[0], q[1], q[2], q[3]});
+  }
   std::string name(int j) const {
     return m_.joint_names[j].empty() ? std::to_string(j) : "'" + m_.joint_names[j] + "'";
   }
@@ -122,6 +136,23 @@ class Builder {
 }  // namespace
 
 LinkGraph build_links(const Model& model) { return Builder(model).build(); }
+
+LinkModel<double> free_body_link(const LinkModel<double>& body, int k) {
+  LinkModel<double> link;
+  if (k == 5) link = body;
+  link.joint = body.joint;
+  link.kind = k < 3 ? kSlideLink : k == 3 ? kBallLink : kBallNextLink;
+  link.parent = k - 1;
+  link.dof = body.dof + k;
+  link.qpos = body.qpos + std::min(k, 3);
+  link.axis = {k == 0 ? 1.0 : 0.0, k == 1 ? 1.0 : 0.0, k == 2 ? 1.0 : 0.0};
+  link.offset = {0, 0, 0};
+  link.ball_frame = {1, 0, 0, 0};
+  link.armature = body.armature, link.damping = body.damping, link.friction = 0;
+  link.stiffness = body.stiffness, link.spring_ref = dot(link.axis, body.offset), link.spring_quat = body.spring_quat;
+  link.force_lower = -1e30, link.force_upper = 1e30;
+  return link;
+}
 
 ActuatorModel<double> actuator_of(const Model& m, int a, double gear) {
   ActuatorModel<double> x;

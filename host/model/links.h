@@ -30,6 +30,9 @@ struct LinkGraph {
 
 LinkGraph build_links(const Model& model);
 
+/// Link k of the six of a free body beside the trunk: three slides along the world's axes and a ball joint with the mass.
+LinkModel<double> free_body_link(const LinkModel<double>& body, int k);
+
 /// One actuator at one dof or tendon that it drives with this gear.
 ActuatorModel<double> actuator_of(const Model& m, int a, double gear);
 

@@ -161,14 +161,11 @@ void check_joints(const Model& m) {
       if (m.dof_bodyid[dof + k] != body)
         fail("dof_bodyid[", dof + k, "] is ", m.dof_bodyid[dof + k], ", expected ", body);
     }
-    const bool scalar = kDofs[type] == 1;
     if (type == 0 && (m.body_jntnum[body] != 1 || m.body_parentid[body] != 0)) {
       fail("joint ", j, " is free on body ", body, ", expected the only joint of a child of the world");
     }
-    if (!scalar && m.jnt_limited[j]) fail("jnt_limited[", j, "] is set, expected only on slide and hinge joints");
-    if (!scalar && m.jnt_stiffness[j] != 0) {
-      fail("jnt_stiffness[", j, "] is ", m.jnt_stiffness[j], ", expected 0 except on slide and hinge joints");
-    }
+    if (type == 0 && m.jnt_limited[j])
+      fail("jnt_limited[", j, "] is set, expected only on slide, hinge and ball joints");
     if (type == 0 && m.nv >= dof + 6) {
       for (int k = 0; k < 6; ++k) {
         expect(m.dof_frictionloss[dof + k] == 0, "dof_frictionloss", dof + k, m.dof_frictionloss[dof + k],
@@ -187,8 +184,12 @@ void check_joint_numbers(const Model& m) {
       expect_unit("jnt_axis", Reals(&m.jnt_axis[3 * j], &m.jnt_axis[3 * j] + 3), 3);
       continue;
     }
-    const double* q = &m.qpos0[m.jnt_qposadr[j] + (m.jnt_type[j] == 0 ? 3 : 0)];
+    const int at = m.jnt_qposadr[j] + (m.jnt_type[j] == 0 ? 3 : 0);
+    const double *q = &m.qpos0[at], *spring = &m.qpos_spring[at];
     expect_unit("qpos0 quaternion", Reals(q, q + 4), 4);
+    expect_unit("qpos_spring quaternion", Reals(spring, spring + 4), 4);
+    if (m.jnt_limited[j])
+      expect(m.jnt_range[2 * j + 1] >= 0, "jnt_range", 2 * j + 1, m.jnt_range[2 * j + 1], ">= 0 on a ball joint");
   }
   expect_ranges("jnt_range", m.jnt_range, m.jnt_limited);
   expect_ranges("jnt_actfrcrange", m.jnt_actfrcrange, m.jnt_actfrclimited);

@@ -83,6 +83,14 @@ void add_limits(const Model& model, const Vector& q, const StepOptions& o, RowLi
     if (!model.jnt_limited[joint]) continue;
     int at = model.jnt_qposadr[joint], dof = model.jnt_dofadr[joint];
     double low = model.jnt_range[2 * joint], high = model.jnt_range[2 * joint + 1];
+    if (static_cast<JointType>(model.jnt_type[joint]) == JointType::kBall) {
+      if (high >= M_PI) continue;  // no rotation is larger
+      Vector3d turn = rotation_difference(quaternion_at(q, at), Quaterniond::Identity());
+      Vector J = Vector::Zero(model.nv);
+      J.segment<3>(dof) = turn.norm() > 0 ? Vector3d(-turn.normalized()) : Vector3d(-Vector3d::UnitX());
+      add(J, high - turn.norm());
+      continue;
+    }
     add(unit_row(model, dof, 1), q[at] - low);
     add(unit_row(model, dof, -1), high - q[at]);
   }

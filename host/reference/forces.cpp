@@ -28,11 +28,22 @@ PassiveForces passive_forces(const Model& model, const Kinematics& k, const Vect
   PassiveForces f;
   f.spring = f.damper = f.gravity_compensation = Vector::Zero(model.nv);
   f.tendon_spring = f.tendon_damper = Vector::Zero(model.ntendon);
+  Vector rest = Eigen::Map<const Vector>(model.qpos_spring.data(), model.nq);
   bool springs = !disabled(model, kDisableSpring), dampers = !disabled(model, kDisableDamper);
   if (springs)
     for (int joint = 0; joint < model.njnt; ++joint) {
-      int at = model.jnt_qposadr[joint];
-      f.spring[model.jnt_dofadr[joint]] -= model.jnt_stiffness[joint] * (q[at] - model.qpos_spring[at]);
+      int at = model.jnt_qposadr[joint], dof = model.jnt_dofadr[joint];
+      auto type = static_cast<JointType>(model.jnt_type[joint]);
+      double k = model.jnt_stiffness[joint];
+      if (type == JointType::kHinge || type == JointType::kSlide) {
+        f.spring[dof] -= k * (q[at] - rest[at]);
+        continue;
+      }
+      if (type == JointType::kFree) {
+        f.spring.segment<3>(dof) -= k * (q.segment<3>(at) - rest.segment<3>(at));
+        at += 3, dof += 3;
+      }
+      f.spring.segment<3>(dof) -= k * rotation_difference(quaternion_at(q, at), quaternion_at(rest, at));
     }
   if (dampers) f.damper = -Eigen::Map<const Vector>(model.dof_damping.data(), model.nv).cwiseProduct(v);
   f.total = f.spring + f.damper;

@@ -228,7 +228,7 @@ HD bool assemble(const typename L::Group& g, const typename L::Model& m, const O
                  const Kinematics<L>& kin, const State<L>& x, const Loads<L>& loads, const Contacts<L>& contacts,
                  PerLink<L, Force<Real>>& extra, PerLink<L, Motion<Real>>& V, ContactProblem<L>& problem) {
   dof_rows<L>(g, m, opt, x.q, problem);
-  tie_rows<L>(g, m, opt, x.q, x.v, loads.tie_ctrl, problem);
+  tie_rows<L>(g, m, opt, x, loads.tie_ctrl, problem);
   tie_weights<L>(g, m, problem);
   row_velocities<L>(g, m, kin, contacts, problem.free, V, [&](int c, Vec3<Real> w) { problem.row.slot[c].free = w; },
                     [&](int i, Vec3<Real> w1, Vec3<Real> w2) { problem.pair_row[i].free = w2 - w1; });

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .mjmodel_features import (
+    FREE,
     HFIELD,
     MESH,
     SDF,
-    SLIDE,
     TRN_JOINT_IN_PARENT,
     TRN_TENDON,
     Findings,
@@ -34,11 +34,8 @@ def model_arrays(m, found: Findings, mujoco) -> dict:
     out.update(timestep=float(m.opt.timestep), gravity=np.array(m.opt.gravity), disableflags=found.disableflags)
     names = ("body", "joint", "geom", "site", "key"), ("body", "jnt", "geom", "site", "key")
     out.update({f"{ours}_names": names_of(m, theirs) for ours, theirs in zip(*names, strict=True)})
-    # Dofs of ball and free joints have no springs, limits or (free) dry friction here: refused unless all zero.
-    rotational = out["jnt_type"] < SLIDE
-    out["jnt_limited"][rotational] = 0
-    out["jnt_stiffness"][rotational] = 0
-    out["dof_frictionloss"][np.isin(out["dof_jntid"], np.flatnonzero(out["jnt_type"] == 0))] = 0
+    # Free joints have no dry friction here: refused unless zero.
+    out["dof_frictionloss"][np.isin(out["dof_jntid"], np.flatnonzero(out["jnt_type"] == FREE))] = 0
     # A mocap body is its own weld root in some versions; here it stands still like any other without joints.
     for body in range(1, m.nbody):
         if out["body_jntnum"][body] == 0:

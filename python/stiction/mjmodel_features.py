@@ -171,14 +171,11 @@ def _bodies_and_joints(m, found: Findings) -> None:
     if len(mocap):
         found.refuse(f"mocap body {listed(m, 'body', mocap)}")
     kind = np.asarray(m.jnt_type)
-    rotational = kind <= BALL
 
     def refuse_joints(mask, what):
         if mask.any():
             found.refuse(f"{what} {listed(m, 'jnt', np.flatnonzero(mask))}")
 
-    refuse_joints(rotational & (np.asarray(m.jnt_limited) != 0), "limit of ball joint")
-    refuse_joints(rotational & (np.asarray(m.jnt_stiffness) != 0), "stiffness of ball or free joint")
     losses = np.zeros(m.njnt, bool)
     losses[np.asarray(m.dof_jntid, int)[np.asarray(m.dof_frictionloss) != 0]] = True
     refuse_joints((kind == FREE) & losses, "frictionloss of free joint")

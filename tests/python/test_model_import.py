@@ -99,6 +99,20 @@ def test_hull_is_computed_where_mujoco_compiled_none():
         assert support(computed.mesh_vert, direction) == pytest.approx(support(given.mesh_vert, direction), abs=1e-6)
 
 
+def test_springs_and_limits_of_ball_and_free_joints_are_read():
+    joints = '<joint name="{}" type="{}" stiffness="3" {}/>'
+    text = scene(
+        body(joints.format("free", "free", ""), "a")
+        + body(joints.format("ball", "ball", 'limited="true" range="0 60"'), "b")
+    )
+    compiled = mujoco.MjModel.from_xml_string(text)
+    compiled.qpos_spring[:] = [1, 2, 3, 0.6, 0, 0.8, 0, 0, 1, 0, 0]
+    model = Model.from_mjmodel(compiled)
+    assert model.jnt_stiffness.tolist() == [3, 3] and model.jnt_limited.tolist() == [0, 1]
+    np.testing.assert_array_equal(model.qpos_spring, compiled.qpos_spring)
+    np.testing.assert_allclose(model.jnt_range[1], [0, np.pi / 3])
+
+
 def test_colliding_mesh_without_hull_is_refused_by_name():
     text = (
         '<mujoco><asset><mesh name="sheet" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>'
@@ -263,11 +277,6 @@ REFUSED = {
     "fluid": (HINGE.format('<option density="1.2"/>'), "fluid (density 1.2"),
     "override": (HINGE.format('<option><flag override="enable"/></option>'), "enable flag 'override'"),
     "mocap": (scene('<body name="hand" mocap="true"/>'), "mocap body 'hand'"),
-    "ball limit": (scene(body('<joint name="r" type="ball" range="0 1"/>')), "limit of ball joint 'r'"),
-    "ball stiffness": (
-        scene(body('<joint name="r" type="ball" stiffness="1"/>')),
-        "stiffness of ball or free joint 'r'",
-    ),
     "free friction": (scene(body('<joint name="r" type="free" frictionloss="1"/>')), "frictionloss of free joint 'r'"),
     "heightfield": (
         scene(

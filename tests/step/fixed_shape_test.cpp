@@ -93,6 +93,8 @@ TEST(FixedShape, RejectsWhatItHasNoPlaceForByName) {
   EXPECT_PRED2(has, refusal<QuadrupedShape>(testing::legged({.joints = 3, .feet_only = true}).build()), "joint limits");
   EXPECT_PRED2(has, refusal<AntShape>(testing::legged({.feet_only = true, .frictionloss = 0.1}).build()),
                "dry friction");
+  EXPECT_PRED2(has, refusal<AntShape>(testing::legged({.feet_only = true, .base_stiffness = 1}).build()),
+               "springs on its base");
   EXPECT_PRED2(has, refusal<AntShape>(testing::legged({.feet_only = true, .legs = 6}).build()), "6 limbs");
   EXPECT_PRED2(has, refusal<AntShape>(testing::legged({}).build()), "may touch");
   EXPECT_EQ(refusal<AntShape>(testing::legged({.feet_only = true}).build()), "");

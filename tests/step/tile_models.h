@@ -17,7 +17,7 @@ inline Quadruple lying(double yaw) {
 struct LegOptions {
   int joints = 2;          // 2: hip yaw and knee; 3: abduction, hip, knee
   bool feet_only = false;  // geometry: a sphere at the tip, else capsules
-  double frictionloss = 0, stiffness = 0;
+  double frictionloss = 0, stiffness = 0, base_stiffness = 0;
   bool servo = false;  // position servo with damping, else a motor
   bool limited = true;
   int legs = 4;
@@ -28,7 +28,7 @@ inline ModelBuilder legged(const LegOptions& o, ModelOptions options = {}) {
   ModelBuilder b(options);
   b.add_geom({.name = "floor", .type = GeomType::kPlane, .size = {10, 10, 1}, .friction = 0.8});
   const int torso = b.add_body({.name = "torso", .pos = {0, 0, 0.28}, .mass = 3, .inertia = sphere_inertia(3, 0.15)});
-  b.add_joint({.name = "root", .body = torso, .type = JointType::kFree});
+  b.add_joint({.name = "root", .body = torso, .type = JointType::kFree, .stiffness = o.base_stiffness});
   if (!o.feet_only) b.add_geom({.body = torso, .size = {0.15}});
   for (int leg = 0; leg < o.legs; ++leg) {
     const double yaw = M_PI / 4 + leg * 2 * M_PI / o.legs, x = std::cos(yaw), y = std::sin(yaw);
@@ -72,13 +72,13 @@ inline ModelBuilder legged(const LegOptions& o, ModelOptions options = {}) {
   return b;
 }
 
-/// A quadruped of capsules beside a free box, with a tail on a ball joint, a joint equality, a tendon with spring, limit,
-/// dry friction and an actuator, weight compensation, dry friction and springs in the joints.
+/// A quadruped of capsules beside a free box, with a tail on a ball joint with a limit, a joint equality, a tendon with spring,
+/// limit, dry friction and an actuator, weight compensation, dry friction in the joints and springs in all of them.
 inline Model menagerie() {
-  ModelBuilder b = legged({.joints = 3, .frictionloss = 0.05, .stiffness = 0.5, .servo = true});
+  ModelBuilder b = legged({.joints = 3, .frictionloss = 0.05, .stiffness = 0.5, .base_stiffness = 2, .servo = true});
   const int box =
       b.add_body({.name = "box", .pos = {0.42, 0.37, 0.1}, .mass = 1, .inertia = box_inertia(1, {.1, .1, .1})});
-  b.add_joint({.body = box, .type = JointType::kFree});
+  b.add_joint({.body = box, .type = JointType::kFree, .stiffness = 1});
   b.add_geom({.body = box, .type = GeomType::kBox, .size = {0.1, 0.1, 0.1}});
   const int tail = b.add_body({.name = "tail",
                                .parent = 1,
@@ -87,7 +87,12 @@ inline Model menagerie() {
                                .inertia = capsule_inertia(0.3, 0.03, 0.1),
                                .ipos = {-0.1, 0, 0},
                                .gravcomp = 0.7});
-  b.add_joint({.body = tail, .type = JointType::kBall, .damping = 0.02, .armature = 0.002});
+  b.add_joint({.body = tail,
+               .type = JointType::kBall,
+               .range = Range{0, 0.02},
+               .stiffness = 0.1,
+               .damping = 0.02,
+               .armature = 0.002});
   b.add_geom({.body = tail, .type = GeomType::kCapsule, .size = {0.03, 0.1}, .pos = {-0.1, 0, 0}, .quat = lying(0)});
   const int tip = b.add_body(
       {.name = "tip", .parent = tail, .pos = {-0.22, 0, 0}, .mass = 0.1, .inertia = sphere_inertia(0.1, 0.04)});

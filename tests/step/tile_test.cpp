@@ -78,19 +78,23 @@ TEST(TileModels, TheMenagerieUsesEveryKindOfRow) {
   Batch<double> b = all.batch(true);
   testing::step_serial<Lane<double, Capacity, Serial>>(all.view(), options(all.model, false, 0), b, 10);
   const RecordLayout<ModelView<Capacity, double>> layout(all.view());
-  int world = 0, pair = 0, limit = 0, friction = 0, tie = 0;
+  int world = 0, pair = 0, limit = 0, friction = 0, tie = 0, ball = 0;
   for (int e = 0; e < b.worlds; ++e) {
     const double* r = b.records.data() + e * b.record;
     for (int c = 0; c < layout.slots; ++c) world += r[layout.slot(c) + kRecordN] != 0 && r[layout.slot(c)] >= 0;
     for (int c = 0; c < layout.pairs; ++c) pair += r[layout.pair(c) + kRecordN] != 0 && r[layout.pair(c)] >= 0;
     for (int d = 0; d < layout.dofs; ++d) limit += r[layout.limit(d)] != 0, friction += r[layout.friction(d)] != 0;
-    for (int i = 0; i < layout.ties; ++i) tie += r[layout.tie(i)] != 0;
+    for (int i = 0; i < layout.ties; ++i) {
+      tie += r[layout.tie(i)] != 0;
+      ball += all.view().tie[i].kind == kTieBallLimit && r[layout.tie(i)] > 0;
+    }
   }
   EXPECT_GT(world, b.worlds);
   EXPECT_GT(pair, 0);
   EXPECT_GT(limit, 0);
   EXPECT_GT(friction, b.worlds);
   EXPECT_GT(tie, 3 * b.worlds);
+  EXPECT_GT(ball, 0);
 }
 
 TYPED_TEST(TileStep, StopsAtTheSameIterationAsSerial) {
