@@ -70,11 +70,11 @@ HD_CALL void fall_back(const typename L::Model& m, const Options<Scalar<Real>>& 
     CanalStats<double> stats = canal(d, canal_options, workspace + m.nv, v);
     const double r_con = lane(before.r_con, w), scale = lane(before.scale, w),
                  hopeless = max(kHopeless, double(opt.certify));
-    auto answers = [&] {
-      return stats.sound && stats.r_con <= hopeless * stats.scale &&
-             largest_push<L>(list, w, d) <= kLargestPush<Scalar<Real>> * stats.scale;
+    auto bounded = [&] {
+      return stats.sound && largest_push<L>(list, w, d) <= kLargestPush<Scalar<Real>> * stats.scale;
     };
-    if (stats.sound && (stats.converged || stats.r_con * scale <= r_con * stats.scale)) take_impulses<L>(list, w, d);
+    auto answers = [&] { return bounded() && stats.r_con <= hopeless * stats.scale; };
+    if (bounded() && (stats.converged || stats.r_con * scale <= r_con * stats.scale)) take_impulses<L>(list, w, d);
     if (answers() || r_con <= hopeless * scale) return;
     give_up_recovery(d);
     stats = canal(d, canal_options, workspace + m.nv, v);

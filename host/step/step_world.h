@@ -235,8 +235,10 @@ HD bool assemble(const typename L::Group& g, const typename L::Model& m, const O
   bool packing = false;
   if constexpr (kPacks<L>) {
     packing = problem.packed.there();
-    // In fixed-iteration mode nothing is left for later: that would take a second solve.
-    if (packing) number_rows<L>(m, contacts, opt.h, opt.tolerance > 0 ? opt.margin / 10 : Scalar<Real>(-1), problem);
+    // In fixed-iteration mode nothing is left for later: that would take a second solve. Nor under the convex law, where what
+    // slides may push although it does not close.
+    const bool all_at_once = opt.tolerance <= 0 || opt.convex;
+    if (packing) number_rows<L>(m, contacts, opt.h, all_at_once ? Scalar<Real>(-1) : opt.margin / 10, problem);
   }
   problem.immovable = mask_of<Real>(false);
   world_rows<L>(g, m, opt, kin, contacts, problem);
