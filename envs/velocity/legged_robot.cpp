@@ -82,7 +82,8 @@ class Search : ModelSearch {
   void find_undesired() {
     const auto* list = given("undesired");
     auto add = [this](int body) {
-      if (r_.undesired == LeggedRobot::kMaxUndesired) check_room("bodies that should touch nothing", r_.undesired + 1, LeggedRobot::kMaxUndesired);
+      if (r_.undesired == LeggedRobot::kMaxUndesired)
+        check_room("bodies that should touch nothing", r_.undesired + 1, LeggedRobot::kMaxUndesired);
       if (join(body, 1 + r_.feet + r_.undesired)) ++r_.undesired;
       else  // nothing of it can be touched: no group
         for (int& group : r_.geom_group)
