@@ -27,6 +27,7 @@ TASKS: dict[str, dict] = {
     # The swing takes seconds of 100 steps each; once learned, larger steps or less noise forget it at times.
     "CartPoleSwingUp": {"gamma": 0.995, "max_learning_rate": 1e-3, "min_std": 0.1},
     "HalfCheetah": {"minibatch": 512},
+    "Hopper": {"gamma": 0.995},
     "Humanoid": {"hidden": (256, 128)},
     "QuadrupedVelocity": {
         "num_envs": 1024,
