@@ -39,7 +39,7 @@ def panel(env_id: str, runs: Path | None, seconds: float) -> Image.Image:
         for _ in range(round(seconds / envs.step_dt) if policy else 0):
             observations, *_ = envs.step(policy(observations.float()))
         picture = Image.fromarray(np.asarray(envs.render()[0])).resize((SIZE, SIZE), Image.Resampling.LANCZOS)
-    ImageDraw.Draw(picture).text((7, 5), task_name(env_id), fill=(20, 30, 40), font=ImageFont.load_default(12))
+    ImageDraw.Draw(picture).text((7, 5), task_name(env_id), fill=(15, 20, 30), font=ImageFont.load_default(12))
     return picture
 
 
@@ -54,7 +54,7 @@ def main() -> None:
     for number, env_id in enumerate(ENVIRONMENTS):
         place = (number % COLUMNS * SIZE, number // COLUMNS * SIZE)
         sheet.paste(panel(env_id, arguments.runs, arguments.seconds), place)
-    sheet.quantize(128).save(arguments.output, optimize=True)
+    sheet.quantize(256, method=Image.Quantize.MAXCOVERAGE).save(arguments.output, optimize=True)
     print(f"{arguments.output}: {len(ENVIRONMENTS)} tasks")
 
 
