@@ -16,6 +16,7 @@ from stiction.training.ppo import Ppo, evaluate
 from stiction.training.run import checkpoint_of, environments
 
 from bench.step import machine
+from bench.transfer.__main__ import here
 
 EPISODES = 100
 
@@ -81,10 +82,13 @@ def judge(policy, judges, report: str | None) -> dict:
 def learn(env_id: str, options, seed: int, arguments) -> dict:
     """One training: points of the curve, evaluations without noise (not in the seconds), and the sums."""
     target = TARGETS.get(task_name(env_id), Target(math.inf, math.inf))
+    variant = {} if arguments.variant is None else here(env_id)[arguments.variant]()
     curve, evaluations = [], []
     with (
-        closing(environments(env_id, options.num_envs, arguments.threads, device=arguments.device)) as envs,
-        closing(environments(env_id, EPISODES, arguments.threads, device=arguments.device, **target.judged)) as judges,
+        closing(environments(env_id, options.num_envs, arguments.threads, device=arguments.device, **variant)) as envs,
+        closing(
+            environments(env_id, EPISODES, arguments.threads, device=arguments.device, **target.judged, **variant)
+        ) as judges,
     ):
         ppo = Ppo(envs, options, seed)
         wall, next_at = 0.0, 0.0
@@ -127,6 +131,7 @@ def command(arguments) -> str:
     """What repeats these numbers."""
     words = ["python", "-m", "bench.learning", arguments.task]
     words += ["--seeds", arguments.seeds, "--samples", f"{arguments.samples:g}", "--threads", arguments.threads]
+    words += ["--variant", arguments.variant] if arguments.variant is not None else []
     words += ["--device", arguments.device] if arguments.device != "cpu" else []
     words += ["--evaluations", arguments.evaluations] + (["--set", *arguments.set] if arguments.set else [])
     return shlex.join(map(str, words))
@@ -182,6 +187,9 @@ def main(argv=None) -> None:
     parser.add_argument("--seeds", type=int, default=3, help="trainings, of seeds 0, 1, ... (default 3)")
     parser.add_argument("--samples", type=float, default=3e6, help="of each training (default 3e6)")
     parser.add_argument("--threads", type=int, default=1, help="threads that simulate (default 1)")
+    parser.add_argument(
+        "--variant", help="of the environment, by a name of bench.transfer: 'convex law, compliant contact'"
+    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default cpu)")
     parser.add_argument("--evaluations", type=int, default=12, help="of each training (default 12)")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="options of PPO")
@@ -190,6 +198,8 @@ def main(argv=None) -> None:
     arguments = parser.parse_args(argv)
     torch.set_num_threads(1)
     env_id = environment_id(arguments.task)
+    if arguments.variant is not None and arguments.variant not in here(env_id):
+        parser.error(f"no variant {arguments.variant!r}; there are: {', '.join(here(env_id))}")
     options = options_of(env_id, parsed_changes(arguments.set))
     result = {
         "command": command(arguments),
@@ -203,7 +213,9 @@ def main(argv=None) -> None:
     report(result)
     if arguments.output != "-":
         folder = machine.results_folder() / "learning" if arguments.output is None else machine.Path(arguments.output)
-        name = task_name(env_id).lower()
+        name = task_name(env_id).lower() + (
+            "" if arguments.variant is None else "-" + arguments.variant.replace(", ", "-").replace(" ", "-")
+        )
         machine.write(folder / f"{name}.json", result)
         draw(result, folder / f"{name}.png")
 

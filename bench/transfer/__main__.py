@@ -132,6 +132,7 @@ def measured(path, episodes: int) -> dict:
     checkpoint = Checkpoint.load(path)
     policy, env_id = checkpoint.policy(), checkpoint.env_id
     result = {"env_id": env_id, "samples": checkpoint.ppo["samples"], "seed": checkpoint.seed, "variants": []}
+    result["checkpoint"] = Path(path).stem
 
     def keep(side: str, name: str, returns, lengths) -> None:
         own = result["variants"][0]["return"] if result["variants"] else returns.mean().item()
