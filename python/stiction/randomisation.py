@@ -34,7 +34,7 @@ PARAMETERS = {
     "actuator_gainprm": "actuator", "actuator_biasprm": "actuator", "gravity": "axis",
 }  # fmt: skip
 _AXES = ("x", "y", "z")
-NOISE_STREAM = named_stream("noise", NOISE)
+_NOISE_STREAM = named_stream("noise", NOISE)
 _OPERATIONS = {
     "scale": lambda nominal, drawn: nominal * drawn,
     "add": lambda nominal, drawn: nominal + drawn,
@@ -203,17 +203,20 @@ class Randomiser:
 
     def act(self, actions: np.ndarray) -> np.ndarray:
         """Before a control step: what is due happens; returns the actions that arrive now."""
+        self._let_happen()
+        if self._latency is None:
+            return actions
+        self._now = (self._now + 1) % len(self._past)
+        self._past[self._now] = actions
+        return self._past[self._now - self._late, self._rows]
+
+    def _let_happen(self) -> None:
         for term, event, stream, due in self._events:
             envs = np.flatnonzero(self._steps >= due)
             if len(envs):
                 draws = Draws(self._seeds[envs], self._episodes[envs], self._steps[envs], stream)
                 due[envs] = self._steps[envs] + self._wait(term, draws)
                 event.apply(envs, draws)
-        if self._latency is None:
-            return actions
-        self._now = (self._now + 1) % len(self._past)
-        self._past[self._now] = actions
-        return self._past[self._now - self._late, self._rows]
 
     def advance(self) -> None:
         """A control step has been made."""
@@ -223,9 +226,9 @@ class Randomiser:
         """Observations (N, D) with noise, of the present episode and step."""
         if self._deviation is None:
             return observations
-        draws = Draws(self._seeds, self._episodes, self._steps, NOISE_STREAM)
+        draws = Draws(self._seeds, self._episodes, self._steps, _NOISE_STREAM)
         noise = draws.coarse_normal(observations.shape[1]) * self._deviation
-        return (observations + noise).astype(observations.dtype)
+        return observations + noise
 
 
 class ParameterEvent:

@@ -26,7 +26,8 @@ class TensorBatch:
         self._at = {name: view(array) for name, array in task.buffers().items()}
         self.device = self._at["observations"].device
         self._names = task.report_names
-        self._told = torch.ones(simulation.num_envs, dtype=torch.bool, device=self.device)
+        rows = len(self._names) + 1  # and the status
+        self._told = torch.ones(rows, simulation.num_envs, dtype=torch.bool, device=self.device)
 
     def reset(self, seeds, seeded, mask) -> tuple[torch.Tensor, dict]:
         """New episodes where ``mask`` (N,) says; arrays of NumPy's, or None. (observations (N, D), infos)."""
@@ -38,9 +39,10 @@ class TensorBatch:
                 self._random.seed(seeds, seeded.astype(bool) if mask is None else seeded.astype(bool) & mask)
             self._random.begin(begun)
             observations = self._random.observe(observations)
-        infos = {}
-        for name, row in zip(self._names[: self._task.reset_reports], self._at["reports"].clone(), strict=False):
-            infos[name], infos[f"_{name}"] = row, begun.clone()
+        infos, masks = {}, begun.repeat(len(self._names), 1)
+        reports = self._at["reports"].clone()
+        for name, row, mask in zip(self._names[: self._task.reset_reports], reports, masks, strict=False):
+            infos[name], infos[f"_{name}"] = row, mask
         infos["status"], infos["_status"] = self._at["status"] * begun, begun
         return observations, infos
 
@@ -52,11 +54,11 @@ class TensorBatch:
         self._at["actions"].copy_(actions)
         self._task.advance()
         results = [self._at[name].clone() for name in ("observations", "rewards", "terminated", "truncated")]
-        begun, first = self._at["began"].clone(), self._task.reset_reports
-        infos = {}
-        for number, (name, row) in enumerate(zip(self._names, self._at["reports"].clone(), strict=True)):
-            infos[name], infos[f"_{name}"] = row, self._told.clone() if number < first else ~begun
-        infos["status"], infos["_status"] = self._at["status"].clone(), self._told.clone()
+        begun, told, infos = self._at["began"].clone(), self._told.clone(), {}
+        told[self._task.reset_reports : -1] = ~begun
+        for name, row, mask in zip(self._names, self._at["reports"].clone(), told, strict=False):
+            infos[name], infos[f"_{name}"] = row, mask
+        infos["status"], infos["_status"] = self._at["status"].clone(), told[-1]
         if self._random is not None:
             self._random.advance()
         if self._same_step:
@@ -72,11 +74,11 @@ class TensorBatch:
         if self._random is not None:  # it still counts the episode that has ended
             rows = self._random.observe(rows)
         infos["final_obs"], infos["_final_obs"] = torch.where(ended[:, None], rows, 0), ended
-        told = {}
-        for name, row in zip(self._names, self._kept("final_reports", ended), strict=True):
-            told[name], told[f"_{name}"] = row, ended.clone()
-        told["status"], told["_status"] = self._kept("final_status", ended), ended.clone()
-        infos["final_info"], infos["_final_info"] = told, ended.clone()
+        told, masks = {}, ended.repeat(len(self._names) + 2, 1)  # what is returned shares no memory
+        for name, row, mask in zip(self._names, self._kept("final_reports", ended), masks, strict=False):
+            told[name], told[f"_{name}"] = row, mask
+        told["status"], told["_status"] = self._kept("final_status", ended), masks[-2]
+        infos["final_info"], infos["_final_info"] = told, masks[-1]
 
     def _kept(self, name: str, ended: torch.Tensor) -> torch.Tensor:
         """The rows of what has ended, zeros elsewhere."""

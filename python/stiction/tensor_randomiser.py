@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from .random_numbers import Draws, named_stream
-from .randomisation import NOISE_STREAM, Latency, Noise, Parameter, ParameterEvent, Push, PushEvent, noise_deviation
+from .randomisation import Latency, Noise, Parameter, ParameterEvent, Push, PushEvent, Randomiser, noise_deviation
 from .simulation_arrays import torch_view
 
 _NEVER = 2**62
 
 
-class TensorRandomiser:
-    """Its owner calls `begin`, `act`, `advance` and `observe`, as a `Randomiser`'s; masks and data are tensors."""
+class TensorRandomiser(Randomiser):
+    """A `Randomiser` whose masks and data are tensors."""
 
     def __init__(self, terms, sim, step_dt: float, observations: int, actions: int):
         n, self._dt = sim.num_envs, step_dt
@@ -74,8 +74,7 @@ class TensorRandomiser:
             return _NEVER
         return torch.round(draws.uniform(*term.every) / self._dt).long().clamp(min=1)
 
-    def act(self, actions: torch.Tensor) -> torch.Tensor:
-        """Before a control step: what is due happens; returns the actions that arrive now."""
+    def _let_happen(self) -> None:
         for event, stream, due in self._events:
             if event.term.every is None:
                 continue
@@ -85,23 +84,6 @@ class TensorRandomiser:
             draws = Draws(self._seeds, self._episodes, self._steps, stream)
             due.copy_(torch.where(mask, self._steps + self._wait(event.term, draws), due))
             event.apply(mask, draws)
-        if self._latency is None:
-            return actions
-        self._now = (self._now + 1) % len(self._past)
-        self._past[self._now] = actions
-        return self._past[self._now - self._late, self._rows]
-
-    def advance(self) -> None:
-        """A control step has been made."""
-        self._steps = self._steps + 1
-
-    def observe(self, observations: torch.Tensor) -> torch.Tensor:
-        """Observations (N, D) with noise, of the present episode and step."""
-        if self._deviation is None:
-            return observations
-        draws = Draws(self._seeds, self._episodes, self._steps, NOISE_STREAM)
-        noise = draws.coarse_normal(observations.shape[1]) * self._deviation
-        return (observations + noise).to(observations.dtype)
 
 
 class _ParameterWrite(ParameterEvent):

@@ -137,6 +137,19 @@ def test_a_thousand_steps_match(name):
     np.testing.assert_array_equal(sim.qpos[0], sim.qpos[1])
 
 
+def steps_of_the_oracle(oracle, sim, d, count=5):
+    """Steps host/reference and ``sim`` from MuJoCo's data ``d``; yields the former's q and v after each step."""
+    reference = pytest.importorskip("stiction_reference")
+    put(sim, d)
+    forces = d.qfrc_applied.copy(), d.xfrc_applied.copy()
+    q, v = d.qpos.copy(), d.qvel.copy()
+    for _ in range(count):
+        step = reference.step(oracle, q, v, d.ctrl, {}, "implicit", sim.timestep, 0.2, 1.0, *forces)
+        q, v = step["q"], step["v"]
+        sim.step()
+        yield q, v
+
+
 @pytest.mark.parametrize("name", ROBOTS)
 def test_implicit_steps_match_the_oracle(name):
     """With their actuators, springs and dampers; free, since the contact laws have tests of their own."""
@@ -146,12 +159,5 @@ def test_implicit_steps_match_the_oracle(name):
     sim = Simulation(model, 1, dtype="float64", num_threads=1)
     assert sim.integrator == "implicit"
     for seed in range(3):
-        d = random_state(m, seed)
-        put(sim, d)
-        forces = d.qfrc_applied.copy(), d.xfrc_applied.copy()
-        q, v = d.qpos.copy(), d.qvel.copy()
-        for _ in range(5):
-            step = reference.step(oracle, q, v, d.ctrl, {}, "implicit", sim.timestep, 0.2, 1.0, *forces)
-            q, v = step["q"], step["v"]
-            sim.step()
+        *_, (q, v) = steps_of_the_oracle(oracle, sim, random_state(m, seed))
         assert error(sim.qpos[0], q) <= 1e-9 and error(sim.qvel[0], v) <= 1e-8

@@ -7,7 +7,7 @@ mujoco = pytest.importorskip("mujoco")
 
 from stiction import Model, Simulation, Status, _core  # noqa: E402
 from stiction.solver_options import SolverOptions  # noqa: E402
-from test_against_mujoco import error, put, random_state  # noqa: E402
+from test_against_mujoco import error, put, random_state, steps_of_the_oracle  # noqa: E402
 
 Disable = mujoco.mjtDisableBit
 
@@ -99,16 +99,9 @@ def test_implicit_steps_match_the_oracle(ranges):
     sim = simulation(m, "implicit", solver=SolverOptions(tolerance=1e-12, iterations=3000))
     pushed = 0
     for seed in range(6):
-        d = random_state(m, seed)
-        put(sim, d)
-        forces = d.qfrc_applied.copy(), d.xfrc_applied.copy()
-        q, v = d.qpos.copy(), d.qvel.copy()
-        for _ in range(5):
-            step = reference.step(oracle, q, v, d.ctrl, {}, "implicit", sim.timestep, 0.2, 1.0, *forces)
-            q, v = step["q"], step["v"]
-            sim.step()
+        for q, v in steps_of_the_oracle(oracle, sim, random_state(m, seed)):
             pushed += np.count_nonzero(sim.contact_problem(0)["row_impulse"] > 1e-6)
-        assert error(sim.qpos[0], q) <= 1e-9 and error(sim.qvel[0], v) <= 1e-7
+            assert error(sim.qpos[0], q) <= 1e-9 and error(sim.qvel[0], v) <= 1e-7
     assert bool(pushed) == bool(ranges)
 
 
