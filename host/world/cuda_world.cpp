@@ -134,7 +134,7 @@ class CudaWorld final : public World {
   int pack_width() const override { return 1; }
 
  protected:
-  void update_kinematics(const uint8_t*) override { launch_kinematics(job_); }
+  void update_kinematics(const uint8_t* mask) override { launch_kinematics(job_, mask); }
   void update_contacts(const uint8_t* mask) override { launch_contacts(job_, contact_arrays_, max_contacts_, mask); }
   void reset_rows(const uint8_t* mask, int keyframe) override { launch_reset(job_, reset_rows_, mask, keyframe); }
 

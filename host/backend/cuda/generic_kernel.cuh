@@ -39,12 +39,13 @@ __global__ void __launch_bounds__(kGenericThreads) generic_step_kernel(const Cud
 }
 
 template <class T>
-__global__ void __launch_bounds__(kGenericThreads) kinematics_kernel(const CudaJob<T> job) {
+__global__ void __launch_bounds__(kGenericThreads) kinematics_kernel(const CudaJob<T> job, const uint8_t* mask) {
   using L = Lane<T, Capacity, Serial>;
   const int thread = blockIdx.x * kGenericThreads + threadIdx.x;
   auto& w = static_cast<OutputWorkspace<L>*>(job.workspace)[thread];
   for (int world = thread; world < job.arrays.num_envs; world += gridDim.x * kGenericThreads)
-    write_kinematics<L>(*job.model, job.arrays, job.outputs, Rows<T>{world, job.arrays.num_envs}, w);
+    if (mask == nullptr || mask[world])
+      write_kinematics<L>(*job.model, job.arrays, job.outputs, Rows<T>{world, job.arrays.num_envs}, w);
 }
 
 template <class T>

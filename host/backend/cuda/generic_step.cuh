@@ -48,8 +48,8 @@ void launch_step(const CudaJob<T>& job) {
   check_launch();
 }
 template <class T>
-void launch_kinematics(const CudaJob<T>& job) {
-  kinematics_kernel<T><<<job.plan.kinematics_blocks, kGenericThreads, 0, stream_of(job)>>>(job);
+void launch_kinematics(const CudaJob<T>& job, const uint8_t* mask) {
+  kinematics_kernel<T><<<job.plan.kinematics_blocks, kGenericThreads, 0, stream_of(job)>>>(job, mask);
   check_launch();
 }
 template <class T>

@@ -44,8 +44,8 @@ inline constexpr int kGenericTile = 4;
 template <class T> CudaPlan plan_launches(int num_envs);
 /// `steps` steps of all worlds: one tile per world, the Capacity shape, every feature.
 template <class T> void launch_step(const CudaJob<T>& job);
-/// Poses and velocities of bodies and sites, one thread per world.
-template <class T> void launch_kinematics(const CudaJob<T>& job);
+/// Poses and velocities of bodies and sites of worlds with mask[i] != 0 (null: all), one thread per world.
+template <class T> void launch_kinematics(const CudaJob<T>& job, const uint8_t* mask);
 /// Contacts of worlds with mask[i] != 0 (null: all) from the records, one thread per world.
 template <class T>
 void launch_contacts(const CudaJob<T>& job, const ContactArrays<T>& out, int max_contacts, const uint8_t* mask);
