@@ -16,9 +16,10 @@ from stiction.training.ppo import Ppo, evaluate
 from stiction.training.run import checkpoint_of, environments
 
 from bench.step import machine
-from bench.transfer.__main__ import here
+from bench.transfer.variants import here
 
 EPISODES = 100
+CURVE_POINTS = 200  # that are kept of a training
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def learn(env_id: str, options, seed: int, arguments) -> dict:
             "cpu_seconds": ppo.cpu_seconds,
             "seconds": wall,
             "simulator_share": ppo.simulator_seconds / ppo.cpu_seconds,
-            "curve": curve,
+            "curve": curve[:: max(1, len(curve) // CURVE_POINTS)],
             "evaluations": evaluations,
         }
 

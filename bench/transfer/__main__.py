@@ -7,7 +7,6 @@ a difference shows: the integrator, the time constants of contacts and limits, t
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,41 +14,16 @@ from pathlib import Path
 import gymnasium
 import mujoco
 import numpy as np
-import stiction
 import torch
-from stiction.registration import ENVIRONMENTS, asset_path
 from stiction.training.options import task_name
 from stiction.training.ppo import evaluate
 from stiction.training.run import Checkpoint, environments
 
 from bench.step import machine
 
+from .variants import here
+
 HARD = (0.99, 0.999, 0.001, 0.5, 2)  # MuJoCo's solimp of hard contacts and limits
-STIFFNESS, RELAXATION = 1e3, 0.04  # N/m, s: a floor that yields by centimetres to the legs of Gymnasium's Ant
-
-
-def compliant(env_id: str) -> stiction.Model:
-    """The environment's model with a soft floor."""
-    return stiction.Model.from_mjcf(asset_path(ENVIRONMENTS[env_id].asset)).with_material(
-        STIFFNESS, RELAXATION, geoms="floor"
-    )
-
-
-def here(env_id: str) -> dict[str, Callable[[], dict]]:
-    """Variants of the environment here: name -> options of `stiction.make_vec`."""
-    return {
-        "stiction": dict,
-        "double": lambda: {"dtype": "float64"},
-        "implicit integrator": lambda: {"integrator": "implicit"},
-        "SubADMM on the tree": lambda: {"solver": stiction.SolverOptions(body_split=True)},
-        "PGS": lambda: {"solver": "pgs"},
-        "compliant contact": lambda: {"model": compliant(env_id)},
-        "convex law": lambda: {"solver": stiction.SolverOptions(law="convex")},
-        "convex law, compliant contact": lambda: {
-            "solver": stiction.SolverOptions(law="convex"),
-            "model": compliant(env_id),
-        },
-    }
 
 
 @dataclass(frozen=True)
