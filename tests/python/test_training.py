@@ -19,7 +19,15 @@ import stiction  # noqa: E402
 from stiction import cli  # noqa: E402
 from stiction.training import bench  # noqa: E402
 from stiction.training.options import environment_id, options_of, parsed_changes  # noqa: E402
-from stiction.training.ppo import Options, Policy, Ppo, divergence, evaluate, log_probability  # noqa: E402
+from stiction.training.ppo import (  # noqa: E402
+    Options,
+    Policy,
+    Ppo,
+    divergence,
+    evaluate,
+    log_probability,
+    process_group,
+)
 from stiction.training.run import Checkpoint, checkpoint_of, environments  # noqa: E402
 from stiction.training.train import own_gpu  # noqa: E402
 
@@ -195,14 +203,16 @@ class TwoInOne(Ppo):
 
 RANKS = """
 import sys, torch
+from pathlib import Path
 torch.set_num_threads(1)
-torch.distributed.init_process_group("gloo")
 sys.path.insert(0, sys.argv[1])
-from test_training import DATA_PARALLEL, ant, gathered
-ppo = ant(DATA_PARALLEL, seed=1)
-ppo.iterate()
-torch.save(gathered(ppo), f"{sys.argv[2]}/{torch.distributed.get_rank()}.pt")
-torch.distributed.destroy_process_group()
+from test_training import DATA_PARALLEL, ant, gathered, process_group
+with process_group("gloo"):
+    ppo = ant(DATA_PARALLEL, seed=1)
+    ppo.iterate()
+    torch.save(gathered(ppo), f"{sys.argv[2]}/{torch.distributed.get_rank()}.pt")
+threads = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
+assert not any("gloo" in name for name in threads), f"the group left threads: {threads}"
 """
 DATA_PARALLEL = Options(num_envs=6, steps=16, epochs=1, minibatch=10**6, hidden=(16,))
 
@@ -235,6 +245,15 @@ def test_two_processes_are_one_learner_on_the_union(tmp_path):
     assert (first["gradient"] - expected["gradient"]).norm() < 1e-5 * expected["gradient"].norm()
     torch.testing.assert_close(first["mean"], expected["mean"], rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(first["variance"], expected["variance"], rtol=1e-9, atol=1e-12)
+
+
+def test_a_process_that_fails_leaves_its_group(monkeypatch):
+    for name, value in {"MASTER_ADDR": "localhost", "MASTER_PORT": "0", "RANK": "0", "WORLD_SIZE": "1"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(KeyError, match="of its own"), process_group("gloo"):
+        assert torch.distributed.is_initialized()
+        raise KeyError("of its own")
+    assert not torch.distributed.is_initialized()
 
 
 # ---- options

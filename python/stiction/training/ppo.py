@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -83,6 +84,23 @@ class Ranks:
 
     def mean(self, tensor: Tensor) -> Tensor:
         return self.sum(tensor).div_(self.size)
+
+
+@contextmanager
+def process_group(backend: str):
+    """The processes of torchrun as the group of `Ranks`, which they leave together; one that fails leaves at once.
+
+    A group that outlives its end keeps threads, and one of those that takes the interpreter's lock while that ends
+    aborts the process (pytorch/pytorch#190489).
+    """
+    import torch.distributed.nn  # its functions keep the group that there is when they are imported: none yet
+
+    torch.distributed.init_process_group(backend)
+    try:
+        yield
+        torch.distributed.barrier()
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 class Policy(nn.Module):

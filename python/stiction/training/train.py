@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -49,14 +49,14 @@ def run(arguments):
         os.environ["CUDA_VISIBLE_DEVICES"] = own_gpu(os.environ)  # before anything asks the driver
     import torch
 
+    from .ppo import process_group
+
     torch.set_num_threads(1)  # more of them cost more than they bring on networks of this size
-    if distributed:
-        torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
-    try:
-        return Training(arguments).run()
-    finally:
-        if distributed:
-            torch.distributed.destroy_process_group()
+    with process_group("nccl" if on_gpu else "gloo") if distributed else nullcontext():
+        training = Training(arguments)
+        training.learn()
+    training.finish()
+    return 0
 
 
 def own_gpu(environment) -> str:
@@ -114,40 +114,17 @@ class Training:
         self.first = self.ppo.ranks.rank == 0
         self.curve: list[dict] = []
 
-    def run(self) -> int:
-        from .ppo import evaluate
-        from .run import environments
-
-        arguments, ppo = self.arguments, self.ppo
-        if self.first:
-            self.folder = self._made_folder()
-        self._learn()
-        if not self.first:
-            return 0
-        self._save()
-        found = {"samples": ppo.samples, "cpu_seconds": round(ppo.cpu_seconds, 1)}
-        found["simulator_share"] = round(ppo.simulator_seconds / ppo.cpu_seconds, 3)
-        if arguments.evaluate > 0:
-            with closing(
-                environments(self.env_id, arguments.evaluate, arguments.threads, device=arguments.device)
-            ) as envs:
-                returns, lengths = evaluate(ppo.policy, envs, seed=2**40)
-            spread = returns.std().item() if len(returns) > 1 else 0.0
-            found |= {"return": round(returns.mean().item(), 2), "deviation": round(spread, 2)}
-            found |= {"length": lengths.double().mean().item(), "episodes": len(returns)}
-        self._write("result.json", found)
-        self._tell(found)
-        self._export()
-        return 0
-
     # ---- learning
 
-    def _learn(self) -> None:
+    def learn(self) -> None:
+        """Iterates until the end that the arguments name, all processes together."""
         from torch.utils.tensorboard import SummaryWriter
         from tqdm import tqdm
 
         from .options import task_name
 
+        if self.first:
+            self.folder = self._made_folder()
         ppo, started, saved = self.ppo, time.monotonic(), time.monotonic()
         writer = SummaryWriter(str(self.folder)) if self.first else None
         total = self.until_samples if self.until_samples is not None else self.until_seconds
@@ -187,6 +164,29 @@ class Training:
         return bool(ppo.ranks.sum(torch.tensor(float(over and self.first), device=ppo.device)))
 
     # ---- what is written
+
+    def finish(self) -> None:
+        """Tells and writes what was learnt; the first process alone."""
+        from .ppo import evaluate
+        from .run import environments
+
+        arguments, ppo = self.arguments, self.ppo
+        if not self.first:
+            return
+        self._save()
+        found = {"samples": ppo.samples, "cpu_seconds": round(ppo.cpu_seconds, 1)}
+        found["simulator_share"] = round(ppo.simulator_seconds / ppo.cpu_seconds, 3)
+        if arguments.evaluate > 0:
+            with closing(
+                environments(self.env_id, arguments.evaluate, arguments.threads, device=arguments.device)
+            ) as envs:
+                returns, lengths = evaluate(ppo.policy, envs, seed=2**40)
+            spread = returns.std().item() if len(returns) > 1 else 0.0
+            found |= {"return": round(returns.mean().item(), 2), "deviation": round(spread, 2)}
+            found |= {"length": lengths.double().mean().item(), "episodes": len(returns)}
+        self._write("result.json", found)
+        self._tell(found)
+        self._export()
 
     def _made_folder(self) -> Path:
         from .options import task_name
