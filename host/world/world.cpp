@@ -42,51 +42,50 @@ World::World(std::shared_ptr<const Model> model, const WorldOptions& options)
 
 namespace {
 
-/// A parameter: its values in the model, and how many numbers an environment has of it.
+/// A parameter: its values in the model, and its place among the arrays.
+template <class T>
 struct Parameter {
   const char* name;
-  const Reals& (*values)(const Model&);
+  Reals Model::* values;
+  const T* ParameterArrays<T>::* place;
 };
-template <Reals Model::* Field>
-const Reals& field(const Model& m) {
-  return m.*Field;
-}
-constexpr Parameter kParameters[] = {
-    {"body_mass", field<&Model::body_mass>},
-    {"body_inertia", field<&Model::body_inertia>},
-    {"geom_friction", field<&Model::geom_friction>},
-    {"geom_size", field<&Model::geom_size>},
-    {"dof_damping", field<&Model::dof_damping>},
-    {"dof_armature", field<&Model::dof_armature>},
-    {"dof_frictionloss", field<&Model::dof_frictionloss>},
-    {"jnt_stiffness", field<&Model::jnt_stiffness>},
-    {"jnt_range", field<&Model::jnt_range>},
-    {"actuator_gainprm", field<&Model::actuator_gainprm>},
-    {"actuator_biasprm", field<&Model::actuator_biasprm>},
-    {"gravity", field<&Model::gravity>},
+template <class T>
+constexpr Parameter<T> kParameters[] = {
+    {"body_mass", &Model::body_mass, &ParameterArrays<T>::body_mass},
+    {"body_inertia", &Model::body_inertia, &ParameterArrays<T>::body_inertia},
+    {"geom_friction", &Model::geom_friction, &ParameterArrays<T>::geom_friction},
+    {"geom_size", &Model::geom_size, &ParameterArrays<T>::geom_size},
+    {"dof_damping", &Model::dof_damping, &ParameterArrays<T>::dof_damping},
+    {"dof_armature", &Model::dof_armature, &ParameterArrays<T>::dof_armature},
+    {"dof_frictionloss", &Model::dof_frictionloss, &ParameterArrays<T>::dof_frictionloss},
+    {"jnt_stiffness", &Model::jnt_stiffness, &ParameterArrays<T>::jnt_stiffness},
+    {"jnt_range", &Model::jnt_range, &ParameterArrays<T>::jnt_range},
+    {"actuator_gainprm", &Model::actuator_gainprm, &ParameterArrays<T>::actuator_gainprm},
+    {"actuator_biasprm", &Model::actuator_biasprm, &ParameterArrays<T>::actuator_biasprm},
+    {"gravity", &Model::gravity, &ParameterArrays<T>::gravity},
 };
 
 }  // namespace
 
 std::vector<std::string> parameter_names() {
   std::vector<std::string> names;
-  for (const Parameter& p : kParameters) names.push_back(p.name);
+  for (const auto& p : kParameters<float>) names.push_back(p.name);
   return names;
 }
 
 void World::add_parameters() {
   const Model& m = *model_;
   for (const std::string& name : options_.per_env) {
-    const Parameter* found = nullptr;
+    const Parameter<float>* found = nullptr;
     std::string known;
-    for (const Parameter& p : kParameters) {
+    for (const auto& p : kParameters<float>) {
       if (name == p.name) found = &p;
       known += (known.empty() ? "" : ", ") + std::string(p.name);
     }
     if (found == nullptr)
       throw std::invalid_argument("per_env names '" + name +
                                   "', which cannot differ between environments; these can: " + known);
-    const Reals& values = found->values(m);
+    const Reals& values = m.*found->values;
     const int64_t n = num_envs(), size = static_cast<int64_t>(values.size());
     std::vector<int64_t> shape{n};
     const int64_t count = name.rfind("body", 0) == 0       ? m.nbody
@@ -195,21 +194,9 @@ ResetRows<T> World::make_reset_rows() {
 template <class T>
 ParameterArrays<T> World::parameter_arrays() {
   ParameterArrays<T> p;
-  const std::pair<const char*, const T**> places[] = {{"body_mass", &p.body_mass},
-                                                      {"body_inertia", &p.body_inertia},
-                                                      {"geom_friction", &p.geom_friction},
-                                                      {"geom_size", &p.geom_size},
-                                                      {"dof_damping", &p.dof_damping},
-                                                      {"dof_armature", &p.dof_armature},
-                                                      {"dof_frictionloss", &p.dof_frictionloss},
-                                                      {"jnt_stiffness", &p.jnt_stiffness},
-                                                      {"jnt_range", &p.jnt_range},
-                                                      {"actuator_gainprm", &p.actuator_gainprm},
-                                                      {"actuator_biasprm", &p.actuator_biasprm},
-                                                      {"gravity", &p.gravity}};
   for (const std::string& name : options_.per_env)
-    for (const auto& [key, place] : places)
-      if (name == key) *place = buffer("params." + name).as<T>();
+    for (const Parameter<T>& x : kParameters<T>)
+      if (name == x.name) p.*x.place = buffer("params." + name).as<T>();
   return p;
 }
 template ParameterArrays<float> World::parameter_arrays();
