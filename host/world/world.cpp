@@ -42,12 +42,13 @@ World::World(std::shared_ptr<const Model> model, const WorldOptions& options)
 
 namespace {
 
-/// A parameter: its values in the model, and its place among the arrays.
+/// A parameter: its values in the model, its place among the arrays, and the flag that turns off what it is of.
 template <class T>
 struct Parameter {
   const char* name;
   Reals Model::* values;
   const T* ParameterArrays<T>::* place;
+  int disabled_by = 0;  // of DisableFlag
 };
 template <class T>
 constexpr Parameter<T> kParameters[] = {
@@ -55,14 +56,14 @@ constexpr Parameter<T> kParameters[] = {
     {"body_inertia", &Model::body_inertia, &ParameterArrays<T>::body_inertia},
     {"geom_friction", &Model::geom_friction, &ParameterArrays<T>::geom_friction},
     {"geom_size", &Model::geom_size, &ParameterArrays<T>::geom_size},
-    {"dof_damping", &Model::dof_damping, &ParameterArrays<T>::dof_damping},
+    {"dof_damping", &Model::dof_damping, &ParameterArrays<T>::dof_damping, kDisableDamper},
     {"dof_armature", &Model::dof_armature, &ParameterArrays<T>::dof_armature},
-    {"dof_frictionloss", &Model::dof_frictionloss, &ParameterArrays<T>::dof_frictionloss},
-    {"jnt_stiffness", &Model::jnt_stiffness, &ParameterArrays<T>::jnt_stiffness},
+    {"dof_frictionloss", &Model::dof_frictionloss, &ParameterArrays<T>::dof_frictionloss, kDisableFrictionloss},
+    {"jnt_stiffness", &Model::jnt_stiffness, &ParameterArrays<T>::jnt_stiffness, kDisableSpring},
     {"jnt_range", &Model::jnt_range, &ParameterArrays<T>::jnt_range},
     {"actuator_gainprm", &Model::actuator_gainprm, &ParameterArrays<T>::actuator_gainprm},
     {"actuator_biasprm", &Model::actuator_biasprm, &ParameterArrays<T>::actuator_biasprm},
-    {"gravity", &Model::gravity, &ParameterArrays<T>::gravity},
+    {"gravity", &Model::gravity, &ParameterArrays<T>::gravity, kDisableGravity},
 };
 
 }  // namespace
@@ -196,7 +197,7 @@ ParameterArrays<T> World::parameter_arrays() {
   ParameterArrays<T> p;
   for (const std::string& name : options_.per_env)
     for (const Parameter<T>& x : kParameters<T>)
-      if (name == x.name) p.*x.place = buffer("params." + name).as<T>();
+      if (name == x.name && !(model_->disableflags & x.disabled_by)) p.*x.place = buffer("params." + name).as<T>();
   return p;
 }
 template ParameterArrays<float> World::parameter_arrays();

@@ -61,7 +61,8 @@ class Simulation:
     integrator: "implicit" (default: stiffness and damping of joints and actuators are implicit) or "euler" (MuJoCo's:
         joint damping implicit, the rest explicit).
     solver: "subadmm", "pgs", or a `SolverOptions`.
-    per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`.
+    per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. What the
+        model's flags disable (springs, dampers, dry friction, gravity) stays off, whatever their numbers.
     max_contacts: length of the arrays in `contact`; None is every slot.
     array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
     num_threads: None is every core that this process may use. Results do not depend on it.

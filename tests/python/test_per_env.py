@@ -1,0 +1,53 @@
+"""Parameters per environment where the model disables what they are of: springs, dampers, dry friction, gravity."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+
+from stiction import Model, Simulation  # noqa: E402
+
+#: A floating trunk with a hinge, and a ball and a slide joint that hang from the world.
+SCENE = """
+<mujoco><option timestep="0.002"><flag contact="disable" {flag}/></option><worldbody>
+  <body pos="0 0 1"><joint type="free" stiffness="20"/><geom size=".1" mass="1"/>
+    <body pos=".2 0 0"><joint axis="0 1 0" stiffness="5" springref="20" damping=".2" frictionloss=".1"/>
+      <geom size=".05" pos=".1 0 0" mass=".3"/></body></body>
+  <body pos="1 0 1"><joint type="ball" stiffness="3" damping=".1"/>
+    <geom type="box" size=".1 .05 .2" pos="0 .1 0" mass="1"/></body>
+  <body pos="2 0 1"><joint type="slide" axis="1 0 0" stiffness="40" springref=".1" damping="1" frictionloss=".3"/>
+    <geom size=".1" mass="1"/></body>
+</worldbody></mujoco>"""
+CASES = {
+    "spring": ("jnt_stiffness", 50.0),
+    "damper": ("dof_damping", 1.5),
+    "frictionloss": ("dof_frictionloss", 0.5),
+    "gravity": ("gravity", (1.0, 2.0, -3.0)),
+}
+
+
+def steps(num_envs, flag, per_env, value, **options):
+    """(num_envs, nq + nv) after a while; the last environment has ``value``."""
+    sim = Simulation(Model.from_mjcf(SCENE.format(flag=flag)), num_envs, per_env=per_env, num_threads=1, **options)
+    for field in per_env:
+        getattr(sim.params, field)[-1] = value
+    sim.qvel[:] = np.random.default_rng(2).standard_normal(sim.model.nv)
+    sim.step(20)
+    assert not sim.status.any()
+    return np.hstack([sim.qpos, sim.qvel])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"dtype": d, "integrator": i} for d in ("float32", "float64") for i in ("implicit", "euler")],
+    ids=lambda o: " ".join(o.values()),
+)
+@pytest.mark.parametrize("flag", CASES)
+def test_what_the_model_disables_stays_off(flag, options):
+    field, value = CASES[flag]
+    for disabled in (False, True):
+        switch = f'{flag}="disable"' if disabled else ""
+        alone = steps(1, switch, (), None, **options)
+        both = steps(2, switch, (field,), value, **options)
+        np.testing.assert_array_equal(both[0], alone[0])
+        assert np.array_equal(both[1], alone[0]) == disabled
