@@ -143,6 +143,24 @@ HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const 
   }
 }
 
+/// A limit at distance gap: l >= 0. It takes part where the free motion reaches it, but for a reserve. free: J v*.
+template <class Real, class S>
+HD void limit_row(const Options<S>& opt, Real gap, Real free, ScalarRow<Real>& row) {
+  const Real zero(0);
+  row.free = free, row.e = normal_bias(opt, gap);
+  row.R = zero, row.lower = zero, row.upper = Real(1e30f);
+  row.active = gap < max(-free, zero) * opt.h + opt.margin;
+}
+
+/// The limit at one end of [lower, upper], the nearer after the free motion of q, whose velocity is free.
+template <class Real, class S>
+HD void range_row(const Options<S>& opt, Real q, Real lower, Real upper, Real free, ScalarRow<Real>& row) {
+  const Real below = q - lower, above = upper - q, ahead = free * opt.h;
+  const auto low = below + ahead < above - ahead;
+  row.sign = select(low, Real(1), Real(-1));
+  limit_row(opt, select(low, below, above), row.sign * free, row);
+}
+
 /// The limit of a ball joint, as in MuJoCo: the larger end of its range less the angle by which it is turned from the
 /// reference. coef: minus the axis. From pi on nothing is limited.
 template <class L, class Real = typename L::Real>
@@ -191,20 +209,13 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       Real limit(opt.max_recovery);
       row.e = clamp((violation - value) * (opt.erp / opt.h), -limit, limit);
     } else if (tie.kind == kTieLimit) {
-      Real below = length - tie.lower, above = Real(tie.upper) - length;
-      auto low = below < above;
-      row.sign = select(low, one, -one);
-      Real gap = select(low, below, above);
-      row.e = normal_bias(opt, gap);
-      row.lower = zero;
-      row.active = gap < Real(opt.margin);
+      range_row(opt, length, Real(tie.lower), Real(tie.upper), along(problem.free), row);
       for (int j = 0; j < tie.terms; ++j) coef[j] = coef[j] * row.sign;
     } else if (tie.kind == kTieBallLimit) {
       Mask<Real> limited;
       const Real gap = ball_gap<L>(g, m, x, tie.link, coef, limited);
-      row.e = normal_bias(opt, gap);
-      row.lower = zero;
-      row.active = limited & (gap < max(-along(problem.free), zero) * opt.h + opt.margin);
+      limit_row(opt, gap, along(problem.free), row);
+      row.active = row.active & limited;
     } else if (tie.kind == kTieFriction) {
       row.upper = Real(tie.friction) * opt.h, row.lower = -row.upper;
     } else {  // spring or servo: l = -(k_s e + b_s J v), k_s = h k, b_s = h d + h^2 k, as a bilateral row with R = 1 / b_s
@@ -263,20 +274,6 @@ HD void tie_weights(const typename L::Group& g, const typename L::Model& m, Cont
   }
 }
 
-/// A joint's range: the nearer end, if it can be reached in this step. `free` must hold v*.
-template <class Real, class Number, class S>
-HD void limit_row(const Options<S>& opt, const LinkModel<Number>& link, Real q, Real free, ScalarRow<Real>& row) {
-  Real below = q - link.lower, above = Real(link.upper) - q, zero(0), one(1);
-  auto low = below < above;
-  row.sign = select(low, one, -one);
-  Real gap = select(low, below, above);
-  row.free = row.sign * free;
-  row.e = normal_bias(opt, gap);
-  row.R = zero, row.lower = zero, row.upper = Real(1e30f);
-  // A limit further away than twice the free motion and a reserve takes no part.
-  row.active = mask_of<Real>(link.limited != 0) & (gap < max(-row.free, zero) * opt.h + opt.margin);
-}
-
 template <class L, class Real = typename L::Real>
 HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                  const TreeVector<L>& q, ContactProblem<L>& problem) {
@@ -284,7 +281,8 @@ HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const O
   auto fill = [&](const auto& link, Real x, Real free, ScalarRow<Real>& limit, int& limit_live, ScalarRow<Real>& friction,
                   int& friction_live, auto weight) {
     if (m.has_limits) {
-      limit_row(opt, link, x, free, limit);
+      range_row(opt, x, Real(link.lower), Real(link.upper), free, limit);
+      limit.active = limit.active & mask_of<Real>(link.limited != 0);
       limit_live = L::Shape::kFixed || (link.limited && any(limit.active));
     } else {
       limit_live = 0;
