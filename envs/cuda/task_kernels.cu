@@ -11,7 +11,7 @@
 #include "envs/template/template_task.h"
 #include "envs/velocity/humanoid_velocity_task.h"
 #include "envs/walker2d/walker2d_task.h"
-#include "host/backend/cuda/device.h"
+#include "host/backend/cuda/launch.cuh"
 
 namespace stiction {
 
@@ -28,8 +28,7 @@ template <class Task>
 void launch_rows(const TaskRows<Task, float>* rows, RowStage stage, const RowCall<float>& call, int count,
                  void* stream) {
   const int blocks = (count + kRowThreads - 1) / kRowThreads;
-  rows_kernel<Task><<<blocks, kRowThreads, 0, static_cast<cudaStream_t>(stream)>>>(rows, stage, call, count);
-  check_launch();
+  launch(rows_kernel<Task>, blocks, kRowThreads, stream, rows, stage, call, count);
 }
 
 #define STICTION_ROWS_OF(Task) \

@@ -13,9 +13,12 @@
 namespace stiction {
 namespace {
 
+/// Of those that are built: STICTION_WITH_<ISA>.
 const CpuLibrary* library(const std::string& isa) {
-#if defined(__x86_64__)
+#if STICTION_WITH_AVX512
   if (isa == "avx512") return stiction_cpu_avx512();
+#endif
+#if STICTION_WITH_AVX2
   if (isa == "avx2") return stiction_cpu_avx2();
 #endif
   return isa == "scalar" ? stiction_cpu_scalar() : nullptr;
@@ -194,11 +197,12 @@ std::vector<std::string> available_isas() {
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    names.push_back("avx512");
-  if (v3) names.push_back("avx2"), names.push_back("scalar");
+    names = {"avx512", "avx2", "scalar"};
+  else if (v3) names = {"avx2", "scalar"};
 #else
   names.push_back("scalar");
 #endif
+  std::erase_if(names, [](const std::string& isa) { return library(isa) == nullptr; });
   return names;
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <algorithm>
 
-#include "host/backend/cuda/device.h"
 #include "host/backend/cuda/generic_kernel.cuh"
+#include "host/backend/cuda/launch.cuh"
 
 namespace stiction {
 namespace {
@@ -17,10 +17,6 @@ int blocks_for(Kernel kernel, int64_t threads, size_t bytes_per_thread, size_t m
   return static_cast<int>(std::max<int64_t>(1, std::min({needed, resident, fitting})));
 }
 
-template <class T>
-cudaStream_t stream_of(const CudaJob<T>& job) {
-  return static_cast<cudaStream_t>(job.stream);
-}
 template <class T>
 int blocks_of_all(const CudaJob<T>& job) {
   return (job.arrays.num_envs + kGenericThreads - 1) / kGenericThreads;
@@ -44,23 +40,19 @@ CudaPlan plan_launches(int num_envs) {
 }
 template <class T>
 void launch_step(const CudaJob<T>& job) {
-  generic_step_kernel<T, kGenericTile><<<job.plan.step_blocks, kGenericThreads, 0, stream_of(job)>>>(job);
-  check_launch();
+  launch(generic_step_kernel<T, kGenericTile>, job.plan.step_blocks, kGenericThreads, job.stream, job);
 }
 template <class T>
 void launch_kinematics(const CudaJob<T>& job, const uint8_t* mask) {
-  kinematics_kernel<T><<<job.plan.kinematics_blocks, kGenericThreads, 0, stream_of(job)>>>(job, mask);
-  check_launch();
+  launch(kinematics_kernel<T>, job.plan.kinematics_blocks, kGenericThreads, job.stream, job, mask);
 }
 template <class T>
 void launch_contacts(const CudaJob<T>& job, const ContactArrays<T>& out, int max_contacts, const uint8_t* mask) {
-  contacts_kernel<T><<<blocks_of_all(job), kGenericThreads, 0, stream_of(job)>>>(job, out, max_contacts, mask);
-  check_launch();
+  launch(contacts_kernel<T>, blocks_of_all(job), kGenericThreads, job.stream, job, out, max_contacts, mask);
 }
 template <class T>
 void launch_reset(const CudaJob<T>& job, const ResetRows<T>& rows, const uint8_t* mask, int keyframe) {
-  reset_kernel<T><<<blocks_of_all(job), kGenericThreads, 0, stream_of(job)>>>(job, rows, mask, keyframe);
-  check_launch();
+  launch(reset_kernel<T>, blocks_of_all(job), kGenericThreads, job.stream, job, rows, mask, keyframe);
 }
 
 }  // namespace stiction

@@ -1,0 +1,16 @@
+// Queues a kernel on a stream (cudaStream_t; null: the default one). Throws std::runtime_error if the launch is refused.
+#pragma once
+#include <cuda_runtime.h>
+
+#include "host/backend/cuda/device.h"
+
+namespace stiction {
+
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), int blocks, int threads, void* stream, const Arguments&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks), config.blockDim = dim3(threads), config.stream = static_cast<cudaStream_t>(stream);
+  require_success(cudaLaunchKernelEx(&config, kernel, arguments...), "cudaLaunchKernelEx");
+}
+
+}  // namespace stiction

@@ -1,0 +1,132 @@
+// A CUDA device in software: the part of the CUDA runtime that this project calls, and of the language that its kernels use.
+//
+// For tests on machines without a GPU (STICTION_CUDA=EMULATED): the .cu files are compiled as C++ with this header included
+// first, and every thread of a block runs as a fiber of the calling thread, from collective to collective.
+//
+// What it is stricter in than a GPU:
+//   - Lanes of a block, and blocks of a grid, take turns in a random order (seed: STICTION_EMULATOR_SEED), so what reads
+//     another lane's memory without a sync is seen in the results. A collective that a lane of its mask never reaches, or
+//     reaches as another one, fails the launch (cudaErrorLaunchFailure; the report goes to stderr) instead of hanging.
+//   - A launch runs at the latest moment that the runtime allows: when the host synchronizes, copies or frees. Until then any
+//     touch of managed memory by the host is a fault, and device memory is one at any time (SIGSEGV, named on stderr).
+//     STICTION_EMULATOR=eager runs it at once and leaves memory open, for host code that stands in for work on the stream.
+//   - Memory comes filled with 0xff bytes (NaN), and ends (rounded up to 64 bytes) at a page that nobody may touch.
+// One thread of the host at a time; streams are one queue. Shared memory, atomics and __syncthreads do not exist.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// After the standard library's headers, which name attributes by some of these words.
+#define __CUDACC__ 13
+#define __global__
+#define __host__
+#define __device__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+
+#define CUDART_VERSION 13000
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorLaunchFailure = 719,
+};
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16 };
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+};
+using cudaStream_t = struct EmulatedStream*;
+struct cudaLaunchAttribute;
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+struct cudaFuncAttributes { int maxThreadsPerBlock; };
+struct cudaDeviceProp {
+  char name[256];
+  int major, minor;
+};
+
+/// Of the lane that runs; only kernels read them.
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace cuda_emulator {
+
+enum class Collective { kShuffle, kBallot, kSync };
+
+/// All lanes of `mask` meet; the bits that lane `from` of the warp brought (kShuffle), or who of them brought a 1 (kBallot).
+uint64_t meet(Collective kind, unsigned mask, uint64_t bits, int from);
+/// Launches that have not run yet, and how often the host has waited (cudaDeviceSynchronize).
+struct Counts {
+  size_t pending;
+  long waits;
+};
+Counts counts();
+cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> lane);
+int lane_of_warp();
+
+}  // namespace cuda_emulator
+
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
+  uint64_t brought = 0;
+  std::memcpy(&brought, &value, sizeof(T));
+  brought =
+      cuda_emulator::meet(cuda_emulator::Collective::kShuffle, mask, brought, cuda_emulator::lane_of_warp() ^ bits);
+  std::memcpy(&value, &brought, sizeof(T));
+  return value;
+}
+inline unsigned __ballot_sync(unsigned mask, bool value) {
+  return static_cast<unsigned>(cuda_emulator::meet(cuda_emulator::Collective::kBallot, mask, value, 0));
+}
+inline void __syncwarp(unsigned mask) { cuda_emulator::meet(cuda_emulator::Collective::kSync, mask, 0, 0); }
+
+/// Arguments are copied now, as the runtime does.
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  return cuda_emulator::launch(
+      *config, [kernel, copies = std::tuple<std::decay_t<Parameters>...>(std::forward<Arguments>(arguments)...)] {
+        std::apply(kernel, copies);
+      });
+}
+
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads, size_t shared);
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
+cudaError_t cudaMalloc(void** memory, size_t bytes);
+cudaError_t cudaMallocManaged(void** memory, size_t bytes);
+cudaError_t cudaFree(void* memory);
+cudaError_t cudaMemset(void* memory, int value, size_t bytes);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaGetLastError();
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);

@@ -1,0 +1,177 @@
+// Covers tests/cuda_emulator: what a GPU does, and the mistakes that it lets pass and this must not.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+namespace {
+
+class Emulator : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("STICTION_EMULATOR", "lazy", 1); }
+
+  template <class... Parameters, class... Arguments>
+  cudaError_t launch(int blocks, int threads, void (*kernel)(Parameters...), Arguments... arguments) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(blocks), config.blockDim = dim3(threads);
+    return cudaLaunchKernelEx(&config, kernel, arguments...);
+  }
+  template <class T>
+  T* managed(size_t count) {
+    void* p = nullptr;
+    EXPECT_EQ(cudaMallocManaged(&p, count * sizeof(T)), cudaSuccess);
+    return static_cast<T*>(p);
+  }
+};
+
+void sum_of_warps(int* out) {
+  int x = static_cast<int>(threadIdx.x);
+  for (int bit = 1; bit < 32; bit *= 2) x += __shfl_xor_sync(0xffffffffu, x, bit);
+  out[blockIdx.x * blockDim.x + threadIdx.x] = x + 1000 * static_cast<int>(blockIdx.x);
+}
+
+TEST_F(Emulator, LanesShuffleWithinTheirWarp) {
+  int* out = managed<int>(3 * 64);
+  ASSERT_EQ(launch(3, 64, sum_of_warps, out), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  for (int b = 0; b < 3; ++b)
+    for (int i = 0; i < 64; ++i) EXPECT_EQ(out[64 * b + i], (i < 32 ? 496 : 496 + 1024) + 1000 * b);
+  cudaFree(out);
+}
+
+void ballot_of_tile(unsigned* out) {
+  const unsigned tile = threadIdx.x / 4, mask = 15u << 4 * tile;
+  if (tile % 2 == 0) out[threadIdx.x] = 0;  // tiles go their own ways
+  else out[threadIdx.x] = __ballot_sync(mask, threadIdx.x % 3 == 0);
+}
+
+TEST_F(Emulator, TilesOfAWarpMeetByThemselves) {
+  unsigned* out = managed<unsigned>(32);
+  ASSERT_EQ(launch(1, 32, ballot_of_tile, out), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  for (unsigned i = 0; i < 32; ++i) {
+    unsigned expected = 0;
+    for (unsigned k = i / 4 * 4; k < i / 4 * 4 + 4; ++k) expected |= unsigned(k % 3 == 0) << k;
+    EXPECT_EQ(out[i], i / 4 % 2 ? expected : 0);
+  }
+  cudaFree(out);
+}
+
+void write_then_read(int* shared, int* out, bool sync) {
+  shared[threadIdx.x] = static_cast<int>(threadIdx.x);
+  if (sync) __syncwarp(0xffffffffu);
+  out[threadIdx.x] = shared[31 - threadIdx.x];
+}
+
+TEST_F(Emulator, AMissingSyncIsSeen) {
+  int *shared = managed<int>(32), *out = managed<int>(32);
+  for (const bool sync : {true, false}) {
+    std::fill_n(shared, 32, -1);
+    ASSERT_EQ(launch(1, 32, write_then_read, shared, out, sync), cudaSuccess);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(std::count(out, out + 32, -1) == 0, sync);
+  }
+  cudaFree(shared), cudaFree(out);
+}
+
+void note_order(int* next, int* order) { order[(*next)++] = static_cast<int>(blockIdx.x); }
+
+TEST_F(Emulator, BlocksComeInAnyOrder) {
+  int *next = managed<int>(1), *order = managed<int>(16);
+  *next = 0;
+  ASSERT_EQ(launch(16, 1, note_order, next, order), cudaSuccess);
+  cudaDeviceSynchronize();
+  EXPECT_EQ(std::set<int>(order, order + 16).size(), 16u);
+  EXPECT_FALSE(std::is_sorted(order, order + 16));
+  cudaFree(next), cudaFree(order);
+}
+
+void increment(int* x) { ++*x; }
+
+TEST_F(Emulator, KernelsRunWhenTheHostWaits) {
+  int* x = managed<int>(1);
+  *x = 5;
+  const auto before = cuda_emulator::counts();
+  ASSERT_EQ(launch(1, 1, increment, x), cudaSuccess);
+  ASSERT_EQ(launch(1, 1, increment, x), cudaSuccess);
+  EXPECT_EQ(cuda_emulator::counts().pending, before.pending + 2);
+  EXPECT_EQ(cuda_emulator::counts().waits, before.waits);
+  cudaDeviceSynchronize();
+  EXPECT_EQ(cuda_emulator::counts().pending, 0u);
+  EXPECT_EQ(*x, 7);
+  setenv("STICTION_EMULATOR", "eager", 1);
+  ASSERT_EQ(launch(1, 1, increment, x), cudaSuccess);
+  EXPECT_EQ(*x, 8);
+  cudaFree(x);
+}
+
+// ---- mistakes: each in a process of its own, for a failure stays
+
+void half_a_collective(int skipped) {
+  if (static_cast<int>(threadIdx.x) != skipped) __syncwarp(0xffffffffu);
+}
+void two_kinds() {
+  if (threadIdx.x % 2) __syncwarp(0xffffffffu);
+  else __ballot_sync(0xffffffffu, true);
+}
+void outside_its_mask() { __syncwarp(1u << 5); }
+void beyond_the_end(int* x) { x[16] = 1; }
+
+using EmulatorDeathTest = Emulator;
+
+/// Exits with the code of what synchronizing said.
+template <class... Arguments>
+[[noreturn]] void run_and_exit(Arguments... kernel_and_arguments) {
+  const cudaError_t error = [&] {
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(1), config.blockDim = dim3(32);
+    cudaLaunchKernelEx(&config, kernel_and_arguments...);
+    return cudaDeviceSynchronize();
+  }();
+  std::exit(error == cudaErrorLaunchFailure ? 19 : 0);
+}
+
+TEST_F(EmulatorDeathTest, LanesThatMissEachOtherFailTheLaunch) {
+  const auto failed = ::testing::ExitedWithCode(19);
+  EXPECT_EXIT(run_and_exit(half_a_collective, 7), failed, "waits in __syncwarp for lane 7, which has returned");
+  EXPECT_EXIT(run_and_exit(two_kinds), failed, "which is in __(ballot_sync|syncwarp)");
+  EXPECT_EXIT(run_and_exit(outside_its_mask), failed, "is not in the mask of its own __syncwarp");
+}
+
+TEST_F(EmulatorDeathTest, MemoryIsNotTheHostsToTouch) {
+  EXPECT_DEATH(
+      {
+        int* x = managed<int>(1);
+        launch(1, 1, increment, x);
+        *static_cast<volatile int*>(x) = 3;
+      },
+      "the host touches managed memory while kernels are pending");
+  EXPECT_DEATH(
+      {
+        void* p = nullptr;
+        cudaMalloc(&p, 64);
+        *static_cast<volatile int*>(p) = 3;
+      },
+      "the host touches device memory");
+  EXPECT_DEATH(
+      {
+        launch(1, 1, beyond_the_end, managed<int>(16));
+        cudaDeviceSynchronize();
+      },
+      "beyond the end of an allocation");
+}
+
+TEST_F(Emulator, RefusesWhatARuntimeRefuses) {
+  EXPECT_EQ(launch(0, 32, two_kinds), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(1, 2048, two_kinds), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  int on_stack = 0;
+  EXPECT_EQ(cudaFree(&on_stack), cudaErrorInvalidValue);
+  void* p = nullptr;
+  EXPECT_EQ(cudaMalloc(&p, size_t{1} << 50), cudaErrorMemoryAllocation);
+  cudaGetLastError();
+}
+
+}  // namespace
