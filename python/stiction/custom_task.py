@@ -65,18 +65,20 @@ class Task:
 
     def terminate(self):
         """Whether an episode is over (N,), bool; not for time limits."""
-        return np.zeros(self.num_envs, bool)
+        return self.array_of(np.zeros(self.num_envs, bool))
 
     def reset(self, envs, random: Draws) -> None:
         """Sets what an episode begins with, of environments ``envs`` (k,): ``self.sim.qpos[envs] = ...``.
 
         They are at the keyframe, without velocity. ``random``: numbers of these environments, ``random.uniform(-1, 1,
-        shape=3)`` is (k, 3) float64.
+        shape=3)`` is (k, 3): float64, or a tensor of the simulation's dtype.
         """
 
     def act(self, action) -> None:
         """Turns actions (N, A) into controls. Here: ±1 is the range of each motor, else the control itself."""
-        self.sim.ctrl = self._middle + self._half * self.numpy(action)
+        if self.sim._arrays.tensor is None:
+            action = self.numpy(action)
+        self.sim.ctrl[:] = self._middle + self._half * action
 
     def report(self) -> dict:
         """Numbers (N,) by name for ``infos``."""
@@ -102,8 +104,7 @@ class Task:
 
         They depend on the seed, the episode and the control step; ask once in a step.
         """
-        seeds, episodes, steps = self._episode
-        return Draws(seeds[envs], episodes[envs], steps[envs], TASK)
+        return self._draws(self.numpy(envs), TASK)
 
     @staticmethod
     def numpy(values) -> np.ndarray:
@@ -127,8 +128,24 @@ class Task:
         self.sensors = Sensors(self.sim)
         limited = np.asarray(model.actuator_ctrllimited).astype(bool)
         low, high = np.asarray(model.actuator_ctrlrange).T
-        self._middle, self._half = np.where(limited, (low + high) / 2, 0), np.where(limited, (high - low) / 2, 1)
+        self._middle = self.array_of(np.where(limited, (low + high) / 2, 0))
+        self._half = self.array_of(np.where(limited, (high - low) / 2, 1))
         self.setup()
+
+    def array_of(self, values):
+        """A copy of NumPy's numbers as what the task computes with: an array, or a tensor where the simulation is."""
+        tensor = self.sim._arrays.tensor
+        values = np.array(values)
+        if tensor is None:
+            return values
+        return tensor(values.astype(self.sim.dtype) if values.dtype.kind == "f" else values)
+
+    def _draws(self, envs: np.ndarray, stream: int) -> Draws:
+        seeds, episodes, steps = (numbers[envs] for numbers in self._episode)
+        if self.sim._arrays.tensor is None:
+            return Draws(seeds, episodes, steps, stream)
+        words = (self.array_of(numbers.view(np.int64)) for numbers in (seeds, episodes, steps))
+        return Draws(*words, stream, dtype=self.sim.dtype)
 
 
 def _is_parameter(value) -> bool:
@@ -136,11 +153,15 @@ def _is_parameter(value) -> bool:
 
 
 class TaskBatch:
-    """What `VectorEnv` asks of a batch, in Python: the counterpart of the compiled `_core.BatchEnv`."""
+    """What `VectorEnv` asks of a batch, in Python: the counterpart of the compiled `_core.BatchEnv`.
+
+    Numbers are the task's arrays or tensors; who has ended is known on the host: this is what a step waits for.
+    """
 
     def __init__(self, task: Task, autoreset_mode: str, max_episode_steps: int):
         n = task.num_envs
         self._task, self._sim, self._mode = task, task.sim, autoreset_mode
+        self.tensors = task.sim._arrays.tensor is not None
         self.substeps = task.substeps
         limit = task.max_episode_steps if max_episode_steps == 0 else max_episode_steps
         self.max_episode_steps = -1 if limit is None else limit
@@ -157,46 +178,61 @@ class TaskBatch:
         """One reset and reward, to learn the names and shapes of what the task returns."""
         self._begin(np.ones(self._task.num_envs, bool))
         n, task = self._task.num_envs, self._task
-        observations = task.numpy(task.observe())
+        observations = task.observe()
         if observations.ndim != 2 or len(observations) != n:
-            raise ValueError(f"{type(task).__name__}.observe() has shape {observations.shape}, expected ({n}, ...)")
+            raise ValueError(
+                f"{type(task).__name__}.observe() has shape {tuple(observations.shape)}, expected ({n}, ...)"
+            )
         self.observations = observations.shape[1]
         self.action_space = task.action_space()
         self.actions = self.action_space.shape[0]
-        told, terms = self._told(), self._terms(np.zeros((n, self.actions), np.dtype(self._sim.dtype)))
+        told, terms = self._told(), self._terms(self._zeros(n, self.actions))
         self.report_names = [*told, *terms]
         self.reset_reports = len(told)
+        self._final = self._zeros(n, self.observations), self._zeros(len(self.report_names), n), self._status()
         self._episodes[:] = 0
+
+    # ---- arrays or tensors
+
+    def _zeros(self, *shape):
+        return self._task.array_of(np.zeros(shape, self._sim.dtype))
+
+    def _own(self, values):
+        """A copy in the simulation's dtype."""
+        if not self.tensors:
+            return np.array(self._task.numpy(values), self._sim.dtype)
+        like = self._sim._arrays.view("qpos")
+        return like.new_tensor(values) if not hasattr(values, "detach") else values.detach().to(like, copy=True)
+
+    def _status(self):
+        status = self._sim._arrays.view("status")
+        return status.clone() if self.tensors else status.copy()
 
     # ---- what the task says, checked
 
-    def _observed(self) -> np.ndarray:
-        values = np.array(self._task.numpy(self._task.observe()), self._sim.dtype)
-        return self._of_shape("observe()", values, (self._task.num_envs, self.observations))
+    def _observed(self):
+        return self._of_shape("observe()", self._own(self._task.observe()), (self._task.num_envs, self.observations))
 
-    def _terms(self, action: np.ndarray) -> dict[str, np.ndarray]:
-        given = self._task.reward(self._as_task(action))
+    def _terms(self, action) -> dict:
+        given = self._task.reward(action)
         if not isinstance(given, Mapping):
             given = {"total": given}
         return {f"reward_{name}": self._row(f"reward's {name!r}", values) for name, values in given.items()}
 
-    def _told(self) -> dict[str, np.ndarray]:
+    def _told(self) -> dict:
         return {name: self._row(f"report's {name!r}", values) for name, values in self._task.report().items()}
 
-    def _row(self, what: str, values) -> np.ndarray:
-        values = np.asarray(self._task.numpy(values), self._sim.dtype)
-        return self._of_shape(what, values, (self._task.num_envs,))
+    def _row(self, what: str, values):
+        return self._of_shape(what, self._own(values), (self._task.num_envs,))
 
-    def _of_shape(self, what: str, values: np.ndarray, expected: tuple) -> np.ndarray:
-        if values.shape != expected:
-            raise ValueError(f"{type(self._task).__name__}: {what} has shape {values.shape}, expected {expected}")
+    def _of_shape(self, what: str, values, expected: tuple):
+        if tuple(values.shape) != expected:
+            raise ValueError(
+                f"{type(self._task).__name__}: {what} has shape {tuple(values.shape)}, expected {expected}"
+            )
         return values
 
-    def _as_task(self, action: np.ndarray):
-        tensor = self._sim._arrays._tensor
-        return action if tensor is None else tensor(action)
-
-    def _named(self, *parts: dict) -> np.ndarray:
+    def _named(self, *parts: dict):
         """(names, N), in the order that was found first."""
         together = {name: row for part in parts for name, row in part.items()}
         missing = [name for name in self.report_names if name not in together]
@@ -204,44 +240,48 @@ class TaskBatch:
             raise ValueError(
                 f"{type(self._task).__name__}: rewards and reports are {list(together)}, at first {self.report_names}"
             )
-        rows = [together[name] for name in self.report_names]
-        return np.stack(rows) if rows else np.zeros((0, self._task.num_envs), self._sim.dtype)
+        reports = self._zeros(len(self.report_names), self._task.num_envs)
+        for row, name in enumerate(self.report_names):
+            reports[row] = together[name]
+        return reports
 
     # ---- the calls of VectorEnv
 
     def reset(self, seeds, seeded, mask):
+        """Seeds and masks are NumPy's; (observations, reports, status)."""
         begin = np.ones(self._task.num_envs, bool) if mask is None else mask.astype(bool)
         if seeds is not None:
             new = begin if seeded is None else begin & seeded.astype(bool)
             self._seeds[new], self._episodes[new] = seeds[new], 0
         self._ended[:] = self.any_ended = False
         self._begin(begin)
-        return self._observed(), self._beginning() * begin, self._sim._arrays.numpy("status").copy()
+        return self._observed(), self._beginning() * self._task.array_of(begin), self._status()
 
-    def step(self, actions: np.ndarray):
+    def step(self, actions):
+        """(observations, rewards, terminated, truncated, reports, status)."""
         if self._mode == "Disabled" and self._pending.any():
             raise ValueError(
                 f"environment {np.flatnonzero(self._pending)[0]} has ended: reset it, with "
                 "options={'reset_mask': ...}, before the next step"
             )
-        idle = self._pending.copy()
-        self._task.act(self._as_task(actions))
+        task, idle = self._task, self._pending.copy()
+        actions = self._own(actions)
+        task.act(actions)
         if idle.any():
-            self._sim._arrays.numpy("ctrl")[idle] = 0
+            self._sim.ctrl[task.array_of(idle)] = 0
         self._sim.step(self.substeps)
         self.elapsed += ~idle
         self._step_at[:] = self.elapsed
-        self._task.sensors.advance(self._task.step_dt)
-        status = self._sim._arrays.numpy("status").copy()
+        task.sensors.advance(task.step_dt)
+        status = self._status()
         broken = (status & int(Status.NON_FINITE)) != 0
-        terms = self._terms(actions)
-        reports = self._named(self._told(), terms)
-        silent = broken | idle
-        reports[self.reset_reports :, silent] = 0
-        reports[:, idle] = 0
-        rewards = reports[self.reset_reports :].sum(axis=0, dtype=np.float64).astype(self._sim.dtype)
-        terminated = np.array(self._task.numpy(self._task.terminate()), bool)
-        terminated = (self._of_shape("terminate()", terminated, rewards.shape) | broken) & ~idle
+        reports = self._named(self._told(), self._terms(actions))
+        reports[self.reset_reports :, broken] = 0
+        if idle.any():
+            reports[:, task.array_of(idle)] = 0
+        rewards = self._total(reports[self.reset_reports :])
+        terminated = self._of_shape("terminate()", task.numpy(task.terminate()), tuple(rewards.shape)).astype(bool)
+        terminated = (terminated | task.numpy(broken)) & ~idle
         truncated = (self.elapsed >= self.max_episode_steps) & ~idle if self.max_episode_steps > 0 else idle & False
         observations = self._observed()
         over = terminated | truncated
@@ -251,12 +291,21 @@ class TaskBatch:
         self.any_ended = bool(over.any())
         if self._began.any():
             if same:
-                self._final = observations.copy(), reports.copy(), status.copy()
+                self._final = tuple(self._copied(values) for values in (observations, reports, status))
             self._begin(self._began)
-            observations[self._began] = self._observed()[self._began]
-            reports[:, self._began] = self._beginning()[:, self._began]
-            status[self._began] = self._sim._arrays.numpy("status")[self._began]
-        return observations, rewards, terminated, truncated, reports, status
+            began = task.array_of(np.flatnonzero(self._began))
+            observations[began] = self._observed()[began]
+            reports[:, began] = self._beginning()[:, began]
+            status[began] = self._status()[began]
+        return observations, rewards, task.array_of(terminated), task.array_of(truncated), reports, status
+
+    def _total(self, terms):
+        if self.tensors:
+            return terms.double().sum(dim=0).to(terms.dtype)
+        return terms.sum(axis=0, dtype=np.float64).astype(terms.dtype)
+
+    def _copied(self, values):
+        return values.clone() if self.tensors else values.copy()
 
     def _begin(self, mask: np.ndarray) -> None:
         """New episodes of the environments of a mask."""
@@ -264,13 +313,14 @@ class TaskBatch:
         self._sim.reset(mask, keyframe=self._task.keyframe)
         self.elapsed[envs] = self._step_at[envs] = 0
         self._pending[envs] = False
-        self._task.reset(self._as_task(envs), Draws(self._seeds[envs], self._episodes[envs], 0, RESET))
+        chosen = self._task.array_of(envs)
+        self._task.reset(chosen, self._task._draws(envs, RESET))
         self._sim.forward()
         self._episodes[envs] += np.uint64(1)
-        self._task.sensors.restart(envs)
+        self._task.sensors.restart(chosen)
 
-    def _beginning(self) -> np.ndarray:
-        reports = np.zeros((len(self.report_names), self._task.num_envs), self._sim.dtype)
+    def _beginning(self):
+        reports = self._zeros(len(self.report_names), self._task.num_envs)
         for row, values in enumerate(self._told().values()):
             reports[row] = values
         return reports
@@ -284,32 +334,27 @@ class TaskBatch:
     def began(self) -> np.ndarray:
         return self._began.copy()
 
-    def final_observations(self) -> np.ndarray:
-        return self._kept(0, (self._task.num_envs, self.observations), self._sim.dtype)
+    def final_observations(self):
+        return self._copied(self._final[0])
 
-    def final_reports(self) -> np.ndarray:
-        return self._kept(1, (len(self.report_names), self._task.num_envs), self._sim.dtype)
+    def final_reports(self):
+        return self._copied(self._final[1])
 
-    def final_status(self) -> np.ndarray:
-        return self._kept(2, (self._task.num_envs,), np.int32)
-
-    def _kept(self, which: int, shape: tuple, dtype) -> np.ndarray:
-        return self._final[which].copy() if hasattr(self, "_final") else np.zeros(shape, dtype)
+    def final_status(self):
+        return self._copied(self._final[2])
 
 
 class TaskCore(EnvCore):
     """`EnvCore` of a `Task`: simulation, batch, spaces and pictures."""
 
     def __init__(self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, options: dict):
-        if checked_device(device) != "cpu":
-            raise ValueError(f"device is {device!r}, but a task written in Python is on the CPU: use device='cpu'")
         for name in ("model", "array"):
             if name in options:
                 raise TypeError(f"'{name}' is not an option here, but an attribute of {kind.__name__}")
         options = dict(options)
         made = self.python_task = kind()
         self.set_parameters(options.pop("task", None) or {})
-        made._make(num_envs, options)
+        made._make(num_envs, options | {"device": checked_device(device)})
         self.simulation = made.sim
         self.task = TaskBatch(made, autoreset_mode, max_episode_steps)
         self.dtype = np.dtype(made.sim.dtype)

@@ -39,10 +39,11 @@ class Draws:
     """The numbers of one stream for k environments: every call goes on where the last one ended.
 
     ``seeds, episodes, steps`` are (k,) or single numbers; ``seeds`` decides whether results are arrays or tensors, and
-    where. They are float64 (k, *shape).
+    where. They are (k, *shape) of ``dtype``.
     """
 
-    def __init__(self, seeds, episodes, steps=0, stream: int = RESET):
+    def __init__(self, seeds, episodes, steps=0, stream: int = RESET, dtype: str = "float64"):
+        self._dtype = dtype
         if not hasattr(seeds, "device") or isinstance(seeds, np.ndarray):
             self._xp, seeds = np, np.asarray(seeds, np.uint64).view(np.int64)
         else:
@@ -67,11 +68,15 @@ class Draws:
             return np.asarray(numbers).astype(dtype)
         return self._xp.as_tensor(numbers, dtype=getattr(self._xp, dtype), device=self._like.device)
 
+    def _real(self, numbers):
+        """float64; a single number as it is, for bringing it to a GPU would wait for that."""
+        return float(numbers) if isinstance(numbers, (int, float)) else self._cast(numbers, "float64")
+
     def _blocks(self, count: int):
-        places = np.arange(self._place, self._place + count, dtype=np.int64)[None, :]
-        place = places if self._xp is np else self._cast(places, "int64")
+        where = {} if self._xp is np else {"device": self._like.device}
+        places = self._xp.arange(self._place, self._place + count, dtype=self._xp.int64, **where)
         self._place += count
-        return philox4x32((place, *self._counter), self._key)
+        return philox4x32((places[None, :], *self._counter), self._key)
 
     def _unit(self, count: int):
         """(k, count) in [0, 1), multiples of 2^-53: two of each block; an odd last one is dropped."""
@@ -82,21 +87,22 @@ class Draws:
     def uniform(self, low=0.0, high=1.0, shape=()):
         """In [low, high); bounds broadcast against (k, *shape)."""
         size, shape = _sizes(shape)
-        low, high = self._cast(low, "float64"), self._cast(high, "float64")
-        return low + (high - low) * self._unit(size).reshape(self.count, *shape)
+        low, high = self._real(low), self._real(high)
+        return self._cast(low + (high - low) * self._unit(size).reshape(self.count, *shape), self._dtype)
 
     def normal(self, deviation=1.0, shape=()):
         """Of mean 0 (Box and Muller)."""
         xp, (size, shape) = self._xp, _sizes(shape)
         unit = self._unit(2 * size).reshape(self.count, size, 2)
         drawn = xp.sqrt(-2 * xp.log1p(-unit[..., 0])) * xp.cos(2 * np.pi * unit[..., 1])
-        return self._cast(deviation, "float64") * drawn.reshape(self.count, *shape)
+        return self._cast(self._real(deviation) * drawn.reshape(self.count, *shape), self._dtype)
 
     def integers(self, low: int, high: int, shape=()):
         """From low to high - 1, int64."""
         if high <= low:
             raise ValueError(f"integers from {low} to {high - 1}: there are none")
-        return low + self._cast(self._xp.floor(self.uniform(0.0, high - low, shape)), "int64")
+        size, shape = _sizes(shape)
+        return low + self._cast((high - low) * self._unit(size), "int64").reshape(self.count, *shape)
 
     def exponential(self, numbers):
         """e to the power of what was drawn."""

@@ -10,8 +10,6 @@ or tensors with ``array="torch"``. World axes, SI units, quaternions w, x, y, z.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from .simulation import Simulation
@@ -19,120 +17,180 @@ from .simulation import Simulation
 _FREE, _BALL, _SLIDE, _HINGE = range(4)  # of jnt_type
 
 
-def rotation(quat: np.ndarray) -> np.ndarray:
+def _stack(parts, axis: int):
+    """Of arrays or of tensors, as they are."""
+    if isinstance(parts[0], np.ndarray):
+        return np.stack(parts, axis)
+    import torch
+
+    return torch.stack(parts, axis)
+
+
+def _parts(values) -> list:
+    return [values[..., i] for i in range(values.shape[-1])]
+
+
+def rotation(quat):
     """Matrices (..., 3, 3) of unit quaternions (..., 4)."""
-    w, x, y, z = np.moveaxis(quat, -1, 0)
+    w, x, y, z = _parts(quat)
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
         [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
         [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
     ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    return _stack([_stack(row, -1) for row in rows], -2)
 
 
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def product(a, b):
     """Quaternions (..., 4): first b, then a."""
-    (aw, ax, ay, az), (bw, bx, by, bz) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
-    return np.stack(
+    (aw, ax, ay, az), (bw, bx, by, bz) = _parts(a), _parts(b)
+    return _stack(
         [
             aw * bw - ax * bx - ay * by - az * bz,
             aw * bx + ax * bw + ay * bz - az * by,
             aw * by - ax * bz + ay * bw + az * bx,
             aw * bz + ax * by - ay * bx + az * bw,
         ],
-        axis=-1,
+        -1,
     )
 
 
+def cross(a, b):
+    """Vectors (..., 3)."""
+    (ax, ay, az), (bx, by, bz) = _parts(a), _parts(b)
+    return _stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], -1)
+
+
 class Sensors:
-    """Of one simulation. `Imu` and `Contacts` have a memory: their owner calls `advance` once per control step."""
+    """Of one simulation. `Imu` and `Contacts` have a memory: their owner calls `advance` once per control step.
+
+    On a GPU tensors are computed there, and nothing waits for them.
+    """
 
     def __init__(self, sim: Simulation):
         if not isinstance(sim, Simulation):
             raise TypeError(f"sim is {type(sim).__name__}, expected stiction.Simulation")
         self._sim, self._model = sim, sim.model
-        self._numpy = sim._arrays.numpy
+        self._array = sim._arrays.view
+        self._constants: dict = {}
         self._with_memory: list[Imu | Contacts] = []
 
-    def _out(self, values: np.ndarray):
-        values = np.ascontiguousarray(values, self._sim.dtype)
-        return values if self._sim._arrays._tensor is None else self._sim._arrays._tensor(values)
+    def _out(self, values):
+        if self._sim._arrays.tensor is None:
+            return np.array(values, self._sim.dtype)
+        return values.to(self._array("qpos").dtype).clone()
 
     def _rows(self, array: str, ids):
-        return self._out(self._numpy(array)[:, ids])
+        return self._out(self._array(array)[:, ids])
+
+    def _constant(self, name: str, values):
+        """The array values() of the model's numbers where the simulation's are, made once."""
+        if name not in self._constants:
+            array = np.array(values())
+            if self._sim._arrays.tensor is not None:
+                array = array.astype(self._sim.dtype) if array.dtype.kind == "f" else array
+                array = self._sim._arrays.tensor(array)
+            self._constants[name] = array
+        return self._constants[name]
+
+    def _zeros(self, *shape):
+        if self._sim._arrays.tensor is None:
+            return np.zeros(shape, self._sim.dtype)
+        return self._array("qpos").new_zeros(shape)
+
+    def _model_rows(self, array: str, ids):
+        """Of one of the model's arrays of numbers."""
+        return self._constant(array, lambda: getattr(self._model, array))[ids]
+
+    def _numbers(self, array: str, ids):
+        """Of one of the model's arrays of indices: an int for an int."""
+        if isinstance(ids, int):
+            return int(getattr(self._model, array)[ids])
+        return self._constant(array, lambda: np.asarray(getattr(self._model, array), np.int64))[ids]
+
+    def _ids(self, names, kind: str):
+        """The number of a body, site or joint, or an array of them."""
+        number = getattr(self._model, f"{kind}_id")
+        if isinstance(names, str):
+            return number(names)
+        return self._constant(f"{kind} {tuple(names)}", lambda: np.array([number(name) for name in names]))
 
     # ---- bodies, sites, joints
 
     def body_pose(self, names):
         """Of body frames: positions (N, [k,] 3) in m, orientations (N, [k,] 4)."""
-        ids = _ids(names, self._model.body_id)
+        ids = self._ids(names, "body")
         return self._rows("xpos", ids), self._rows("xquat", ids)
 
     def body_velocity(self, names):
         """Of body frames: velocities of their origins (N, [k,] 3) in m/s, angular velocities (N, [k,] 3) in rad/s."""
-        ids = _ids(names, self._model.body_id)
+        ids = self._ids(names, "body")
         return self._rows("body_linvel", ids), self._rows("body_angvel", ids)
 
     def site_pose(self, names):
         """Positions (N, [k,] 3) in m, orientations (N, [k,] 4)."""
-        ids = _ids(names, self._model.site_id)
-        quat = product(self._numpy("xquat")[:, self._model.site_bodyid[ids]], self._model.site_quat[ids])
+        ids = self._ids(names, "site")
+        bodies = self._numbers("site_bodyid", ids)
+        quat = product(self._array("xquat")[:, bodies], self._model_rows("site_quat", ids))
         return self._rows("site_xpos", ids), self._out(quat)
 
     def site_velocity(self, names):
         """Velocities (N, [k,] 3) in m/s, angular velocities (N, [k,] 3) in rad/s."""
-        linear, angular = self._site_velocity(_ids(names, self._model.site_id))
+        linear, angular = self._site_velocity(self._ids(names, "site"))
         return self._out(linear), self._out(angular)
 
     def _site_velocity(self, ids):
-        bodies = self._model.site_bodyid[ids]
-        angular = self._numpy("body_angvel")[:, bodies]
-        arm = self._numpy("site_xpos")[:, ids] - self._numpy("xpos")[:, bodies]
-        return self._numpy("body_linvel")[:, bodies] + np.cross(angular, arm), angular
+        bodies = self._numbers("site_bodyid", ids)
+        angular = self._array("body_angvel")[:, bodies]
+        arm = self._array("site_xpos")[:, ids] - self._array("xpos")[:, bodies]
+        return self._array("body_linvel")[:, bodies] + cross(angular, arm), angular
 
     def joint_state(self, names):
         """Of hinges and slides: positions (N, [k]) in rad or m, velocities (N, [k]) in rad/s or m/s."""
-        ids = _ids(names, self._model.joint_id)
-        if not np.isin(self._model.jnt_type[ids], (_SLIDE, _HINGE)).all():
-            raise ValueError(f"joints {names!r} are not all hinges or slides: read qpos and qvel of the others")
-        qpos, qvel = self._model.jnt_qposadr[ids], self._model.jnt_dofadr[ids]
+        for name in [names] if isinstance(names, str) else names:
+            if self._model.jnt_type[self._model.joint_id(name)] not in (_SLIDE, _HINGE):
+                raise ValueError(f"joints {names!r} are not all hinges or slides: read qpos and qvel of the others")
+        ids = self._ids(names, "joint")
+        qpos, qvel = (self._numbers(array, ids) for array in ("jnt_qposadr", "jnt_dofadr"))
         return self._rows("qpos", qpos), self._rows("qvel", qvel)
 
     def net_contact_force(self, names):
         """Sum of the contact forces on bodies in the last time step (N, [k,] 3), N."""
-        return self._rows("net_contact_force", _ids(names, self._model.body_id))
+        return self._rows("net_contact_force", self._ids(names, "body"))
 
     # ---- Jacobians
 
     def body_jacobian(self, name: str, offset=(0.0, 0.0, 0.0)):
         """Of the point ``offset`` (m, body axes) of a body: (N, 6, nv), velocity then angular velocity over qvel."""
         body = self._model.body_id(name)
-        at = self._numpy("xpos")[:, body] + rotation(self._numpy("xquat")[:, body]) @ np.asarray(offset, np.float64)
+        arm = self._constant(f"offset {tuple(offset)}", lambda: np.asarray(offset, np.float64))
+        at = self._array("xpos")[:, body] + rotation(self._array("xquat")[:, body]) @ arm
         return self._out(self._jacobian(body, at))
 
     def site_jacobian(self, name: str):
         """Of a site, such as an end effector: (N, 6, nv), velocity then angular velocity over qvel."""
         site = self._model.site_id(name)
-        return self._out(self._jacobian(int(self._model.site_bodyid[site]), self._numpy("site_xpos")[:, site]))
+        return self._out(self._jacobian(int(self._model.site_bodyid[site]), self._array("site_xpos")[:, site]))
 
-    def _jacobian(self, body: int, at: np.ndarray) -> np.ndarray:
-        m, jacobian = self._model, np.zeros((self._sim.num_envs, 6, self._model.nv))
+    def _jacobian(self, body: int, at):
+        m = self._model
+        jacobian = self._zeros(self._sim.num_envs, 6, m.nv)
         while body > 0:
-            frame = rotation(self._numpy("xquat")[:, body])
-            origin = self._numpy("xpos")[:, body]
+            frame = rotation(self._array("xquat")[:, body])
+            origin = self._array("xpos")[:, body]
             for joint in range(m.body_jntadr[body], m.body_jntadr[body] + m.body_jntnum[body]):
                 dof, kind = int(m.jnt_dofadr[joint]), int(m.jnt_type[joint])
-                arm = at - (origin + frame @ m.jnt_pos[joint])
+                arm = at - (origin + frame @ self._model_rows("jnt_pos", joint))
+                axis = frame @ self._model_rows("jnt_axis", joint)
                 if kind == _FREE:
-                    jacobian[:, :3, dof : dof + 3] = np.eye(3)
+                    jacobian[:, :3, dof : dof + 3] = self._constant("three axes", lambda: np.eye(3))
                     dof += 3
                 if kind == _SLIDE:
-                    jacobian[:, :3, dof] = frame @ m.jnt_axis[joint]
+                    jacobian[:, :3, dof] = axis
                     continue
-                axes = (frame @ m.jnt_axis[joint])[:, :, None] if kind == _HINGE else frame
-                columns = slice(dof, dof + axes.shape[-1])
-                jacobian[:, 3:, columns] = axes
-                jacobian[:, :3, columns] = np.cross(axes, arm[:, :, None], axis=1)
+                for i, turned in enumerate([axis] if kind == _HINGE else _parts(frame)):
+                    jacobian[:, 3:, dof + i] = turned
+                    jacobian[:, :3, dof + i] = cross(turned, arm)
             body = int(m.body_parentid[body])
         return jacobian
 
@@ -145,7 +203,7 @@ class Sensors:
     def contacts(self, bodies, threshold: float = 1.0) -> Contacts:
         """Contact state and air time of bodies; in contact where the net force exceeds ``threshold`` in N."""
         names = [bodies] if isinstance(bodies, str) else list(bodies)
-        return self._remember(Contacts(self, np.array([self._model.body_id(n) for n in names]), threshold))
+        return self._remember(Contacts(self, self._ids(names, "body"), threshold))
 
     def _remember(self, sensor):
         self._with_memory.append(sensor)
@@ -167,31 +225,35 @@ class Imu:
 
     def __init__(self, sensors: Sensors, site: int):
         self._sensors, self._site = sensors, site
-        self._velocity = self._now()[0].copy()
-        self._force = np.zeros_like(self._velocity)
-        self._restart(slice(None))
+        self._velocity = self._now()[0]
+        self._force = sensors._zeros(*self._velocity.shape) - self._gravity
 
     def _now(self):
         return self._sensors._site_velocity(self._site)
 
-    @cached_property
-    def _quat(self) -> np.ndarray:
-        return self._sensors._model.site_quat[self._site]
+    @property
+    def _gravity(self):
+        """(1, 3) or (N, 3)."""
+        sim = self._sensors._sim
+        if "gravity" in sim.per_env:
+            return sim.params.gravity
+        return self._sensors._constant("gravity", lambda: np.asarray(sim.model.gravity)[None])
 
-    def _in_site(self, vectors: np.ndarray) -> np.ndarray:
+    def _in_site(self, vectors):
         s = self._sensors
-        axes = rotation(product(s._numpy("xquat")[:, s._model.site_bodyid[self._site]], self._quat))
-        return np.einsum("nij,ni->nj", axes, vectors)
+        body, quat = int(s._model.site_bodyid[self._site]), s._model_rows("site_quat", self._site)
+        axes = rotation(product(s._array("xquat")[:, body], quat))
+        return (axes * vectors[:, :, None]).sum(1)
 
     def _advance(self, seconds: float) -> None:
         velocity = self._now()[0]
-        self._force = (velocity - self._velocity) / seconds - np.asarray(self._sensors._sim.params.gravity)
+        self._force = (velocity - self._velocity) / seconds - self._gravity
         self._velocity = velocity
 
     def _restart(self, envs) -> None:
         """At rest in its frame: the support alone."""
-        gravity = np.broadcast_to(np.asarray(self._sensors._sim.params.gravity), self._velocity.shape)
-        self._velocity[envs], self._force[envs] = self._now()[0][envs], -gravity[envs]
+        at_rest = self._sensors._zeros(*self._velocity.shape) - self._gravity
+        self._velocity[envs], self._force[envs] = self._now()[0][envs], at_rest[envs]
 
     @property
     def gyro(self):
@@ -207,19 +269,19 @@ class Imu:
 class Contacts:
     """Whether k bodies touch something, for how long, and for how long not; of control steps."""
 
-    def __init__(self, sensors: Sensors, bodies: np.ndarray, threshold: float):
+    def __init__(self, sensors: Sensors, bodies, threshold: float):
         self._sensors, self._bodies, self._threshold = sensors, bodies, threshold
         shape = sensors._sim.num_envs, len(bodies)
-        self._air, self._touch, self._landed = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._air, self._touch, self._landed = (sensors._zeros(*shape) for _ in range(3))
 
-    def _active(self) -> np.ndarray:
-        return np.linalg.norm(self._sensors._numpy("net_contact_force")[:, self._bodies], axis=-1) > self._threshold
+    def _active(self):
+        force = self._sensors._array("net_contact_force")[:, self._bodies]
+        return (force * force).sum(-1) > self._threshold**2
 
     def _advance(self, seconds: float) -> None:
         active = self._active()
-        self._landed = np.where(active, self._air, 0.0)
-        self._air = np.where(active, 0.0, self._air + seconds)
-        self._touch = np.where(active, self._touch + seconds, 0.0)
+        self._landed = self._air * active
+        self._air, self._touch = (self._air + seconds) * ~active, (self._touch + seconds) * active
 
     def _restart(self, envs) -> None:
         self._air[envs] = self._touch[envs] = self._landed[envs] = 0
@@ -227,9 +289,7 @@ class Contacts:
     @property
     def active(self):
         """In contact in the last time step (N, k), bool."""
-        active = self._active()
-        tensor = self._sensors._sim._arrays._tensor
-        return active if tensor is None else tensor(active)
+        return self._active()
 
     @property
     def force(self):
@@ -250,7 +310,3 @@ class Contacts:
     def air_time_before_landing(self):
         """Where a body has landed in this control step, how long it had been in the air (N, k), s; 0 elsewhere."""
         return self._sensors._out(self._landed)
-
-
-def _ids(names, number):
-    return number(names) if isinstance(names, str) else np.array([number(name) for name in names])

@@ -27,7 +27,7 @@ class ArrayCache:
     def __init__(self, world, array: str, device: str = "cpu"):
         self.world = world
         self.managed = device == "cuda"
-        self._tensor = torch_view(self.managed) if array == "torch" else None
+        self.tensor = torch_view(self.managed) if array == "torch" else None
         self._numpy: dict[str, np.ndarray] = {}
         self.views: dict[str, object] = {}
 
@@ -42,17 +42,17 @@ class ArrayCache:
 
     def view(self, name: str):
         view = self.views.get(name)
-        if self.managed and self._tensor is None:
+        if self.managed and self.tensor is None:
             self.world.wait()
         if view is None:
             view = self.numpy(name)
-            self.views[name] = view = view if self._tensor is None else self._tensor(view)
+            self.views[name] = view = view if self.tensor is None else self.tensor(view)
         return view
 
     def copied(self, name: str, convert) -> object:
         """convert(array) as what the user asked for: not a view."""
         values = convert(self.numpy(name))
-        return values if self._tensor is None else self._tensor(values)
+        return values if self.tensor is None else self.tensor(values)
 
     def assign(self, name: str, values) -> None:
         to = self.numpy(name)

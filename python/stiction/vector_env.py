@@ -37,7 +37,7 @@ def make_vec(
 
     Parameters
     ----------
-    device: "auto" and "cpu" are the CPU; "cuda" a GPU, where there is one and a CUDA build (compiled tasks only).
+    device: "auto" and "cpu" are the CPU; "cuda" a GPU, where there is one and a CUDA build.
     backend: "numpy", or "torch" for tensors, which are on the device; there `step` does not wait for a GPU.
     autoreset_mode: "SameStep" (an ended environment is reset at once; ``infos["final_obs"]`` and ``["final_info"]``
         keep its end), "NextStep" (the next step resets it and ignores its action) or "Disabled" (call ``reset`` with
@@ -113,6 +113,7 @@ class VectorEnv(vector.VectorEnv):
         self._names = self._task.report_names
         self._mode = mode
         self._torch = _imported_torch() if backend == "torch" else None
+        self._python_task = self._core.python_task if is_task(env_id) and self._task.tensors else None  # in torch
         self.num_envs = self._core.simulation.num_envs
         self.metadata = self._core.metadata() | {"autoreset_mode": mode}
         self.single_observation_space = self._core.observation_space
@@ -129,7 +130,10 @@ class VectorEnv(vector.VectorEnv):
             same_step = mode is AutoresetMode.SAME_STEP
             self._tensor_batch = TensorBatch(self._task, self._core.simulation, same_step, random)
         elif terms:
-            self._random = Randomiser(terms, self._core.simulation, self._core.period, *sizes)
+            kind = Randomiser
+            if self._python_task is not None and self._torch is not None:
+                from .tensor_randomiser import TensorRandomiser as kind
+            self._random = kind(terms, self._core.simulation, self._core.period, *sizes)
         self._seeds: tuple[int | None, ...] = (None,) * self.num_envs
         self._started = False
         self.closed = False
@@ -206,7 +210,7 @@ class VectorEnv(vector.VectorEnv):
             if seeds is not None:
                 self._note_seeds(seed, seeds, seeded if mask is None else seeded & mask.view(np.uint8))
             return self._tensor_batch.reset(seeds, seeded, mask)
-        observations, reports, status = self._task.reset(seeds, seeded, mask)
+        observations, reports, status = self._of_backend(self._task.reset(seeds, seeded, mask))
         infos = {}
         told = np.ones(self.num_envs, bool) if mask is None else mask
         if seeds is not None:
@@ -214,11 +218,11 @@ class VectorEnv(vector.VectorEnv):
         if self._random is not None:
             if seeds is not None:
                 self._random.seed(seeds, told & seeded.view(bool))
-            self._random.begin(told)
+            self._random.begin(self._data(told))
             observations = self._random.observe(observations)
         for name, row in zip(self._names[: self._task.reset_reports], reports, strict=False):
             infos[name], infos[f"_{name}"] = row, told.copy()
-        infos["status"], infos["_status"] = status * told, told.copy()
+        infos["status"], infos["_status"] = status * self._data(told), told.copy()
         if self._torch is None:
             return observations, infos
         return self._tensors((observations, infos))
@@ -230,17 +234,20 @@ class VectorEnv(vector.VectorEnv):
             raise error.ResetNeeded("call reset before step")
         if self._tensor_batch is not None:
             return self._tensor_batch.step(self._checked_tensor(actions))
-        given = self._checked_actions(actions)
+        if self._python_task is not None and self._torch is not None:
+            given = self._checked_tensor(actions).to(self._python_task.sim.qpos)
+        else:
+            given = self._checked_actions(actions)
         if self._random is not None:
             given = self._random.act(given)
-        observations, rewards, terminated, truncated, reports, status = self._task.step(given)
+        observations, rewards, terminated, truncated, reports, status = self._of_backend(self._task.step(given))
         infos = self._infos(reports, status)
         if self._random is not None:
             self._random.advance()
         if self._mode is AutoresetMode.SAME_STEP and (self._torch is not None or self._task.any_ended):
             self._add_final(infos)
         if self._random is not None:
-            self._random.begin(self._task.began())
+            self._random.begin(self._data(self._task.began()))
             observations = self._random.observe(observations)
         if self._torch is None:
             return observations, rewards, terminated, truncated, infos
@@ -293,7 +300,10 @@ class VectorEnv(vector.VectorEnv):
         return infos
 
     def _add_final(self, infos: dict) -> None:
-        ended, rows = self._task.ended(), self._task.final_observations()
+        ended = self._task.ended()
+        rows, reports, status = self._of_backend(
+            (self._task.final_observations(), self._task.final_reports(), self._task.final_status())
+        )
         if self._random is not None:  # it still counts the episode that has ended
             rows = self._random.observe(rows)
         if self._torch is None:
@@ -302,18 +312,29 @@ class VectorEnv(vector.VectorEnv):
                 final[env] = rows[env].copy()
             rows = final
         else:
-            rows[~ended] = 0
+            rows[self._data(~ended)] = 0
         infos["final_obs"], infos["_final_obs"] = rows, ended
-        reports = self._task.final_reports() * ended
-        told = {}
+        told, reports = {}, reports * self._data(ended)
         for name, row in zip(self._names, reports, strict=True):
             told[name], told[f"_{name}"] = row, ended.copy()
-        told["status"], told["_status"] = self._task.final_status() * ended, ended.copy()
+        told["status"], told["_status"] = status * self._data(ended), ended.copy()
         infos["final_info"], infos["_final_info"] = told, ended.copy()
 
+    def _data(self, values: np.ndarray):
+        """NumPy's masks as what the task computes with, where results are that too."""
+        return values if self._python_task is None or self._torch is None else self._python_task.array_of(values)
+
+    def _of_backend(self, results: tuple) -> tuple:
+        """Tensors of a task in Python as arrays, where those are asked for."""
+        if self._python_task is None or self._torch is not None:
+            return results
+        return tuple(self._python_task.numpy(values).copy() for values in results)
+
     def _tensors(self, data):
+        if isinstance(data, self._torch.Tensor):
+            return data
         if isinstance(data, np.ndarray):
-            return self._torch.from_numpy(data)
+            return self._torch.from_numpy(data) if self._python_task is None else self._data(data)
         if isinstance(data, dict):
             return {name: self._tensors(value) for name, value in data.items()}
         return tuple(self._tensors(value) for value in data)
