@@ -6,6 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+try:
+    import torch
+except ImportError:
+    torch = None
+
 mujoco = pytest.importorskip("mujoco")
 gymnasium = pytest.importorskip("gymnasium")
 import stiction  # noqa: E402
@@ -145,45 +150,91 @@ def test_environment_of_a_batch_is_the_one_alone():
 class InTorch(Reach):
     array = "torch"
 
+    def setup(self):
+        self.target = self.array_of(np.full((self.num_envs, 2), 0.25))
+        self.hand = self.sensors.contacts(["lower"])
+
     def observe(self):
-        import torch
-
-        return torch.cat([self.sim.qpos, self.sim.qvel, torch.as_tensor(self.target)], dim=1).float()
-
-    def away(self):
-        import torch
-
-        return torch.as_tensor(self.target).float() - self.sensors.site_pose("tip")[0][:, :2]
+        return torch.cat([self.sim.qpos, self.sim.qvel, self.away(), self.hand.air_time], dim=1)
 
     def reward(self, action):
-        return self.away().norm(dim=1) + 0 * action.sum(dim=1)
+        return {"near": -self.away().norm(dim=1), "effort": -action.square().sum(dim=1)}
 
     def report(self):
-        return {}
+        return {"distance": self.away().norm(dim=1)}
 
     def terminate(self):
         return self.sim.qpos[:, 0] > 3
 
     def reset(self, envs, random):
-        import torch
+        assert isinstance(envs, torch.Tensor) and envs.device == self.sim.qpos.device
+        self.sim.qpos[envs] = random.uniform(-1, 1, shape=2)
+        self.target[envs, 0] = random.normal(0.1)
 
-        assert isinstance(envs, torch.Tensor)
-        self.sim.qpos[envs] = torch.as_tensor(random.uniform(-1, 1, shape=2)).float()
+
+def devices():
+    from stiction import _build
+
+    there = _build.CUDA == "emulated" or (_build.CUDA and torch is not None and torch.cuda.is_available())
+    return ["cpu", "cuda"] if there else ["cpu"]
 
 
-def test_a_task_in_torch():
-    torch = pytest.importorskip("torch")
-    envs = stiction.make_vec(InTorch, 3, backend="torch")
+@pytest.mark.skipif(torch is None, reason="no torch")
+@pytest.mark.parametrize("where", devices())
+def test_a_task_in_torch(where):
+    envs = stiction.make_vec(InTorch, 3, backend="torch", device=where)
+    assert envs.device == where
     observations, _ = envs.reset(seed=0)
-    assert isinstance(observations, torch.Tensor)
+    assert observations.device == envs.simulation.qpos.device
     kept = observations.clone()
     envs.simulation.qpos[1, 0] = 4.0
     results = envs.step(torch.zeros(3, 2))
     assert results[2].tolist() == [False, True, False]
     assert results[4]["final_obs"][1, 0] > 3
     assert abs(results[0][1, 0]) <= 1
-    assert envs.reward_names == ("reward_total",)
+    assert envs.reward_names == ("reward_near", "reward_effort")
     assert torch.equal(observations, kept)
+
+
+@pytest.mark.skipif(torch is None, reason="no torch")
+@pytest.mark.parametrize("where", devices())
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep", "Disabled"])
+def test_a_task_in_torch_tells_arrays_the_same(where, mode):
+    """Its tensors and its arrays: a trajectory with ends, partial resets and randomisation, and all that is told."""
+    from stiction.randomisation import Latency, Noise, Parameter
+
+    terms = [Parameter("body_mass", 0.5, 2.0, each=True), Latency(0, 2), Noise(0.1)]
+    options = {"autoreset_mode": mode, "max_episode_steps": 4, "randomize": terms, "device": where}
+    tensors, arrays = (stiction.make_vec(InTorch, 5, backend=b, **options) for b in ("torch", "numpy"))
+
+    def alike(told, expected, name=""):
+        if isinstance(expected, dict):
+            for key in expected:
+                if key == "final_obs":
+                    for env in np.flatnonzero(expected["_final_obs"]):
+                        alike(told[key][env], expected[key][env], key)
+                else:
+                    alike(told[key], expected[key], f"{name}.{key}")
+        else:
+            assert isinstance(told, torch.Tensor) and isinstance(expected, np.ndarray), name
+            assert told.cpu().numpy().dtype == expected.dtype, name
+            np.testing.assert_allclose(told.cpu(), expected, rtol=2e-5, atol=2e-5, err_msg=name)
+
+    def both(results, expected):
+        for told, array in zip(results, expected, strict=True):
+            alike(told, array)
+
+    both(tensors.reset(seed=3), arrays.reset(seed=3))
+    mask = np.array([True, False, True, False, False])
+    both(*(envs.reset(seed=[1, None, 3, 4, 5], options={"reset_mask": mask}) for envs in (tensors, arrays)))
+    random = np.random.default_rng(0)
+    for _ in range(10):
+        actions = random.uniform(-1, 1, (5, 2)).astype(np.float32)
+        expected = arrays.step(actions)
+        both(tensors.step(torch.from_numpy(actions)), expected)
+        ended = expected[2] | expected[3]
+        if mode == "Disabled" and ended.any():
+            both(*(envs.reset(options={"reset_mask": ended}) for envs in (tensors, arrays)))
 
 
 def test_bad_actions_end_their_environment_alone():
@@ -285,19 +336,27 @@ ROBOT = """
 </mujoco>"""  # noqa: E501
 
 
-@pytest.fixture
-def robot():
-    sim = stiction.Simulation(stiction.Model.from_mjcf(ROBOT), 4, dtype="float64", num_threads=1)
-    random = np.random.default_rng(0)
-    sim.qpos[:, 2] += random.uniform(0, 1, 4) + 1
+@pytest.fixture(params=["native", "torch"])
+def robot(request):
+    if request.param == "torch" and torch is None:
+        pytest.skip("no torch")
+    model = stiction.Model.from_mjcf(ROBOT)
+    sim = stiction.Simulation(model, 4, dtype="float64", num_threads=1, array=request.param)
+    random, qpos = np.random.default_rng(0), np.tile(model.qpos0, (4, 1))
+    qpos[:, 2] += random.uniform(0, 1, 4) + 1
     quats = random.normal(size=(4, 4))
-    sim.qpos[:, 3:7] = quats / np.linalg.norm(quats, axis=1, keepdims=True)
-    sim.qpos[:, 7:9] = random.uniform(-0.5, 0.5, (4, 2))
+    qpos[:, 3:7] = quats / np.linalg.norm(quats, axis=1, keepdims=True)
+    qpos[:, 7:9] = random.uniform(-0.5, 0.5, (4, 2))
     quats = random.normal(size=(4, 4))
-    sim.qpos[:, 9:13] = quats / np.linalg.norm(quats, axis=1, keepdims=True)
-    sim.qvel[:] = random.normal(size=sim.qvel.shape)
+    qpos[:, 9:13] = quats / np.linalg.norm(quats, axis=1, keepdims=True)
+    sim.qpos, sim.qvel = qpos, random.normal(size=(4, model.nv))
     sim.forward()
     return sim
+
+
+def arrays(told):
+    """What a sensor told, which is of the simulation's kind."""
+    return tuple(arrays(part) for part in told) if isinstance(told, tuple) else np.asarray(told)
 
 
 def reference(sim, env):
@@ -317,11 +376,11 @@ def velocity(model, data, kind, number, local):
 def test_poses_velocities_and_joints_are_mujocos(robot):
     sensors = stiction.Sensors(robot)
     names = ["base", "wrist", "ball"]
-    position, orientation = sensors.body_pose(names)
-    linear, angular = sensors.body_velocity(names)
-    site_position, site_orientation = sensors.site_pose(["imu", "tip"])
-    site_linear, site_angular = sensors.site_velocity(["imu", "tip"])
-    angles, rates = sensors.joint_state(["swing", "slide"])
+    position, orientation = arrays(sensors.body_pose(names))
+    linear, angular = arrays(sensors.body_velocity(names))
+    site_position, site_orientation = arrays(sensors.site_pose(["imu", "tip"]))
+    site_linear, site_angular = arrays(sensors.site_velocity(["imu", "tip"]))
+    angles, rates = arrays(sensors.joint_state(["swing", "slide"]))
     assert position.shape == (4, 3, 3)
     assert sensors.body_pose("wrist")[1].shape == (4, 4)
     for env in range(4):
@@ -352,7 +411,7 @@ def test_poses_velocities_and_joints_are_mujocos(robot):
 
 def test_jacobians_are_mujocos(robot):
     sensors = stiction.Sensors(robot)
-    of_site, of_body = sensors.site_jacobian("tip"), sensors.body_jacobian("slider", offset=(0.1, 0.2, 0.3))
+    of_site, of_body = arrays((sensors.site_jacobian("tip"), sensors.body_jacobian("slider", offset=(0.1, 0.2, 0.3))))
     assert of_site.shape == (4, 6, robot.model.nv)
     for env in range(4):
         model, data = reference(robot, env)

@@ -1,0 +1,158 @@
+"""Simulations on CUDA (a GPU, or tests/cuda_emulator): the CPU's answers, bits that do not depend on the batch."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import golden
+import numpy as np
+import pytest
+import stiction
+from conftest import is_emulated
+from stiction import Simulation, SolverOptions, info
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL, _ = golden.load()
+MODELS = ("mixed", "ant", "humanoid", "quadruped")
+#: Contact states of each model; all that a GPU is asked for with STICTION_FULL_TESTS=1.
+STATES = 10_000 if os.environ.get("STICTION_FULL_TESTS") else 200
+
+pytestmark = pytest.mark.skipif(
+    not is_emulated() and not info.cuda_facts()["devices"], reason="no GPU, and STICTION_CUDA is not EMULATED"
+)
+
+
+def load(name):
+    if name == "mixed":
+        return MODEL
+    file = {"quadruped": "velocity/quadruped.xml"}.get(name, f"{name}/{name}.xml")
+    return stiction.Model.from_mjcf(ROOT / "envs" / file)
+
+
+def fallen(model, num_envs, solver, steps=300):
+    """Environments in contact, each in a state of its own."""
+    sim = Simulation(model, num_envs, device="cpu", solver=solver)
+    random = np.random.default_rng(3)
+    for _ in range(steps // 5):
+        sim.ctrl = 0.3 * random.uniform(-1, 1, sim.ctrl.shape)
+        sim.step(5)
+    return sim
+
+
+@pytest.mark.parametrize("anderson", [False, True], ids=["plain", "anderson"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_step_from_contact_is_the_cpus(name, anderson):
+    """Same state, same warm start, same number of iterations on the same form of the equations, both against double."""
+    model = load(name)
+    solver = SolverOptions(iterations=20, tolerance=0, fallback=False, body_split=True, anderson=anderson)
+    settled = fallen(model, STATES, solver)
+    assert (settled.certificate.num_contacts > 0).mean() > 0.8
+    state, ctrl, v, ratio = settled.get_state(), np.array(settled.ctrl), {}, {}
+    for kind, where in {"cpu": ("cpu", "float32"), "cuda": ("cuda", "float32"), "exact": ("cpu", "float64")}.items():
+        sim = Simulation(model, STATES, device=where[0], dtype=where[1], solver=solver)
+        sim.set_state(state)
+        sim.ctrl = ctrl
+        sim.step()
+        v[kind] = np.array(sim.qvel, np.float64)
+        ratio[kind] = np.array(sim.certificate.r_con) / np.array(sim.certificate.scale)
+
+    def apart(a, b, share):
+        scale = np.maximum(1, np.linalg.norm(v["exact"], axis=1))
+        return np.quantile(np.abs(v[a] - v[b]).max(axis=1) / scale, share)
+
+    # Anderson's least squares magnify what differs in the last digit where its directions nearly coincide.
+    assert apart("cpu", "cuda", 0.9 if anderson else 0.99) <= 1e-5
+    for share in (0.5, 0.9):
+        assert apart("cuda", "exact", share) <= 1.5 * apart("cpu", "exact", share) + 1e-7
+        assert np.quantile(ratio["cuda"], share) <= 1.5 * np.quantile(ratio["cpu"], share) + 1e-7
+
+
+@pytest.mark.parametrize("options", [{}, {"tolerance": 0, "iterations": 20}], ids=["residual stop", "fixed"])
+def test_batch_size_and_position_do_not_show(options):
+    starts, solver = golden.starts(MODEL), SolverOptions(**options)
+
+    def run(order):
+        sim = Simulation(MODEL, len(order), device="cuda", solver=solver)
+        sim.qpos, sim.qvel, sim.ctrl = (values[order] for values in starts)
+        sim.step(60)
+        sim.step(5)
+        names = ("qpos", "qvel", "status"), ("r_con", "r_row", "iterations")
+        rows = [
+            np.asarray(getattr(of, name))
+            for of, group in zip((sim, sim.certificate), names, strict=True)
+            for name in group
+        ]
+        return [b"".join(np.ascontiguousarray(row[env]).tobytes() for row in rows) for env in range(len(order))]
+
+    alone = [run(np.array([start]))[0] for start in range(golden.STATES)]
+    assert len(set(alone)) == golden.STATES
+    random = np.random.default_rng(0)
+    for num_envs in (2, 3, 31, 33):
+        order = random.integers(0, golden.STATES, num_envs)
+        assert run(order) == [alone[start] for start in order], num_envs
+
+
+PROGRAM = """
+import hashlib, sys
+sys.path[:0] = {path!r}
+import conftest, golden, numpy as np
+from stiction import Simulation, info
+info.cuda_facts = lambda: {{"driver": "13.0", "devices": [{{"name": "emulated", "architecture": "90"}}]}}
+model, _ = golden.load()
+sim = Simulation(model, 7, device="cuda", per_env=("body_mass",))
+sim.qpos, sim.qvel, sim.ctrl = golden.starts(model)
+sim.params.body_mass[:] *= np.linspace(0.5, 2, 7)[:, None]
+force = sim.net_contact_force
+sim.step(40)
+told = [sim.qpos, sim.qvel, sim.xpos, sim.contact.impulse, force, sim.certificate.r_con]
+print(hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in told)).hexdigest())
+"""
+
+
+@pytest.mark.skipif(not is_emulated(), reason="a GPU's lanes come in its own order")
+def test_the_order_of_lanes_and_blocks_does_not_show():
+    found = set()
+    for seed in ("1", "2", "77"):
+        run = subprocess.run(
+            [sys.executable, "-c", PROGRAM.format(path=[str(Path(__file__).parent), *sys.path])],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"STICTION_EMULATOR_SEED": seed},
+        )
+        assert run.returncode == 0, run.stderr
+        found.add(run.stdout)
+    assert len(found) == 1
+
+
+def test_reset_poses_and_contacts_of_some_environments_are_the_cpus():
+    model = load("ant")
+    solver = SolverOptions(iterations=20, tolerance=0, fallback=False, body_split=True, anderson=False)
+    settled = fallen(model, 9, solver)
+    state, sims = settled.get_state(), []
+    for device in ("cpu", "cuda"):
+        sim = Simulation(model, 9, device=device, solver=solver, max_contacts=5)
+        sims.append(sim)
+        watched = sim.xpos, sim.contact.pos, sim.net_contact_force, sim.body_linvel
+        sim.set_state(state)
+        sim.step(2)
+        sim.reset([1, 4, 8])
+        sim.forward()
+        assert all(np.isfinite(array).all() for array in watched)
+    cpu, cuda = sims
+    for name in ("qpos", "qvel", "xpos", "xquat", "body_linvel", "body_angvel", "net_contact_force", "time"):
+        np.testing.assert_allclose(getattr(cuda, name), getattr(cpu, name), rtol=1e-3, atol=1e-3, err_msg=name)
+    for name in ("geom", "active", "count"):
+        np.testing.assert_array_equal(getattr(cuda.contact, name), getattr(cpu.contact, name), err_msg=name)
+    for name in ("pos", "frame", "dist", "impulse"):
+        np.testing.assert_allclose(getattr(cuda.contact, name), getattr(cpu.contact, name), atol=1e-3, err_msg=name)
+    assert not cuda.contact.active[[1, 4, 8]].any() and cuda.contact.active.any()
+    np.testing.assert_array_equal(cuda.qpos[[1, 4, 8]], np.tile(model.qpos0.astype(np.float32), (3, 1)))
+
+
+def test_it_refuses_by_name():
+    for options, text in (({"dtype": "float64"}, "float64"), ({"solver": "pgs"}, "solver")):
+        with pytest.raises(ValueError, match=f"{text}.*device='cpu'"):
+            Simulation(MODEL, device="cuda", **options)
+    with pytest.raises(ValueError, match="contact_problem is computed on the CPU only"):
+        stiction.Simulation(MODEL, device="cuda").contact_problem(0)
