@@ -7,7 +7,7 @@
 //
 //   world slots   contacts of moving links with static geometry                                J = F X(p)
 //   pair slots    contacts between two moving links                                            J = F (X_2(p2) - X_1(p1))
-//   limits        one per joint with a range: l >= 0, at the nearer end                        J = sign
+//   limits        one per joint with a range: l >= 0, at the end that v* leaves nearer         J = sign
 //   friction      one per joint with dry friction: |l| <= h f                                  J = 1
 //   ties          rows over several dofs: joint equalities, limits of ball joints; limits,
 //                 friction and springs of tendons                                              J = coef

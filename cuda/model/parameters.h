@@ -27,6 +27,7 @@ struct ParameterTables {
   GeomModel<Real>* geom;
   PairModel<Real>* pair;
   ActuatorModel<Real>* actuator;
+  TieModel<Real>* tie;
 };
 
 /// The friction of two geoms by rule: 0 the larger, 1 the first's, 2 the second's, 3 fixed.
@@ -93,14 +94,16 @@ HD void update_joints(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
   if (a.jnt_stiffness) t.view.has_springs = t.view.has_base_spring = 1;
   if (a.dof_frictionloss) t.view.has_friction = 1;
   if (a.gravity) t.view.gravity = {get(a.gravity, 3, 0), get(a.gravity, 3, 1), get(a.gravity, 3, 2)};
-  for (int i = 0; i < m.actuators; ++i) {
-    ActuatorModel<Real>& x = t.actuator[i];
-    const int u = m.actuator[i].ctrl;
-    if (a.actuator_gainprm) x.gain = get(a.actuator_gainprm, m.nu, u);
+  auto drive = [&](ActuatorModel<Real>& x) {
+    if (a.actuator_gainprm) x.gain = get(a.actuator_gainprm, m.nu, x.ctrl);
     if (a.actuator_biasprm)
-      x.bias0 = get(a.actuator_biasprm, 3 * m.nu, 3 * u), x.bias1 = get(a.actuator_biasprm, 3 * m.nu, 3 * u + 1),
-      x.bias2 = get(a.actuator_biasprm, 3 * m.nu, 3 * u + 2);
-  }
+      x.bias0 = get(a.actuator_biasprm, 3 * m.nu, 3 * x.ctrl),
+      x.bias1 = get(a.actuator_biasprm, 3 * m.nu, 3 * x.ctrl + 1),
+      x.bias2 = get(a.actuator_biasprm, 3 * m.nu, 3 * x.ctrl + 2);
+  };
+  for (int i = 0; i < m.actuators; ++i) drive(t.actuator[i]);
+  for (int i = 0; i < m.ties; ++i)
+    if (m.tie[i].kind == kTieActuator) drive(t.tie[i].actuator);
 }
 
 template <class Shape, class Real, class Shared, class Get>

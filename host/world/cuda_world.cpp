@@ -59,9 +59,10 @@ std::shared_ptr<void> own_models(const ModelView<Capacity, float>& m, int count)
   using Tables = ParameterTables<Capacity, float>;
   auto padded = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
   const size_t probes = padded(m.probes * sizeof(*m.probe)), geoms = padded(m.ngeom * sizeof(*m.geom)),
-               pairs = padded(m.pairs * sizeof(*m.pair)), actuators = padded(m.actuators * sizeof(*m.actuator));
+               pairs = padded(m.pairs * sizeof(*m.pair)), actuators = padded(m.actuators * sizeof(*m.actuator)),
+               ties = padded(m.ties * sizeof(*m.tie));
   const size_t tables = padded(count * sizeof(Tables));
-  auto memory = managed_memory(tables + count * (probes + geoms + pairs + actuators));
+  auto memory = managed_memory(tables + count * (probes + geoms + pairs + actuators + ties));
   auto* own = static_cast<Tables*>(memory.get());
   auto* free = static_cast<unsigned char*>(memory.get()) + tables;
   auto copy = [&](auto*& to, const auto* from, int items, size_t bytes) {
@@ -73,8 +74,10 @@ std::shared_ptr<void> own_models(const ModelView<Capacity, float>& m, int count)
     own[i].view = m;
     copy(own[i].probe, m.probe, m.probes, probes), copy(own[i].geom, m.geom, m.ngeom, geoms);
     copy(own[i].pair, m.pair, m.pairs, pairs), copy(own[i].actuator, m.actuator, m.actuators, actuators);
+    copy(own[i].tie, m.tie, m.ties, ties);
     own[i].view.probe = own[i].probe, own[i].view.geom = own[i].geom;
     own[i].view.pair = own[i].pair, own[i].view.actuator = own[i].actuator;
+    own[i].view.tie = own[i].tie;
   }
   return memory;
 }

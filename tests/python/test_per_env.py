@@ -51,3 +51,37 @@ def test_what_the_model_disables_stays_off(flag, options):
         both = steps(2, switch, (field,), value, **options)
         np.testing.assert_array_equal(both[0], alone[0])
         assert np.array_equal(both[1], alone[0]) == disabled
+
+
+GRIPPER = """
+<mujoco><option timestep="0.002"><flag contact="disable"/></option><worldbody>
+  <body pos="0 0 1"><joint name="a" type="slide" axis="1 0 0"/><geom size=".05" mass=".2"/></body>
+  <body pos="1 0 1"><joint name="b" type="hinge" axis="0 1 0" damping=".1"/><geom size=".05" pos=".2 0 0" mass=".3"/></body>
+</worldbody>
+<tendon><fixed name="both"><joint joint="a" coef="1"/><joint joint="b" coef="-.5"/></fixed></tendon>
+<actuator>
+  <general joint="b" gainprm="1.5" biastype="affine" biasprm="0 -.2 0"/>
+  <general tendon="both" gainprm="{gain}" biastype="affine" biasprm="{bias}" gear="2"/>
+</actuator></mujoco>"""  # noqa: E501
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("integrator", ["implicit", "euler"])
+def test_actuators_on_tendons_have_their_own_gains(dtype, integrator):
+    options = {"dtype": dtype, "integrator": integrator, "num_threads": 1}
+
+    def run(sim):
+        sim.ctrl[:] = [0.3, 0.7]
+        sim.step(40)
+        return np.array(sim.qvel)
+
+    gains, biases = [1.0, 6.0, 2.0], [(0, 0, 0), (0.1, -3, -0.4), (0, -8, 0)]
+    ours = Model.from_mjcf(GRIPPER.format(gain=1, bias="0 0 0"))
+    sim = Simulation(ours, 3, per_env=("actuator_gainprm", "actuator_biasprm"), **options)
+    sim.params.actuator_gainprm[:, 1] = gains
+    sim.params.actuator_biasprm[:, 1] = biases
+    found = run(sim)
+    for env, (gain, bias) in enumerate(zip(gains, biases, strict=True)):
+        file = Model.from_mjcf(GRIPPER.format(gain=gain, bias=" ".join(map(str, bias))))
+        np.testing.assert_allclose(found[env], run(Simulation(file, **options))[0], rtol=1e-5, atol=1e-6)
+    assert np.abs(found[0] - found[1]).max() > 0.1

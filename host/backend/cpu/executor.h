@@ -33,7 +33,8 @@ class EnvironmentTables {
     tables_.view.geom = tables_.geom = all(geom_, m.geom, m.ngeom);
     tables_.view.pair = tables_.pair = all(pair_, m.pair, m.pairs);
     tables_.view.actuator = tables_.actuator = all(actuator_, m.actuator, m.actuators);
-    tables_.view.plane = all(plane_, m.plane, m.planes), tables_.view.tie = all(tie_, m.tie, m.ties);
+    tables_.view.tie = tables_.tie = all(tie_, m.tie, m.ties);
+    tables_.view.plane = all(plane_, m.plane, m.planes);
     tables_.view.body = all(body_, m.body, m.nbody), tables_.view.site = all(site_, m.site, m.nsite);
     tables_.view.link_pair = m.link_pair, tables_.view.hull = m.hull;
   }
