@@ -4,6 +4,8 @@
 // A problem need not have a solution: a body wedged between two walls it overlaps cannot leave both, and impulses that try
 // grow without bound. Where both solvers stay far from one, the step asks for no recovery of overlaps, and where that fails
 // too there are no impulses; what this does is the certificate's to tell, of the problem as it was.
+//
+// Tiles have no Newton. There SubADMM itself is asked again, without recovery, where it is far from an answer.
 #pragma once
 #include "contact/residual.h"
 #include "contact/rows.h"
@@ -30,6 +32,24 @@ inline constexpr double kHopeless = 0.01;
 /// W_nn |l| over V beyond which it is no answer either: its last digits are then more than a hundredth of V (in double a
 /// thousand times what a mass ratio of ten thousand takes).
 template <class S> inline constexpr double kLargestPush = sizeof(S) == 8 ? 1e7 : 1e5;
+
+/// What a tile's step has given up.
+enum GivenUp : int { kNothing, kRecovery, kTheRest };
+template <class L> inline constexpr bool kGivesUp = L::Group::kSize > 1 && !L::Shape::kFixed;
+
+/// Whether a tile's impulses may be made. The same in every lane.
+template <class L, class Real = typename L::Real>
+HD bool is_answer(const typename L::Group& g, const typename L::Model& m, Real certify, const Contacts<L>& contacts,
+                  const ContactProblem<L>& problem, const Impulses<L>& l, const Certificate<Real>& c) {
+  Real most(0);
+  auto see = [&](const Vec3<Real>& f, Real W) { most = max(most, max(max(abs(f.x), abs(f.y)), abs(f.z)) * W); };
+  each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int i) {
+    if (contacts.point.slot[i].active) see(l.slot.slot[i], problem.row.slot[i].W_n);
+  });
+  for (int s = 0; s < contacts.pairs; ++s)
+    if (contacts.pair[s].point.active) see(l.pair[s], problem.pair_row[s].W_n);
+  return c.r_con <= max(Real(kHopeless), certify) * c.scale && g.max(most) <= Real(kLargestPush<Real>) * c.scale;
+}
 
 /// The largest W_nn |l| of the contacts, m/s.
 template <class L>

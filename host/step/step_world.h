@@ -292,19 +292,36 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   ContactProblem<L>& problem = w.problem;
   auto& extra = w.solver.extra;
   Real iterations(0);
-  if (problem.any_row) {
-    Real scale = velocity_scale<L>(g, m, opt, w.contacts, problem, w.impulses);
-    iterations = Solver::solve_world(g, m, opt, w.kin, w.contacts, problem, w.solver, w.impulses, w.v, scale);
-  } else {
-    each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.free, w.v);
-  }
   Certificate<Real> c;
-  if constexpr (L::Shape::kCertificate) {
-    int times = L::Group::kSize == 1 && !L::Shape::kFixed ? opt.certificates : 1;
-    do c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);
-    while (--times > 0);
-  } else {
-    c = {zero, zero, zero, zero, zero, zero, Real(1e-30f), zero};
+  for (GivenUp given_up = kNothing;; given_up = given_up == kNothing ? kRecovery : kTheRest) {
+    if (!problem.any_row) {
+      each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.free, w.v);
+    } else if (given_up == kTheRest) {
+      velocity_of<L>(g, m, w.kin, w.contacts, problem, w.impulses, extra, w.v);
+    } else {
+      Real scale = velocity_scale<L>(g, m, opt, w.contacts, problem, w.impulses);
+      iterations =
+          iterations + Solver::solve_world(g, m, opt, w.kin, w.contacts, problem, w.solver, w.impulses, w.v, scale);
+    }
+    if constexpr (L::Shape::kCertificate) {
+      int times = L::Group::kSize == 1 && !L::Shape::kFixed ? opt.certificates : 1;
+      do c = certify<L>(g, m, opt, w.kin, w.contacts, problem, w.impulses, w.v, w.solver.V, extra);
+      while (--times > 0);
+    } else {
+      c = {zero, zero, zero, zero, zero, zero, Real(1e-30f), zero};
+    }
+    if constexpr (kGivesUp<L>) {
+      if (given_up == kTheRest || !opt.fallback || opt.convex) break;
+      const bool answers = is_answer<L>(g, m, opt.certify, w.contacts, problem, w.impulses, c);
+      if (given_up == kNothing && answers) break;
+      if (!answers) records.warm_start(g, m, w.contacts, problem, false, w.impulses);
+      Options<Scalar<Real>> asked = opt;
+      if (given_up == kNothing) asked.erp = asked.max_recovery = 0;
+      problem.any_row = assemble<L>(g, m, asked, w.kin, x, w.loads, w.contacts, extra, w.solver.V, problem);
+      out.fallback = true;
+    } else {
+      break;
+    }
   }
   if constexpr (L::Group::kSize == 1 && !L::Shape::kFixed) {
     auto flagged = negate(converges(opt, c)) & is_finite(c.r_con) & negate(frozen | out.bad);

@@ -1,7 +1,7 @@
 """Makes the oracle's module, which is built for tests only, importable beside the package; chooses the device.
 
 STICTION_TEST_DEVICE=cuda: simulations and batches in NumPy whose test does not say are on the GPU; what CUDA refuses is
-skipped. In a build with STICTION_CUDA=EMULATED the GPU is tests/cuda_emulator, whose tensors are the CPU's.
+skipped. In a build with STICTION_CUDA=EMULATED the GPU is tests/cuda_emulator; tensors are of the CPU, and go there too.
 """
 
 import importlib.util
@@ -34,14 +34,14 @@ def device(monkeypatch):
 
 
 def on_device(monkeypatch, device: str) -> None:
-    from stiction import Simulation
+    from stiction import Simulation, custom_task, env_core
     from stiction.vector_env import VectorEnv
 
     refused = ("simulations on CUDA are in float32", "runs on the CPU only")
-    make, make_envs = Simulation.__init__, VectorEnv.__init__
+    make, make_envs, checked = Simulation.__init__, VectorEnv.__init__, env_core.checked_device
 
     def made(self, model, num_envs=1, **options):
-        if options.get("array", "native") == "native":
+        if options.get("array", "native") == "native" or is_emulated():
             options = {"device": device, **options}
         try:
             make(self, model, num_envs, **options)
@@ -51,12 +51,8 @@ def on_device(monkeypatch, device: str) -> None:
             raise
 
     def envs_made(self, *arguments, **options):
-        if (
-            options.get("backend", "numpy") == "numpy"
-            and options.get("device", "auto") == "auto"
-            and len(arguments) < 3
-        ):
-            options["device"] = device
+        if options.get("backend", "numpy") != "numpy" and options.get("device", "auto") == "auto" and not is_emulated():
+            options["device"] = "cpu"
         make_envs(self, *arguments, **options)
 
     def contact_problem(self, env):
@@ -65,6 +61,8 @@ def on_device(monkeypatch, device: str) -> None:
     monkeypatch.setattr(Simulation, "__init__", made)
     monkeypatch.setattr(Simulation, "contact_problem", contact_problem)
     monkeypatch.setattr(VectorEnv, "__init__", envs_made)
+    for module in (env_core, custom_task):
+        monkeypatch.setattr(module, "checked_device", lambda name: device if name == "auto" else checked(name))
 
 
 def emulate(monkeypatch) -> None:

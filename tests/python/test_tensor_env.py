@@ -123,9 +123,12 @@ def test_random_numbers_are_numpys():
         actions = random.uniform(-1, 1, (6, 8)).astype(np.float32)
         told, expected = tensors.step(torch.from_numpy(actions)), arrays.step(actions)
         for name in names:
-            alike(torch.as_tensor(getattr(tensors.simulation.params, name)), getattr(arrays.simulation.params, name))
+            alike(
+                torch.as_tensor(np.asarray(getattr(tensors.simulation.params, name))),
+                getattr(arrays.simulation.params, name),
+            )
         for name in ("qpos", "qvel", "ctrl"):
-            alike(torch.as_tensor(getattr(tensors.simulation, name)), getattr(arrays.simulation, name))
+            alike(torch.as_tensor(np.asarray(getattr(tensors.simulation, name))), getattr(arrays.simulation, name))
             setattr(tensors.simulation, name, getattr(arrays.simulation, name))
         alike(told[0], expected[0])
         for env in np.flatnonzero(expected[2] | expected[3]):
