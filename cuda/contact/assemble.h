@@ -143,7 +143,7 @@ HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const 
   }
 }
 
-/// A limit at distance gap: l >= 0. It takes part where the free motion reaches it, but for a reserve. free: J v*.
+/// A limit at distance gap: l >= 0. It takes part where the free motion ends near it or beyond. free: J v*.
 template <class Real, class S>
 HD void limit_row(const Options<S>& opt, Real gap, Real free, ScalarRow<Real>& row) {
   const Real zero(0);

@@ -5,7 +5,7 @@
 // grow without bound. Where both solvers stay far from one, the step asks for no recovery of overlaps, and where that fails
 // too there are no impulses; what this does is the certificate's to tell, of the problem as it was.
 //
-// Tiles have no Newton. There SubADMM itself is asked again, without recovery, where it is far from an answer.
+// Tiles have no Newton. There SubADMM itself is asked again, without recovery, where its impulses are worse than none.
 #pragma once
 #include "contact/residual.h"
 #include "contact/rows.h"
@@ -33,14 +33,19 @@ inline constexpr double kHopeless = 0.01;
 /// thousand times what a mass ratio of ten thousand takes).
 template <class S> inline constexpr double kLargestPush = sizeof(S) == 8 ? 1e7 : 1e5;
 
+/// r_con over V beyond which a tile's impulses are given up: far worse than what no impulses leave, which is about V.
+inline constexpr double kWorthless = 10;
+/// W_nn |l| over V beyond which a tile gives up impulses that miss by more than kHopeless: a load of a hundred times
+/// a body's own is still carried.
+inline constexpr double kLargestMiss = 100;
 /// What a tile's step has given up.
-enum GivenUp : int { kNothing, kRecovery, kTheRest };
+enum class GivenUp { kNothing, kRecovery, kSolving };
 template <class L> inline constexpr bool kGivesUp = L::Group::kSize > 1 && !L::Shape::kFixed;
 
-/// Whether a tile's impulses may be made. The same in every lane.
+/// Whether a tile makes its impulses. The same in every lane.
 template <class L, class Real = typename L::Real>
-HD bool is_answer(const typename L::Group& g, const typename L::Model& m, Real certify, const Contacts<L>& contacts,
-                  const ContactProblem<L>& problem, const Impulses<L>& l, const Certificate<Real>& c) {
+HD bool is_worth_it(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts,
+                    const ContactProblem<L>& problem, const Impulses<L>& l, const Certificate<Real>& c) {
   Real most(0);
   auto see = [&](const Vec3<Real>& f, Real W) { most = max(most, max(max(abs(f.x), abs(f.y)), abs(f.z)) * W); };
   each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int i) {
@@ -48,7 +53,9 @@ HD bool is_answer(const typename L::Group& g, const typename L::Model& m, Real c
   });
   for (int s = 0; s < contacts.pairs; ++s)
     if (contacts.pair[s].point.active) see(l.pair[s], problem.pair_row[s].W_n);
-  return c.r_con <= max(Real(kHopeless), certify) * c.scale && g.max(most) <= Real(kLargestPush<Real>) * c.scale;
+  most = g.max(most);
+  return c.r_con <= Real(kWorthless) * c.scale && most <= Real(kLargestPush<Real>) * c.scale &&
+         (c.r_con <= Real(kHopeless) * c.scale || most <= Real(kLargestMiss) * c.scale);
 }
 
 /// The largest W_nn |l| of the contacts, m/s.

@@ -293,15 +293,15 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   auto& extra = w.solver.extra;
   Real iterations(0);
   Certificate<Real> c;
-  for (GivenUp given_up = kNothing;; given_up = given_up == kNothing ? kRecovery : kTheRest) {
+  for (GivenUp given_up = GivenUp::kNothing;;) {
     if (!problem.any_row) {
       each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.free, w.v);
-    } else if (given_up == kTheRest) {
+    } else if (given_up == GivenUp::kSolving) {
       velocity_of<L>(g, m, w.kin, w.contacts, problem, w.impulses, extra, w.v);
     } else {
       Real scale = velocity_scale<L>(g, m, opt, w.contacts, problem, w.impulses);
-      iterations =
-          iterations + Solver::solve_world(g, m, opt, w.kin, w.contacts, problem, w.solver, w.impulses, w.v, scale);
+      iterations = max(iterations, Solver::solve_world(g, m, opt, w.kin, w.contacts, problem, w.solver, w.impulses,
+                                                       w.v, scale));
     }
     if constexpr (L::Shape::kCertificate) {
       int times = L::Group::kSize == 1 && !L::Shape::kFixed ? opt.certificates : 1;
@@ -311,13 +311,15 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
       c = {zero, zero, zero, zero, zero, zero, Real(1e-30f), zero};
     }
     if constexpr (kGivesUp<L>) {
-      if (given_up == kTheRest || !opt.fallback || opt.convex) break;
-      const bool answers = is_answer<L>(g, m, opt.certify, w.contacts, problem, w.impulses, c);
-      if (given_up == kNothing && answers) break;
-      if (!answers) records.warm_start(g, m, w.contacts, problem, false, w.impulses);
+      if (given_up == GivenUp::kSolving || !opt.fallback || opt.convex) break;
+      const bool worth_it = is_worth_it<L>(g, m, w.contacts, problem, w.impulses, c);
+      const bool first = given_up == GivenUp::kNothing;
+      if (first && worth_it) break;
+      if (!worth_it) records.warm_start(g, m, w.contacts, problem, false, w.impulses);
       Options<Scalar<Real>> asked = opt;
-      if (given_up == kNothing) asked.erp = asked.max_recovery = 0;
+      if (first) asked.erp = asked.max_recovery = 0;
       problem.any_row = assemble<L>(g, m, asked, w.kin, x, w.loads, w.contacts, extra, w.solver.V, problem);
+      given_up = first ? GivenUp::kRecovery : GivenUp::kSolving;
       out.fallback = true;
     } else {
       break;

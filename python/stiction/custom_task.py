@@ -155,7 +155,7 @@ def _is_parameter(value) -> bool:
 class TaskBatch:
     """What `VectorEnv` asks of a batch, in Python: the counterpart of the compiled `_core.BatchEnv`.
 
-    Numbers are the task's arrays or tensors; who has ended is known on the host: this is what a step waits for.
+    Numbers are the task's arrays or tensors. Who has ended is known on the host, so a step waits for a GPU.
     """
 
     def __init__(self, task: Task, autoreset_mode: str, max_episode_steps: int):
@@ -195,7 +195,7 @@ class TaskBatch:
     # ---- arrays or tensors
 
     def _zeros(self, *shape):
-        return self._task.array_of(np.zeros(shape, self._sim.dtype))
+        return self._sim._arrays.view("qpos").new_zeros(shape) if self.tensors else np.zeros(shape, self._sim.dtype)
 
     def _own(self, values):
         """A copy in the simulation's dtype."""
@@ -206,7 +206,7 @@ class TaskBatch:
 
     def _status(self):
         status = self._sim._arrays.view("status")
-        return status.clone() if self.tensors else status.copy()
+        return status.clone() if self.tensors else np.array(status)
 
     # ---- what the task says, checked
 
@@ -280,8 +280,10 @@ class TaskBatch:
         if idle.any():
             reports[:, task.array_of(idle)] = 0
         rewards = self._total(reports[self.reset_reports :])
-        terminated = self._of_shape("terminate()", task.numpy(task.terminate()), tuple(rewards.shape)).astype(bool)
-        terminated = (terminated | task.numpy(broken)) & ~idle
+        over = self._of_shape("terminate()", task.terminate(), tuple(rewards.shape))
+        if hasattr(over, "detach") != self.tensors:
+            over = task.array_of(over if not hasattr(over, "detach") else task.numpy(over))
+        terminated = task.numpy((over != 0) | broken) & ~idle
         truncated = (self.elapsed >= self.max_episode_steps) & ~idle if self.max_episode_steps > 0 else idle & False
         observations = self._observed()
         over = terminated | truncated

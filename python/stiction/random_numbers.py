@@ -85,7 +85,7 @@ class Draws:
         return self._cast(bits.reshape(self.count, 2 * w0.shape[1])[:, :count], "float64") * 2.0**-53
 
     def uniform(self, low=0.0, high=1.0, shape=()):
-        """In [low, high); bounds broadcast against (k, *shape)."""
+        """In [low, high), which float32 may round up to high; bounds broadcast against (k, *shape)."""
         size, shape = _sizes(shape)
         low, high = self._real(low), self._real(high)
         return self._cast(low + (high - low) * self._unit(size).reshape(self.count, *shape), self._dtype)

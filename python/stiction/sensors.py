@@ -15,6 +15,7 @@ import numpy as np
 from .simulation import Simulation
 
 _FREE, _BALL, _SLIDE, _HINGE = range(4)  # of jnt_type
+_NO_GRAVITY = 1 << 7  # of disableflags
 
 
 def _stack(parts, axis: int):
@@ -235,9 +236,10 @@ class Imu:
     def _gravity(self):
         """(1, 3) or (N, 3)."""
         sim = self._sensors._sim
-        if "gravity" in sim.per_env:
+        disabled = bool(sim.model.core.disableflags & _NO_GRAVITY)
+        if "gravity" in sim.per_env and not disabled:
             return sim.params.gravity
-        return self._sensors._constant("gravity", lambda: np.asarray(sim.model.gravity)[None])
+        return self._sensors._constant("gravity", lambda: np.asarray(sim.model.gravity)[None] * (not disabled))
 
     def _in_site(self, vectors):
         s = self._sensors

@@ -205,12 +205,17 @@ class Simulation:
 
         With tensors on CUDA the work goes into torch's present stream, and this returns before it is done; else after.
         """
+        self._order()
+        self._world.step(operator.index(n), not self._queues)
+
+    def _order(self) -> None:
+        """Tensors on CUDA: later work goes into torch's present stream, behind what torch has queued there."""
         if self._queues:
             self._world.set_stream(_torch_stream())
-        self._world.step(operator.index(n), not self._queues)
 
     def forward(self) -> None:
         """Brings poses and body velocities up to date with ``qpos`` and ``qvel``."""
+        self._order()
         self._world.forward()
 
     def reset(self, envs=None, *, keyframe: int | str | None = None) -> None:
@@ -220,6 +225,7 @@ class Simulation:
         """
         world = self._world
         key = -1 if keyframe is None else self._keyframe(keyframe)
+        self._order()
         world.reset(self._mask(envs), key)
 
     def clear_status(self, envs=None) -> None:
@@ -244,7 +250,7 @@ class Simulation:
         self._world.set_records(checked.pop("records"))
         for name, values in checked.items():
             np.copyto(self._arrays.numpy(name), values, casting="unsafe")
-        self._world.forward()
+        self.forward()
 
     def close(self) -> None:
         """Lets the memory go, but for views still held; any later use raises ValueError."""

@@ -55,9 +55,15 @@ class ArrayCache:
         return values if self.tensor is None else self.tensor(values)
 
     def assign(self, name: str, values) -> None:
-        to = self.numpy(name)
         if values is self.views.get(name):  # sim.ctrl += x
             return
+        if self.managed and self.tensor is not None and hasattr(values, "detach") and not values.is_complex():
+            view = self.view(name)
+            if values.shape != view.shape:
+                raise ValueError(f"{name} has shape {tuple(values.shape)}, expected {tuple(view.shape)}")
+            view.copy_(values.detach())  # where it is, behind what is queued
+            return
+        to = self.numpy(name)
         values = as_numbers(name, values)
         if values.shape != to.shape:
             raise ValueError(f"{name} has shape {values.shape}, expected {to.shape}")

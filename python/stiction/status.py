@@ -18,7 +18,7 @@ class Status(enum.IntFlag):
     NOT_CONVERGED = 2
     #: More contacts between moving bodies than there are slots; the deepest were kept. Raise ``max_contacts``.
     CONTACT_OVERFLOW = 4
-    #: The Newton fallback solved a step; on CUDA, a step was not solved and asked for no recovery of overlaps. Information.
+    #: The Newton fallback solved a step; on CUDA, a step without an answer asked for no recovery. Information.
     FALLBACK = 8
     #: A contact between bodies that cannot move was ignored.
     IMMOVABLE = 16

@@ -38,7 +38,7 @@ def make_vec(
     Parameters
     ----------
     device: "auto" and "cpu" are the CPU; "cuda" a GPU, where there is one and a CUDA build.
-    backend: "numpy", or "torch" for tensors, which are on the device; there `step` does not wait for a GPU.
+    backend: "numpy", or "torch" for tensors, which are on the device; there `step` of an id does not wait for a GPU.
     autoreset_mode: "SameStep" (an ended environment is reset at once; ``infos["final_obs"]`` and ``["final_info"]``
         keep its end), "NextStep" (the next step resets it and ignores its action) or "Disabled" (call ``reset`` with
         ``options={"reset_mask": mask}``), as in Gymnasium.

@@ -7,11 +7,12 @@
 //   - Lanes of a block, and blocks of a grid, take turns in a random order (seed: STICTION_EMULATOR_SEED), so what reads
 //     another lane's memory without a sync is seen in the results. A collective that a lane of its mask never reaches, or
 //     reaches as another one, fails the launch (cudaErrorLaunchFailure; the report goes to stderr) instead of hanging.
-//   - A launch runs at the latest moment that the runtime allows: when the host synchronizes, copies or frees. Until then any
-//     touch of managed memory by the host is a fault, and device memory is one at any time (SIGSEGV, named on stderr).
+//   - A launch runs late: when the host synchronizes, allocates, sets or frees memory. Until then any touch of managed memory
+//     by the host is a fault, and device memory is one at any time (SIGSEGV, named on stderr).
 //     STICTION_EMULATOR=eager runs it at once and leaves memory open, for host code that stands in for work on the stream.
 //   - Memory comes filled with 0xff bytes (NaN), and ends (rounded up to 64 bytes) at a page that nobody may touch.
-// One thread of the host at a time; streams are one queue. Shared memory, atomics and __syncthreads do not exist.
+// One thread of the host at a time; streams are one queue. Arithmetic is the host's: no fused multiply-add, and __CUDA_ARCH__
+// is not defined. Shared memory, atomics and __syncthreads do not exist.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 """Makes the oracle's module, which is built for tests only, importable beside the package; chooses the device.
 
 STICTION_TEST_DEVICE=cuda: simulations and batches in NumPy whose test does not say are on the GPU; what CUDA refuses is
-skipped. In a build with STICTION_CUDA=EMULATED the GPU is tests/cuda_emulator; tensors are of the CPU, and go there too.
+skipped. In a build with STICTION_CUDA=EMULATED the GPU is tests/cuda_emulator, and tensors there are the CPU's.
 """
 
 import importlib.util

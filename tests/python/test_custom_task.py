@@ -337,11 +337,11 @@ ROBOT = """
 
 
 @pytest.fixture(params=["native", "torch"])
-def robot(request):
+def robot(request, device):
     if request.param == "torch" and torch is None:
         pytest.skip("no torch")
-    model = stiction.Model.from_mjcf(ROBOT)
-    sim = stiction.Simulation(model, 4, dtype="float64", num_threads=1, array=request.param)
+    model, dtype = stiction.Model.from_mjcf(ROBOT), "float64" if device == "cpu" else "float32"
+    sim = stiction.Simulation(model, 4, dtype=dtype, num_threads=1, array=request.param, device=device)
     random, qpos = np.random.default_rng(0), np.tile(model.qpos0, (4, 1))
     qpos[:, 2] += random.uniform(0, 1, 4) + 1
     quats = random.normal(size=(4, 4))
@@ -355,14 +355,20 @@ def robot(request):
 
 
 def arrays(told):
-    """What a sensor told, which is of the simulation's kind."""
-    return tuple(arrays(part) for part in told) if isinstance(told, tuple) else np.asarray(told)
+    """What a sensor told, which is of the simulation's kind, as NumPy's."""
+    if isinstance(told, tuple):
+        return tuple(arrays(part) for part in told)
+    return np.asarray(told.cpu() if hasattr(told, "cpu") else told)
+
+
+def close(robot, told, expected, double=1e-11):
+    np.testing.assert_allclose(arrays(told), expected, atol=double if robot.dtype == "float64" else 2e-5)
 
 
 def reference(sim, env):
     model = sim.model.mjmodel
     data = mujoco.MjData(model)
-    data.qpos[:], data.qvel[:] = sim.qpos[env], sim.qvel[env]
+    data.qpos[:], data.qvel[:] = arrays((sim.qpos[env], sim.qvel[env]))
     mujoco.mj_forward(model, data)
     return model, data
 
@@ -387,22 +393,22 @@ def test_poses_velocities_and_joints_are_mujocos(robot):
         model, data = reference(robot, env)
         for k, name in enumerate(names):
             body = model.body(name).id
-            np.testing.assert_allclose(position[env, k], data.xpos[body], atol=1e-12)
-            assert abs(orientation[env, k] @ data.xquat[body]) == pytest.approx(1, abs=1e-12)
+            close(robot, position[env, k], data.xpos[body], 1e-12)
+            close(robot, abs(orientation[env, k] @ data.xquat[body]), 1, 1e-12)
             v, w = velocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, 0)
-            np.testing.assert_allclose(linear[env, k], v, atol=1e-11)
-            np.testing.assert_allclose(angular[env, k], w, atol=1e-11)
+            close(robot, linear[env, k], v, 1e-11)
+            close(robot, angular[env, k], w, 1e-11)
         for k, name in enumerate(["imu", "tip"]):
             site = model.site(name).id
-            np.testing.assert_allclose(site_position[env, k], data.site_xpos[site], atol=1e-12)
+            close(robot, site_position[env, k], data.site_xpos[site], 1e-12)
             matrix = np.zeros(9)
-            mujoco.mju_quat2Mat(matrix, site_orientation[env, k])
-            np.testing.assert_allclose(matrix, data.site_xmat[site], atol=1e-12)
+            mujoco.mju_quat2Mat(matrix, site_orientation[env, k].astype(np.float64))
+            close(robot, matrix, data.site_xmat[site], 1e-12)
             v, w = velocity(model, data, mujoco.mjtObj.mjOBJ_SITE, site, 0)
-            np.testing.assert_allclose(site_linear[env, k], v, atol=1e-11)
-            np.testing.assert_allclose(site_angular[env, k], w, atol=1e-11)
-        np.testing.assert_array_equal(angles[env], data.qpos[7:9])
-        np.testing.assert_array_equal(rates[env], data.qvel[6:8])
+            close(robot, site_linear[env, k], v, 1e-11)
+            close(robot, site_angular[env, k], w, 1e-11)
+        close(robot, angles[env], data.qpos[7:9], 0)
+        close(robot, rates[env], data.qvel[6:8], 0)
     with pytest.raises(ValueError, match="not all hinges"):
         sensors.joint_state(["swing", "ball"])
     with pytest.raises(KeyError, match="no body"):
@@ -417,11 +423,11 @@ def test_jacobians_are_mujocos(robot):
         model, data = reference(robot, env)
         linear, angular = np.zeros((3, model.nv)), np.zeros((3, model.nv))
         mujoco.mj_jacSite(model, data, linear, angular, model.site("tip").id)
-        np.testing.assert_allclose(of_site[env], np.concatenate([linear, angular]), atol=1e-12)
+        close(robot, of_site[env], np.concatenate([linear, angular]), 1e-12)
         body = model.body("slider").id
         at = data.xpos[body] + data.xmat[body].reshape(3, 3) @ [0.1, 0.2, 0.3]
         mujoco.mj_jac(model, data, linear, angular, at, body)
-        np.testing.assert_allclose(of_body[env], np.concatenate([linear, angular]), atol=1e-12)
+        close(robot, of_body[env], np.concatenate([linear, angular]), 1e-12)
 
 
 def test_imu_at_rest_falling_and_turning(robot):
@@ -431,17 +437,26 @@ def test_imu_at_rest_falling_and_turning(robot):
         model, data = reference(robot, env)
         site = model.site("imu").id
         _, angular = velocity(model, data, mujoco.mjtObj.mjOBJ_SITE, site, 1)
-        np.testing.assert_allclose(imu.gyro[env], angular, atol=1e-11)
-        np.testing.assert_allclose(
-            imu.accelerometer[env], data.site_xmat[site].reshape(3, 3).T @ [0, 0, 9.81], atol=1e-9
-        )
+        close(robot, imu.gyro[env], angular, 1e-11)
+        close(robot, imu.accelerometer[env], data.site_xmat[site].reshape(3, 3).T @ [0, 0, 9.81], 1e-9)
     robot.reset()
     robot.qpos[:, 2] = 5
     robot.forward()
     sensors.restart()
     robot.step(5)
     sensors.advance(0.01)
-    np.testing.assert_allclose(imu.accelerometer, 0, atol=1e-6)
+    np.testing.assert_allclose(arrays(imu.accelerometer), 0, atol=1e-6 if robot.dtype == "float64" else 2e-3)
+
+
+def test_an_imu_without_gravity_feels_none():
+    xml = ROBOT.replace("<worldbody>", '<option><flag gravity="disable"/></option><worldbody>', 1)
+    sim = stiction.Simulation(stiction.Model.from_mjcf(xml), 2)
+    sensors = stiction.Sensors(sim)
+    imu = sensors.imu("imu")
+    np.testing.assert_array_equal(imu.accelerometer, 0)
+    sim.step(5)
+    sensors.advance(0.01)
+    np.testing.assert_allclose(imu.accelerometer, 0, atol=1e-4)
 
 
 def test_contacts_of_a_ball_that_falls():

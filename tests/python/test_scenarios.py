@@ -394,13 +394,14 @@ def test_absurd_inputs_are_reported(name, value):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_box_wedged_between_walls_it_overlaps_stays_sane(dtype):
+def test_a_box_wedged_between_walls_it_overlaps_stays_sane(dtype, device):
     """No velocity opens both overlaps: the step tells so, and neither impulses nor velocities grow without bound."""
     walls = "".join(f'<geom type="box" size=".05 .1 .1" pos="{x} 0 .1"/>' for x in (-0.1, 0.1))
     sim = simulation(scene(walls + body("wedged", (0, 0, 0.1), box((0.052, 0.05, 0.05)), 0.1, mu=1)), dtype=dtype)
     for _ in range(400):
         sim.step()
-        assert np.abs(sim.contact.impulse).max() < 1  # N s
+        # N s; tiles have no Newton, and give up where a push is a hundred times V or more.
+        assert np.abs(sim.contact.impulse).max() < (1 if device == "cpu" else 20)
         assert np.abs(sim.qvel).max() < 20  # m/s, rad/s: it falls 5 cm
     assert sim.status[0] == Status.NOT_CONVERGED | Status.FALLBACK
     assert np.abs(sim.qpos[0, :2]).max() < 0.05 and 0 < sim.qpos[0, 2] < 0.15

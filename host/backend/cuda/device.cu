@@ -59,12 +59,7 @@ size_t free_memory() {
   return free;
 }
 
-void check_launch() { require_success(cudaGetLastError(), "kernel launch"); }
-
-void synchronize() {
-  check_launch();
-  require_success(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-}
+void synchronize() { require_success(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
 
 int resident_blocks(const void* kernel, int threads_per_block) {
   int device = 0, processors = 0, blocks = 0;

@@ -13,8 +13,6 @@ std::shared_ptr<void> managed_memory(size_t bytes);
 /// Memory that only kernels reach, zeroed.
 std::shared_ptr<void> device_memory(size_t bytes);
 size_t free_memory();
-/// Throws if the last launch was refused.
-void check_launch();
 /// Waits for all kernels, throws if one of them failed.
 void synchronize();
 /// Blocks of a kernel that the device can hold at once.

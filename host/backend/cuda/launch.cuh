@@ -10,7 +10,9 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), int blocks, int threads, void* stream, const Arguments&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(blocks), config.blockDim = dim3(threads), config.stream = static_cast<cudaStream_t>(stream);
-  require_success(cudaLaunchKernelEx(&config, kernel, arguments...), "cudaLaunchKernelEx");
+  const cudaError_t error = cudaLaunchKernelEx(&config, kernel, arguments...);
+  if (error != cudaSuccess) cudaGetLastError();  // told here, and not again by the next call
+  require_success(error, "cudaLaunchKernelEx");
 }
 
 }  // namespace stiction
