@@ -33,6 +33,11 @@ void* counted(std::size_t bytes, std::align_val_t alignment) {
 
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(bytes ? bytes : 1);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t& t) noexcept { return operator new(bytes, t); }
 void* operator new(std::size_t bytes, std::align_val_t a) { return counted(bytes, a); }
 void* operator new[](std::size_t bytes, std::align_val_t a) { return counted(bytes, a); }
 void operator delete(void* p) noexcept { std::free(p); }
