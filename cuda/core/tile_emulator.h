@@ -76,7 +76,7 @@ class TileEmulator {
     double deposited[T] = {}, exchanged[T] = {};  // a float fits into a double
     long count[T] = {};
     Kind kind[T] = {};
-    ucontext_t scheduler, *lane[T];
+    ucontext_t scheduler = {}, *lane[T] = {};  // zeros: the address sanitizer reads a context's stack
   };
   template <class Body>
   struct Fiber {
