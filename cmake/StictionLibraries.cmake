@@ -9,12 +9,13 @@ file(GLOB cpu_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/host/backend/cpu/
 set(STICTION_ISAS)
 set(STICTION_CPU_LIBRARIES)
 
-function(stiction_add_cpu_library isa)
+function(stiction_add_cpu_library isa float32)
   set(target "stiction_cpu_${isa}")
   string(TOUPPER "${isa}" upper)
   add_library(${target} SHARED ${cpu_sources})
   target_link_libraries(${target} PRIVATE stiction_flags Threads::Threads)
-  target_compile_definitions(${target} PRIVATE "STICTION_ISA_${upper}=1" "STICTION_ISA_NAME=${isa}")
+  target_compile_definitions(${target} PRIVATE "STICTION_ISA_${upper}=1" "STICTION_ISA_NAME=${isa}"
+    "STICTION_FLOAT32=$<BOOL:${float32}>")
   set(optimization -O3)
   if(STICTION_SANITIZE OR STICTION_CUDA_EMULATED)
     set(optimization -O1)  # nobody measures these
@@ -32,11 +33,16 @@ function(stiction_add_cpu_library isa)
 endfunction()
 
 if(cpu_sources)
-  stiction_add_cpu_library(scalar ${stiction_baseline_arch})
+  # One world at a time serves float64. In float32 an x86-64 machine never runs it but in tests, which compare it with packs.
+  set(scalar_float32 ON)
+  if(STICTION_X86 AND NOT STICTION_BUILD_TESTS AND NOT STICTION_CUDA_EMULATED)
+    set(scalar_float32 OFF)
+  endif()
+  stiction_add_cpu_library(scalar ${scalar_float32} ${stiction_baseline_arch})
   if(STICTION_X86 AND NOT STICTION_CUDA_EMULATED)
-    stiction_add_cpu_library(avx2 -march=x86-64-v3)
+    stiction_add_cpu_library(avx2 ON -march=x86-64-v3)
     if(NOT STICTION_SANITIZE)
-      stiction_add_cpu_library(avx512 -march=x86-64-v4 -mprefer-vector-width=512)
+      stiction_add_cpu_library(avx512 ON -march=x86-64-v4 -mprefer-vector-width=512)
     endif()
   endif()
 endif()
@@ -60,8 +66,7 @@ if(STICTION_WITH_CUDA)
   endif()
   target_compile_options(stiction_cuda_flags INTERFACE
     "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xptxas=-v;-Xcompiler=-ffp-contract=off,-Wno-psabi>")
-  file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cuda/*.cu"
-       "${PROJECT_SOURCE_DIR}/host/backend/cuda/*.cu" "${PROJECT_SOURCE_DIR}/host/backend/cuda/*.cpp")
+  file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cuda/*.cu")
   if(STICTION_CUDA_EMULATED)
     list(FILTER cuda_sources EXCLUDE REGEX "/fused_")  # no World launches them; tests/step runs their code on TileEmulator
     stiction_emulate_sources(${cuda_sources})
@@ -78,7 +83,7 @@ endif()
 
 # ---- host and envs ------------------------------------------------------------------------------------------------------
 file(GLOB host_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/host/model/*.cpp" "${PROJECT_SOURCE_DIR}/host/world/*.cpp"
-     "${PROJECT_SOURCE_DIR}/host/step/*.cpp" "${PROJECT_SOURCE_DIR}/host/backend/*.cpp")
+     "${PROJECT_SOURCE_DIR}/host/backend/*.cpp")
 set(STICTION_LINK stiction_flags)  # what tests and the Python module link: everything that exists
 if(host_sources)
   add_library(stiction_host STATIC ${host_sources})

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "host" / "backend" / "cuda"
+FOLDER = ROOT / "cuda" / "kernels"
 FLAGS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-Xptxas", "-v"]
 #: Sources whose kernels must have neither stack nor spills.
 REGISTERS_ONLY = ("fused_ant.cu", "fused_quadruped.cu")

@@ -11,7 +11,7 @@
 #include "envs/template/template_task.h"
 #include "envs/velocity/humanoid_velocity_task.h"
 #include "envs/walker2d/walker2d_task.h"
-#include "host/backend/cuda/launch.cuh"
+#include "kernels/launch.cuh"
 
 namespace stiction {
 

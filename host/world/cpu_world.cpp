@@ -5,10 +5,10 @@
 #include <new>
 #include <stdexcept>
 
-#include "host/world/contact_export.h"
 #include "host/world/cuda_world.h"
-#include "host/world/record_state.h"
 #include "host/world/world_options.h"
+#include "step/export.h"
+#include "step/record_state.h"
 
 namespace stiction {
 namespace {
@@ -202,7 +202,8 @@ std::vector<std::string> available_isas() {
 #else
   names.push_back("scalar");
 #endif
-  std::erase_if(names, [](const std::string& isa) { return library(isa) == nullptr; });
+  std::erase_if(names,
+                [](const std::string& isa) { return library(isa) == nullptr || library(isa)->float32 == nullptr; });
   return names;
 }
 
@@ -211,11 +212,15 @@ std::unique_ptr<World> World::create(std::shared_ptr<const Model> model, const W
   const std::vector<std::string> isas = available_isas();
   if (isas.empty())
     throw std::runtime_error("this processor lacks AVX2 and FMA (x86-64-v3), which stiction's CPU backend needs");
-  const std::string isa = options.float64 ? "scalar" : options.isa.empty() ? isas[0] : options.isa;
+  if (options.float64) {
+    const CpuLibrary* lib = library("scalar");
+    return std::make_unique<CpuWorld<double>>(std::move(model), options, lib, lib->float64);
+  }
+  const std::string isa = options.isa.empty() ? isas[0] : options.isa;
   if (std::find(isas.begin(), isas.end(), isa) == isas.end())
-    throw std::invalid_argument("isa is '" + isa + "', which this processor does not have; best here: " + isas[0]);
+    throw std::invalid_argument("isa is '" + isa +
+                                "', which this processor or build does not have; best here: " + isas[0]);
   const CpuLibrary* lib = library(isa);
-  if (options.float64) return std::make_unique<CpuWorld<double>>(std::move(model), options, lib, lib->float64);
   return std::make_unique<CpuWorld<float>>(std::move(model), options, lib, lib->float32);
 }
 

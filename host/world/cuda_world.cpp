@@ -5,13 +5,13 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "host/world/contact_export.h"
-#include "host/world/record_state.h"
 #include "host/world/world_options.h"
+#include "step/export.h"
+#include "step/record_state.h"
 
 #if STICTION_WITH_CUDA
-#include "host/backend/cuda/device.h"
-#include "host/backend/cuda/kernels.h"
+#include "kernels/device.h"
+#include "kernels/launches.h"
 
 namespace stiction {
 namespace {

@@ -12,7 +12,7 @@
 #include "host/backend/cpu/kernels.h"
 #include "host/backend/thread_pool.h"
 #include "host/model/compile.h"
-#include "host/world/reset_rows.h"
+#include "step/reset.h"
 
 namespace stiction {
 

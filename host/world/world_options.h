@@ -1,7 +1,7 @@
 // What all backends derive from a world's options alike.
 #pragma once
 #include "core/options.h"
-#include "host/step/batch.h"
+#include "step/user_arrays.h"
 
 namespace stiction {
 

@@ -20,7 +20,7 @@ def nvrtc():
 
 @pytest.mark.parametrize("shape", ["AntShape", "QuadrupedShape"])
 def test_fused_kernels_compile_into_registers_alone(nvrtc, shape):
-    source = f"""#include "host/backend/cuda/fused_kernel.cuh"
+    source = f"""#include "kernels/fused.cuh"
     template __global__ void stiction::fused_step_kernel<stiction::{shape}, 4>(
         const stiction::ModelView<stiction::{shape}, float>*, stiction::Options<float>, stiction::BatchArrays<float>,
         int);"""

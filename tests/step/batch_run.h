@@ -8,7 +8,7 @@
 
 #include "core/tile_emulator.h"
 #include "host/model/compile.h"
-#include "host/step/step_world.h"
+#include "step/step_world.h"
 
 namespace stiction::testing {
 

@@ -84,10 +84,16 @@ constexpr CpuKernels<Scalar<Real>> kernels() {
           problem<Real>};
 }
 
+#if STICTION_FLOAT32
 constexpr CpuKernels<float> kFloat32 = kernels<CpuReal>();
+#endif
 #if STICTION_ISA_SCALAR
 constexpr CpuKernels<double> kFloat64 = kernels<double>();
+#if STICTION_FLOAT32
 constexpr CpuLibrary kLibrary{"scalar", &kFloat32, &kFloat64};
+#else
+constexpr CpuLibrary kLibrary{"scalar", nullptr, &kFloat64};
+#endif
 #elif STICTION_ISA_AVX2
 constexpr CpuLibrary kLibrary{"avx2", &kFloat32, nullptr};
 #else

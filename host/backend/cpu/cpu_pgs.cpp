@@ -17,7 +17,9 @@ DenseProblem<double> problem_pgs(const CpuJob<Scalar<typename L::Real>>& job, in
   template void step_pgs<L>(const CpuJob<T>&, int, int, void*, void*); \
   template DenseProblem<double> problem_pgs<L>(const CpuJob<T>&, int, void*, void*, double*);
 
+#if STICTION_FLOAT32
 STICTION_INSTANTIATE(SharedLane<CpuReal>, float)
+#endif
 #if STICTION_ISA_SCALAR
 STICTION_INSTANTIATE(SharedLane<double>, double)
 #else

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "host/backend/cpu/kernels.h"
-#include "host/step/step_world.h"
 #include "model/number_cast.h"
 #include "solvers/pgs/pgs_world.h"
+#include "step/step_world.h"
 
 namespace stiction {
 

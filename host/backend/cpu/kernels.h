@@ -5,9 +5,9 @@
 
 #include "contact/dense.h"
 #include "core/options.h"
-#include "host/step/batch.h"
-#include "host/step/outputs.h"
 #include "model/parameters.h"
+#include "step/outputs.h"
+#include "step/user_arrays.h"
 
 namespace stiction {
 
@@ -45,7 +45,7 @@ struct CpuKernels {
 
 struct CpuLibrary {
   const char* isa;
-  const CpuKernels<float>* float32;
+  const CpuKernels<float>* float32;  // null in the scalar library of an x86-64 build without tests, which never runs it
   const CpuKernels<double>* float64;  // null where the library has none
 };
 

@@ -10,7 +10,7 @@
 #include "tests/step/tile_models.h"
 
 #if STICTION_WITH_CUDA
-#include "host/backend/cuda/device.h"
+#include "kernels/device.h"
 #endif
 
 namespace stiction {

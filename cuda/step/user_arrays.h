@@ -1,7 +1,6 @@
-// The arrays of a batch as a step sees them, and how a world is loaded from and stored to them.
+// The arrays of a batch as a step sees them, and how a state is loaded from and stored to them.
 //
-// Users' arrays are row-major (num_envs, ...) and the only truth; a pack transposes while loading. Records (warm start and
-// the contacts of the last step) are internal: pack by pack, field by field, so that they move as whole registers.
+// Users' arrays are row-major (num_envs, ...) and the only truth; a pack transposes while loading.
 #pragma once
 #include "contact/residual.h"
 #include "core/status.h"
@@ -24,25 +23,6 @@ enum CertificateField : int {
   kCertificateFields
 };
 
-/// Fields of a contact slot in the records.
-enum RecordField : int {
-  kRecordId,
-  kRecordT1,
-  kRecordT2,
-  kRecordN,
-  kRecordGap,
-  kRecordX,
-  kRecordY,
-  kRecordZ,
-  kRecordNx,
-  kRecordNy,
-  kRecordNz,
-  kRecordMu,
-  kRecordGeom1,
-  kRecordGeom2,
-  kRecordFields
-};
-
 /// T: float or double. Null pointers: not there.
 template <class T>
 struct BatchArrays {
@@ -54,25 +34,6 @@ struct BatchArrays {
   int* status = nullptr;                                     // (N,)
   T* certificate[kCertificateFields] = {};                   // (N,) each
   T* records = nullptr;                                      // (packs, record_reals, W)
-};
-
-/// How the records of a world are laid out: slots, then limits and dry friction per dof, then ties.
-template <class Model>
-struct RecordLayout {
-  int slots, pairs, dofs, ties;
-  HD explicit RecordLayout(const Model& m) : slots(m.world_slots), pairs(m.pair_slots), dofs(m.nv), ties(m.ties) {}
-  HD int slot(int c) const { return c * kRecordFields; }
-  HD int pair(int s) const { return (slots + s) * kRecordFields; }
-  HD int limit(int dof) const { return (slots + pairs) * kRecordFields + dof; }
-  HD int friction(int dof) const { return (slots + pairs) * kRecordFields + dofs + dof; }
-  HD int tie(int i) const { return (slots + pairs) * kRecordFields + 2 * dofs + i; }
-  /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q
-  /// and qw per dof.
-  HD int base() const { return (slots + pairs) * kRecordFields + 2 * dofs + ties; }
-  HD int velocity(int dof) const { return base() + 7 + dof; }
-  HD int position(int dof) const { return base() + 7 + dofs + dof; }
-  HD int quaternion(int dof) const { return base() + 7 + 2 * dofs + dof; }
-  HD int reals() const { return base() + 7 + 3 * dofs; }
 };
 
 /// x; a GPU's compiler does not see that it is.
@@ -190,66 +151,6 @@ HD void store_state(const typename L::Group& g, const typename L::Model& m, cons
         q(link.qpos, x.q.limb[i]);
       }
     }
-  });
-}
-
-/// Controls and applied forces. `bad`: worlds with an input that is not finite.
-template <class L, class Real = typename L::Real>
-HD void load_loads(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
-                   const Rows<Real>& rows, Loads<L>& loads, Mask<Real>& bad) {
-  auto take = [&](int i) {
-    Real u = rows.get(a.ctrl, m.nu, i);
-    bad = bad | negate(is_finite(u));
-    return u;
-  };
-  auto of_link = [&](const auto& link, Real* to) {
-    if constexpr (L::Shape::kFixed) {
-      if (link.actuators) to[0] = take(m.actuator[link.actuator_begin].ctrl);
-    } else {
-      for (int j = 0; j < link.actuators; ++j) to[j] = take(m.actuator[link.actuator_begin + j].ctrl);
-    }
-  };
-  int act = 0;
-  UNROLL for (int t = m.base_links(); t < m.trunk_links(); ++t) {
-    of_link(m.trunk[t], loads.ctrl + act);
-    act += L::Shape::kFixed ? 1 : m.trunk[t].actuators;
-  }
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    int own = act + at.actuator;
-    UNROLL for (int k = 0; k < limb.links(); ++k) {
-      of_link(limb.link(k), loads.ctrl + own);
-      own += L::Shape::kFixed ? 1 : limb.link(k).actuators;
-    }
-  });
-  for (int i = 0; i < m.ties; ++i)
-    if (m.tie[i].kind == kTieActuator) loads.tie_ctrl[i] = take(m.tie[i].actuator.ctrl);
-
-  if constexpr (!L::Shape::kLoads) return;
-  // Applied forces are mostly absent: one look decides, and a look at rows that lie in memory side by side is cheap.
-  auto present = [&](const Scalar<Real>* array, int stride) {
-    if (array == nullptr) return false;
-    bool any_nonzero = false;
-    const Scalar<Real>* row = array + static_cast<int64_t>(rows.first) * stride;
-    for (int i = 0; i < rows.count() * stride; ++i) any_nonzero |= !(row[i] == 0);
-    return any_nonzero;
-  };
-  loads.any_force = g.any(present(a.qfrc_applied, m.nv));
-  loads.any_wrench = g.any(present(a.xfrc_applied, 6 * m.nbody)) || m.has_buoyancy;
-  if (!loads.any_force) return;
-  auto f = [&](int i) {
-    Real x = rows.get(a.qfrc_applied, m.nv, i);
-    bad = bad | negate(is_finite(x));
-    return x;
-  };
-  if (m.free_base()) {
-    int d = m.trunk[0].dof;
-    // MuJoCo's last three are torques about the body's axes; joint_loads() turns them once the pose is known.
-    UNROLL for (int i = 0; i < 3; ++i) loads.force.trunk[i] = f(d + 3 + i), loads.force.trunk[3 + i] = f(d + i);
-  }
-  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) loads.force.trunk[t] = f(m.trunk[m.link_of_dof(t)].dof);
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int k = 0; k < limb.links(); ++k)
-      loads.force.limb[at.link + k] = limb.link(k).dof < 0 ? Real(0) : f(limb.link(k).dof);
   });
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <algorithm>
 
-#include "host/backend/cuda/generic_kernel.cuh"
-#include "host/backend/cuda/launch.cuh"
+#include "kernels/generic.cuh"
+#include "kernels/launch.cuh"
 
 namespace stiction {
 namespace {

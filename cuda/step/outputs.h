@@ -1,7 +1,7 @@
 // What users read of a configuration: poses and velocities of bodies and sites. From qpos and qvel alone.
 #pragma once
-#include "host/step/batch.h"
 #include "kinematics/jacobian.h"
+#include "step/user_arrays.h"
 
 namespace stiction {
 

@@ -1,4 +1,4 @@
-#include "host/backend/cuda/fused_kernel.cuh"
+#include "kernels/fused.cuh"
 
 namespace stiction {
 

@@ -6,11 +6,11 @@
 #include <cstddef>
 
 #include "core/options.h"
-#include "host/step/batch.h"
-#include "host/step/outputs.h"
-#include "host/world/contact_export.h"
-#include "host/world/reset_rows.h"
 #include "model/parameters.h"
+#include "step/export.h"
+#include "step/outputs.h"
+#include "step/reset.h"
+#include "step/user_arrays.h"
 
 namespace stiction {
 

@@ -1,4 +1,4 @@
-#include "host/backend/cuda/device.h"
+#include "kernels/device.h"
 
 #include <cuda_runtime.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <cuda_runtime.h>
 
-#include "host/backend/cuda/device.h"
+#include "kernels/device.h"
 
 namespace stiction {
 

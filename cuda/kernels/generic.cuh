@@ -4,8 +4,8 @@
 // Its counts are the model's, so nothing can live in registers: every lane has a workspace in global memory. The grid is as
 // large as the device holds at once and walks over the worlds. Worlds of a warp may diverge; a tile's lanes do not.
 #pragma once
-#include "host/backend/cuda/kernels.h"
-#include "host/step/step_world.h"
+#include "kernels/launches.h"
+#include "step/step_world.h"
 
 namespace stiction {
 

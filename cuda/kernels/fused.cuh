@@ -5,7 +5,7 @@
 // and store nothing of it. A shape without kCertificate leaves the certificate's arrays alone: the generic kernel computes
 // it where it is wanted.
 #pragma once
-#include "host/step/step_world.h"
+#include "step/step_world.h"
 
 namespace stiction {
 

@@ -1,6 +1,6 @@
 // The state at the beginning of the last step, out of a record: what a dump replays.
 #pragma once
-#include "host/step/batch.h"
+#include "step/records.h"
 
 namespace stiction {
 

@@ -1,4 +1,4 @@
-#include "host/backend/cuda/generic_step.cuh"
+#include "kernels/generic_launches.cuh"
 
 namespace stiction {
 

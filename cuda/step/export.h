@@ -1,6 +1,6 @@
 // From records to the contact arrays users read, one environment at a time; the same on the host and on a device.
 #pragma once
-#include "host/step/batch.h"
+#include "step/records.h"
 
 namespace stiction {
 

@@ -2,7 +2,7 @@
 //
 // The same on the host and on a device; the beginnings are rows of one table, qpos0 first.
 #pragma once
-#include "host/step/batch.h"
+#include "step/records.h"
 
 namespace stiction {
 

@@ -11,9 +11,10 @@
 #pragma once
 #include "collision/pair_slots.h"
 #include "dynamics/integrate.h"
-#include "host/step/batch.h"
-#include "host/step/fallback.h"
 #include "solvers/subadmm/subadmm.h"
+#include "step/fallback.h"
+#include "step/loads.h"
+#include "step/records.h"
 
 namespace stiction {
 
@@ -52,176 +53,6 @@ HD Mask<Real> converges(const Options<S>& opt, const Certificate<Real>& c) {
   return ((opt.convex ? c.r_ccp : c.r_con) <= c.scale * opt.certify) & (c.r_row <= Real(opt.certify));
 }
 
-/// Controls and applied forces; the worlds where one of them is not finite. Every lane reads what its limbs need.
-template <class L, class Real = typename L::Real>
-HD Mask<Real> load_controls(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
-                            const Rows<Real>& rows, Loads<L>& loads) {
-  auto bad = mask_of<Real>(false);
-  load_loads<L>(g, m, a, rows, loads, bad);
-  return g.either(bad);
-}
-
-/// Wrenches of xfrc_applied (N, nbody, 6) and of gravity compensation on the links; turns the base's applied torque.
-template <class L, class Real = typename L::Real>
-HD void place_loads(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
-                    const Rows<Real>& rows, const Kinematics<L>& kin, Loads<L>& applied, Loads<L>& loads,
-                    Mask<Real>& bad) {
-  if constexpr (!L::Shape::kLoads) return;
-  loads.any_force = applied.any_force, loads.any_wrench = applied.any_wrench;
-  if (applied.any_force) {
-    each_dof<L>(g, m, [](Real f, Real& to) { to = f; }, applied.force, loads.force);
-    if (m.free_base()) {
-      const Real* f = applied.force.trunk;
-      Vec3<Real> torque = kin.pose.trunk[0].R * Vec3<Real>{f[0], f[1], f[2]};
-      loads.force.trunk[0] = torque.x, loads.force.trunk[1] = torque.y, loads.force.trunk[2] = torque.z;
-    }
-  }
-  if (!applied.any_wrench) return;
-  clear_forces<L>(g, m, loads.wrench);
-  if (m.has_buoyancy) {
-    auto lift = [&](const auto& link, const Pose<Real>& pose, Force<Real>& F) {
-      F = F + force_at(pose * link.buoyant_com, vec<Real>(m.gravity) * (-Real(link.buoyant_mass)));
-    };
-    if (g.rank() == 0)
-      for (int t = 0; t < m.trunk_links(); ++t) lift(m.trunk[t], kin.pose.trunk[t], loads.wrench.trunk[t]);
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      for (int k = 0; k < limb.links(); ++k)
-        lift(limb.link(k), kin.pose.limb[at.link + k], loads.wrench.limb[at.link + k]);
-    });
-  }
-  if (a.xfrc_applied == nullptr) return;
-  for (int b = 1; b < m.nbody; ++b) {
-    const auto& body = m.body[b];
-    if (body.link < 0) continue;
-    Real x[6];
-    for (int i = 0; i < 6; ++i)
-      x[i] = rows.get(a.xfrc_applied, 6 * m.nbody, 6 * b + i), bad = bad | negate(is_finite(x[i]));
-    auto add = [&](const Pose<Real>& pose, Force<Real>& F) {
-      F = F + force_at(pose * body.com, Vec3<Real>{x[0], x[1], x[2]});
-      F.n = F.n + Vec3<Real>{x[3], x[4], x[5]};
-    };
-    if (body.link < L::kTrunkLinks) {
-      if (g.rank() == 0) add(kin.pose.trunk[body.link], loads.wrench.trunk[body.link]);
-    } else {
-      each_limb<L>(g, m, [&](const auto& limb, Place at) {
-        int k = body.link - L::kTrunkLinks - limb.t.first_link;
-        if (k >= 0 && k < limb.links()) add(kin.pose.limb[at.link + k], loads.wrench.limb[at.link + k]);
-      });
-    }
-  }
-}
-
-/// Impulses of the last step for the contacts of this one, matched by candidate; the record of every slot.
-template <class L, class Real = typename L::Real>
-struct Records {
-  using Model = typename L::Model;
-  using Group = typename L::Group;
-  Real* real;  // of this pack or world
-
-  HD void warm_start(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
-                     bool warm, Impulses<L>& l) const {
-    RecordLayout<Model> layout(m);
-    Real zero(0);
-    Vec3<Real> none{zero, zero, zero};
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      int base = limb.first_slot();
-    UNROLL for (int s = 0; s <= limb.links(); ++s)
-        UNROLL for (int c = limb.slot_begin(s); c < limb.slot_end(s); ++c) {
-          if (contacts.skip(at.slot + c)) continue;
-          const ContactPoint<Real>& x = contacts.point.slot[at.slot + c];
-          Vec3<Real> found = none;
-          if (warm) UNROLL for (int o = limb.slot_begin(s); o < limb.slot_end(s); ++o) {
-            const Real* r = real + layout.slot(base + o);
-            found = select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
-          }
-          l.slot.slot[at.slot + c] = found;
-        }
-    });
-    for (int s = 0; s < contacts.pairs; ++s) {
-      const ContactPoint<Real>& x = contacts.pair[s].point;
-      Vec3<Real> found = none;
-      if (warm) for (int o = 0; o < layout.pairs; ++o) {
-        const Real* r = real + layout.pair(o);
-        found = select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
-      }
-      l.pair[s] = found;
-    }
-    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real& li, Real& fi) {
-      if (limit_live) {
-        // The sign tells which end it was: an impulse at the other end is no warm start.
-        Real old = warm && link.dof >= 0 ? real[layout.limit(link.dof)] * limit.sign : zero;
-        li = select(limit.active, max(old, zero), zero);
-      }
-      if (friction_live) fi = warm && link.dof >= 0 ? real[layout.friction(link.dof)] : zero;
-    };
-    each_joint<L>(g, m, dof, problem.limit, problem.limit_live, problem.friction_live, l.limit, l.friction);
-    for (int i = 0; i < m.ties; ++i)
-      l.tie[i] = warm ? select(problem.tie[i].active, clamp(real[layout.tie(i)] * problem.tie[i].sign, problem.tie[i].lower,
-                                                            problem.tie[i].upper), zero) : zero;
-  }
-
-  HD void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
-                const ContactProblem<L>& problem, const Impulses<L>& l) const {
-    RecordLayout<Model> layout(m);
-    auto put = [&](Real* r, const ContactPoint<Real>& x, Vec3<Real> f, Vec3<Real> p) {
-      Vec3<Real> n = x.frame.row[2];
-      r[kRecordId] = select(x.active, x.id, Real(-1));
-      r[kRecordT1] = f.x, r[kRecordT2] = f.y, r[kRecordN] = f.z, r[kRecordGap] = x.gap, r[kRecordMu] = x.mu;
-      r[kRecordX] = p.x, r[kRecordY] = p.y, r[kRecordZ] = p.z, r[kRecordNx] = n.x, r[kRecordNy] = n.y, r[kRecordNz] = n.z;
-    };
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      UNROLL for (int c = 0; c < limb.slots(); ++c) {
-        Real* r = real + layout.slot(limb.first_slot() + c);
-        if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
-        else put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c],
-                 contacts.point.slot[at.slot + c].p + kin.limb_origin[at.limb]);
-      }
-    });
-    if (g.rank() == 0) {
-      for (int s = 0; s < layout.pairs; ++s) {
-        Real* r = real + layout.pair(s);
-        if (s >= contacts.pairs) {
-          r[kRecordId] = Real(-1);
-          continue;
-        }
-        const PairContact<L>& c = contacts.pair[s];
-        put(r, c.point, l.pair[s], c.at + kin.trunk_origin);
-        for (int w = 0; w < kWidth<Real>; ++w) {
-          set_lane(r[kRecordGeom1], w, static_cast<Scalar<Real>>(lane(c.geom1, w)));
-          set_lane(r[kRecordGeom2], w, static_cast<Scalar<Real>>(lane(c.geom2, w)));
-        }
-      }
-      for (int i = 0; i < m.ties; ++i)
-        real[layout.tie(i)] = problem.tie_live[i] ? l.tie[i] * problem.tie[i].sign : Real(0);
-    }
-    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real li, Real fi) {
-      if (link.dof < 0) return;
-      if (m.has_limits) real[layout.limit(link.dof)] = limit_live ? li * limit.sign : Real(0);
-      if (m.has_friction) real[layout.friction(link.dof)] = friction_live ? fi : Real(0);
-    };
-    each_joint<L>(g, m, dof, problem.limit, problem.limit_live, problem.friction_live, l.limit, l.friction);
-  }
-};
-
-/// The state, kept in a record, and back.
-template <class L, class Real, class Touch>
-HD void each_state_entry(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record, Touch touch) {
-  RecordLayout<typename L::Model> layout(m);
-  if (m.free_base()) {
-    Real* r = record + layout.base();
-    touch(x.position.x, r[0]), touch(x.position.y, r[1]), touch(x.position.z, r[2]);
-    touch(x.orientation.w, r[3]), touch(x.orientation.x, r[4]), touch(x.orientation.y, r[5]), touch(x.orientation.z, r[6]);
-    UNROLL for (int t = 0; t < 6; ++t) touch(x.v.trunk[t], record[layout.velocity(m.trunk[0].dof + t)]);
-  }
-  each_joint<L>(g, m,
-                [&](const auto& link, Real& q, Real& v, Real& qw) {
-                  if (link.dof < 0) return;
-                  touch(q, record[layout.position(link.dof)]), touch(v, record[layout.velocity(link.dof)]);
-                  if (link.kind == kBallLink) touch(qw, record[layout.quaternion(link.dof)]);
-                },
-                x.q, x.v, x.qw);
-}
-
 /// Sets the rows' diagonal weights and free velocities; tells whether there is anything to solve.
 template <class L, class Real = typename L::Real>
 HD bool assemble(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
@@ -230,8 +61,9 @@ HD bool assemble(const typename L::Group& g, const typename L::Model& m, const O
   dof_rows<L>(g, m, opt, x.q, problem);
   tie_rows<L>(g, m, opt, x, loads.tie_ctrl, problem);
   tie_weights<L>(g, m, problem);
-  row_velocities<L>(g, m, kin, contacts, problem.free, V, [&](int c, Vec3<Real> w) { problem.row.slot[c].free = w; },
-                    [&](int i, Vec3<Real> w1, Vec3<Real> w2) { problem.pair_row[i].free = w2 - w1; });
+  row_velocities<L>(
+      g, m, kin, contacts, problem.free, V, [&](int c, Vec3<Real> w) { problem.row.slot[c].free = w; },
+      [&](int i, Vec3<Real> w1, Vec3<Real> w2) { problem.pair_row[i].free = w2 - w1; });
   bool packing = false;
   if constexpr (kPacks<L>) {
     packing = problem.packed.there();
@@ -259,7 +91,8 @@ HD void assemble_world(const typename L::Group& g, const typename L::Model& m, c
                        const State<L>& x, Workspace<L, Solver>& w, Mask<Real>& bad) {
   forward_kinematics<L>(g, m, x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
-  if constexpr (L::Shape::kFixed) bad = bad | load_controls<L>(g, m, arrays, rows, w.loads);  // each step: no registers to keep
+  if constexpr (L::Shape::kFixed)
+    bad = bad | load_controls<L>(g, m, arrays, rows, w.loads);  // each step: no registers to keep
   place_loads<L>(g, m, arrays, rows, w.kin, w.applied, w.loads, bad);
 
   ContactProblem<L>& problem = w.problem;

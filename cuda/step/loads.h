@@ -1,0 +1,127 @@
+// What the user applies: controls, joint forces, wrenches on bodies; and gravity compensation.
+#pragma once
+#include "contact/impulses.h"
+#include "step/user_arrays.h"
+
+namespace stiction {
+
+/// Controls and applied forces. `bad`: worlds with an input that is not finite.
+template <class L, class Real = typename L::Real>
+HD void load_loads(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
+                   const Rows<Real>& rows, Loads<L>& loads, Mask<Real>& bad) {
+  auto take = [&](int i) {
+    Real u = rows.get(a.ctrl, m.nu, i);
+    bad = bad | negate(is_finite(u));
+    return u;
+  };
+  auto of_link = [&](const auto& link, Real* to) {
+    if constexpr (L::Shape::kFixed) {
+      if (link.actuators) to[0] = take(m.actuator[link.actuator_begin].ctrl);
+    } else {
+      for (int j = 0; j < link.actuators; ++j) to[j] = take(m.actuator[link.actuator_begin + j].ctrl);
+    }
+  };
+  int act = 0;
+  UNROLL for (int t = m.base_links(); t < m.trunk_links(); ++t) {
+    of_link(m.trunk[t], loads.ctrl + act);
+    act += L::Shape::kFixed ? 1 : m.trunk[t].actuators;
+  }
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    int own = act + at.actuator;
+    UNROLL for (int k = 0; k < limb.links(); ++k) {
+      of_link(limb.link(k), loads.ctrl + own);
+      own += L::Shape::kFixed ? 1 : limb.link(k).actuators;
+    }
+  });
+  for (int i = 0; i < m.ties; ++i)
+    if (m.tie[i].kind == kTieActuator) loads.tie_ctrl[i] = take(m.tie[i].actuator.ctrl);
+
+  if constexpr (!L::Shape::kLoads) return;
+  // Applied forces are mostly absent: one look decides, and a look at rows that lie in memory side by side is cheap.
+  auto present = [&](const Scalar<Real>* array, int stride) {
+    if (array == nullptr) return false;
+    bool any_nonzero = false;
+    const Scalar<Real>* row = array + static_cast<int64_t>(rows.first) * stride;
+    for (int i = 0; i < rows.count() * stride; ++i) any_nonzero |= !(row[i] == 0);
+    return any_nonzero;
+  };
+  loads.any_force = g.any(present(a.qfrc_applied, m.nv));
+  loads.any_wrench = g.any(present(a.xfrc_applied, 6 * m.nbody)) || m.has_buoyancy;
+  if (!loads.any_force) return;
+  auto f = [&](int i) {
+    Real x = rows.get(a.qfrc_applied, m.nv, i);
+    bad = bad | negate(is_finite(x));
+    return x;
+  };
+  if (m.free_base()) {
+    int d = m.trunk[0].dof;
+    // MuJoCo's last three are torques about the body's axes; joint_loads() turns them once the pose is known.
+    UNROLL for (int i = 0; i < 3; ++i) loads.force.trunk[i] = f(d + 3 + i), loads.force.trunk[3 + i] = f(d + i);
+  }
+  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) loads.force.trunk[t] = f(m.trunk[m.link_of_dof(t)].dof);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int k = 0; k < limb.links(); ++k)
+      loads.force.limb[at.link + k] = limb.link(k).dof < 0 ? Real(0) : f(limb.link(k).dof);
+  });
+}
+
+/// Controls and applied forces; the worlds where one of them is not finite. Every lane reads what its limbs need.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> load_controls(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
+                            const Rows<Real>& rows, Loads<L>& loads) {
+  auto bad = mask_of<Real>(false);
+  load_loads<L>(g, m, a, rows, loads, bad);
+  return g.either(bad);
+}
+
+/// Wrenches of xfrc_applied (N, nbody, 6) and of gravity compensation on the links; turns the base's applied torque.
+template <class L, class Real = typename L::Real>
+HD void place_loads(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
+                    const Rows<Real>& rows, const Kinematics<L>& kin, Loads<L>& applied, Loads<L>& loads,
+                    Mask<Real>& bad) {
+  if constexpr (!L::Shape::kLoads) return;
+  loads.any_force = applied.any_force, loads.any_wrench = applied.any_wrench;
+  if (applied.any_force) {
+    each_dof<L>(g, m, [](Real f, Real& to) { to = f; }, applied.force, loads.force);
+    if (m.free_base()) {
+      const Real* f = applied.force.trunk;
+      Vec3<Real> torque = kin.pose.trunk[0].R * Vec3<Real>{f[0], f[1], f[2]};
+      loads.force.trunk[0] = torque.x, loads.force.trunk[1] = torque.y, loads.force.trunk[2] = torque.z;
+    }
+  }
+  if (!applied.any_wrench) return;
+  clear_forces<L>(g, m, loads.wrench);
+  if (m.has_buoyancy) {
+    auto lift = [&](const auto& link, const Pose<Real>& pose, Force<Real>& F) {
+      F = F + force_at(pose * link.buoyant_com, vec<Real>(m.gravity) * (-Real(link.buoyant_mass)));
+    };
+    if (g.rank() == 0)
+      for (int t = 0; t < m.trunk_links(); ++t) lift(m.trunk[t], kin.pose.trunk[t], loads.wrench.trunk[t]);
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      for (int k = 0; k < limb.links(); ++k)
+        lift(limb.link(k), kin.pose.limb[at.link + k], loads.wrench.limb[at.link + k]);
+    });
+  }
+  if (a.xfrc_applied == nullptr) return;
+  for (int b = 1; b < m.nbody; ++b) {
+    const auto& body = m.body[b];
+    if (body.link < 0) continue;
+    Real x[6];
+    for (int i = 0; i < 6; ++i)
+      x[i] = rows.get(a.xfrc_applied, 6 * m.nbody, 6 * b + i), bad = bad | negate(is_finite(x[i]));
+    auto add = [&](const Pose<Real>& pose, Force<Real>& F) {
+      F = F + force_at(pose * body.com, Vec3<Real>{x[0], x[1], x[2]});
+      F.n = F.n + Vec3<Real>{x[3], x[4], x[5]};
+    };
+    if (body.link < L::kTrunkLinks) {
+      if (g.rank() == 0) add(kin.pose.trunk[body.link], loads.wrench.trunk[body.link]);
+    } else {
+      each_limb<L>(g, m, [&](const auto& limb, Place at) {
+        int k = body.link - L::kTrunkLinks - limb.t.first_link;
+        if (k >= 0 && k < limb.links()) add(kin.pose.limb[at.link + k], loads.wrench.limb[at.link + k]);
+      });
+    }
+  }
+}
+
+}  // namespace stiction

@@ -1,0 +1,158 @@
+// What a world keeps between steps besides its state: warm start, the contacts of the last step and the state it began with.
+// Internal: pack by pack, field by field, so that records move as whole registers.
+#pragma once
+#include "contact/impulses.h"
+#include "step/user_arrays.h"
+
+namespace stiction {
+
+/// Fields of a contact slot in the records.
+enum RecordField : int {
+  kRecordId,
+  kRecordT1,
+  kRecordT2,
+  kRecordN,
+  kRecordGap,
+  kRecordX,
+  kRecordY,
+  kRecordZ,
+  kRecordNx,
+  kRecordNy,
+  kRecordNz,
+  kRecordMu,
+  kRecordGeom1,
+  kRecordGeom2,
+  kRecordFields
+};
+
+/// How the records of a world are laid out: slots, then limits and dry friction per dof, then ties.
+template <class Model>
+struct RecordLayout {
+  int slots, pairs, dofs, ties;
+  HD explicit RecordLayout(const Model& m) : slots(m.world_slots), pairs(m.pair_slots), dofs(m.nv), ties(m.ties) {}
+  HD int slot(int c) const { return c * kRecordFields; }
+  HD int pair(int s) const { return (slots + s) * kRecordFields; }
+  HD int limit(int dof) const { return (slots + pairs) * kRecordFields + dof; }
+  HD int friction(int dof) const { return (slots + pairs) * kRecordFields + dofs + dof; }
+  HD int tie(int i) const { return (slots + pairs) * kRecordFields + 2 * dofs + i; }
+  /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q
+  /// and qw per dof.
+  HD int base() const { return (slots + pairs) * kRecordFields + 2 * dofs + ties; }
+  HD int velocity(int dof) const { return base() + 7 + dof; }
+  HD int position(int dof) const { return base() + 7 + dofs + dof; }
+  HD int quaternion(int dof) const { return base() + 7 + 2 * dofs + dof; }
+  HD int reals() const { return base() + 7 + 3 * dofs; }
+};
+
+/// Impulses of the last step for the contacts of this one, matched by candidate; the record of every slot.
+template <class L, class Real = typename L::Real>
+struct Records {
+  using Model = typename L::Model;
+  using Group = typename L::Group;
+  Real* real;  // of this pack or world
+
+  HD void warm_start(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
+                     bool warm, Impulses<L>& l) const {
+    RecordLayout<Model> layout(m);
+    Real zero(0);
+    Vec3<Real> none{zero, zero, zero};
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      int base = limb.first_slot();
+    UNROLL for (int s = 0; s <= limb.links(); ++s)
+        UNROLL for (int c = limb.slot_begin(s); c < limb.slot_end(s); ++c) {
+          if (contacts.skip(at.slot + c)) continue;
+          const ContactPoint<Real>& x = contacts.point.slot[at.slot + c];
+          Vec3<Real> found = none;
+          if (warm) UNROLL for (int o = limb.slot_begin(s); o < limb.slot_end(s); ++o) {
+            const Real* r = real + layout.slot(base + o);
+            found = select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
+          }
+          l.slot.slot[at.slot + c] = found;
+        }
+    });
+    for (int s = 0; s < contacts.pairs; ++s) {
+      const ContactPoint<Real>& x = contacts.pair[s].point;
+      Vec3<Real> found = none;
+      if (warm) for (int o = 0; o < layout.pairs; ++o) {
+        const Real* r = real + layout.pair(o);
+        found = select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
+      }
+      l.pair[s] = found;
+    }
+    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real& li, Real& fi) {
+      if (limit_live) {
+        // The sign tells which end it was: an impulse at the other end is no warm start.
+        Real old = warm && link.dof >= 0 ? real[layout.limit(link.dof)] * limit.sign : zero;
+        li = select(limit.active, max(old, zero), zero);
+      }
+      if (friction_live) fi = warm && link.dof >= 0 ? real[layout.friction(link.dof)] : zero;
+    };
+    each_joint<L>(g, m, dof, problem.limit, problem.limit_live, problem.friction_live, l.limit, l.friction);
+    for (int i = 0; i < m.ties; ++i)
+      l.tie[i] = warm ? select(problem.tie[i].active, clamp(real[layout.tie(i)] * problem.tie[i].sign, problem.tie[i].lower,
+                                                            problem.tie[i].upper), zero) : zero;
+  }
+
+  HD void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
+                const ContactProblem<L>& problem, const Impulses<L>& l) const {
+    RecordLayout<Model> layout(m);
+    auto put = [&](Real* r, const ContactPoint<Real>& x, Vec3<Real> f, Vec3<Real> p) {
+      Vec3<Real> n = x.frame.row[2];
+      r[kRecordId] = select(x.active, x.id, Real(-1));
+      r[kRecordT1] = f.x, r[kRecordT2] = f.y, r[kRecordN] = f.z, r[kRecordGap] = x.gap, r[kRecordMu] = x.mu;
+      r[kRecordX] = p.x, r[kRecordY] = p.y, r[kRecordZ] = p.z, r[kRecordNx] = n.x, r[kRecordNy] = n.y, r[kRecordNz] = n.z;
+    };
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      UNROLL for (int c = 0; c < limb.slots(); ++c) {
+        Real* r = real + layout.slot(limb.first_slot() + c);
+        if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
+        else put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c],
+                 contacts.point.slot[at.slot + c].p + kin.limb_origin[at.limb]);
+      }
+    });
+    if (g.rank() == 0) {
+      for (int s = 0; s < layout.pairs; ++s) {
+        Real* r = real + layout.pair(s);
+        if (s >= contacts.pairs) {
+          r[kRecordId] = Real(-1);
+          continue;
+        }
+        const PairContact<L>& c = contacts.pair[s];
+        put(r, c.point, l.pair[s], c.at + kin.trunk_origin);
+        for (int w = 0; w < kWidth<Real>; ++w) {
+          set_lane(r[kRecordGeom1], w, static_cast<Scalar<Real>>(lane(c.geom1, w)));
+          set_lane(r[kRecordGeom2], w, static_cast<Scalar<Real>>(lane(c.geom2, w)));
+        }
+      }
+      for (int i = 0; i < m.ties; ++i)
+        real[layout.tie(i)] = problem.tie_live[i] ? l.tie[i] * problem.tie[i].sign : Real(0);
+    }
+    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real li, Real fi) {
+      if (link.dof < 0) return;
+      if (m.has_limits) real[layout.limit(link.dof)] = limit_live ? li * limit.sign : Real(0);
+      if (m.has_friction) real[layout.friction(link.dof)] = friction_live ? fi : Real(0);
+    };
+    each_joint<L>(g, m, dof, problem.limit, problem.limit_live, problem.friction_live, l.limit, l.friction);
+  }
+};
+
+/// The state, kept in a record, and back.
+template <class L, class Real, class Touch>
+HD void each_state_entry(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record, Touch touch) {
+  RecordLayout<typename L::Model> layout(m);
+  if (m.free_base()) {
+    Real* r = record + layout.base();
+    touch(x.position.x, r[0]), touch(x.position.y, r[1]), touch(x.position.z, r[2]);
+    touch(x.orientation.w, r[3]), touch(x.orientation.x, r[4]), touch(x.orientation.y, r[5]), touch(x.orientation.z, r[6]);
+    UNROLL for (int t = 0; t < 6; ++t) touch(x.v.trunk[t], record[layout.velocity(m.trunk[0].dof + t)]);
+  }
+  each_joint<L>(g, m,
+                [&](const auto& link, Real& q, Real& v, Real& qw) {
+                  if (link.dof < 0) return;
+                  touch(q, record[layout.position(link.dof)]), touch(v, record[layout.velocity(link.dof)]);
+                  if (link.kind == kBallLink) touch(qw, record[layout.quaternion(link.dof)]);
+                },
+                x.q, x.v, x.qw);
+}
+
+}  // namespace stiction
