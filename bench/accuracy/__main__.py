@@ -11,7 +11,7 @@ import stiction
 
 from bench.accuracy import oracle
 from bench.step import machine
-from bench.step.engines import PricedOptions, Stiction
+from bench.step.engines import Stiction
 from bench.step.scenes import HOLD, SCENES, option
 
 #: Robots, amplitude of their controls (whole range of the motors; home +- 0.5 rad of the servos), seconds simulated.
@@ -27,7 +27,7 @@ ROBOTS = {
 COMMON = {"iterations": 20, "tolerance": 0.0}
 #: What each column of the table changes; the last is the default.
 VARIANTS = {
-    "paper's beta": {"penalty": "paper", "relaxation": 1.0, "anderson": False, "fallback": False},
+    "one beta": {"penalty": "common", "relaxation": 1.0, "anderson": False, "fallback": False},
     "beta per contact": {"penalty": "per_contact", "relaxation": 1.0, "anderson": False, "fallback": False},
     "B_n, B_t, alpha 1.5": {"anderson": False, "fallback": False},
     "+ Anderson": {"fallback": False},
@@ -44,7 +44,7 @@ def rollout(scene, amplitude: float, seconds: float, num_envs: int, options: dic
     """Every step of every environment from the keyframe on, falls and landings included."""
     scene = replace(scene, amplitude=amplitude)
     model = stiction.Model.from_mjmodel(scene.mjmodel())
-    engine = Stiction(scene, model, num_envs, dtype=dtype, solver=PricedOptions(**options))
+    engine = Stiction(scene, model, num_envs, dtype=dtype, solver=stiction.SolverOptions(**options))
     sim, c = engine.sim, engine.sim.certificate
     fields = {name: [] for name in ("residual", "contacts", "rows", "dynamics", "fallback", "converged")}
     model_of_oracle, again = oracle.model(model), []

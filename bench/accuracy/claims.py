@@ -17,7 +17,7 @@ import stiction
 from bench.accuracy import oracle
 from bench.accuracy.__main__ import COMMON, ROBOTS
 from bench.step import machine
-from bench.step.engines import PricedOptions, Stiction
+from bench.step.engines import Stiction
 from bench.step.scenes import HOLD
 
 CLAIM = 1e-8  # of V
@@ -69,7 +69,7 @@ def on_rollout(scene, amplitude: float, seconds: float, num_envs: int, *, every=
     """Tallies by start: the contact states of every so-many-th step of a rollout are solved anew."""
     scene = replace(scene, amplitude=amplitude)
     model = stiction.Model.from_mjmodel(scene.mjmodel())
-    engine = Stiction(scene, model, num_envs, dtype="float64", solver=PricedOptions(**COMMON))
+    engine = Stiction(scene, model, num_envs, dtype="float64", solver=stiction.SolverOptions(**COMMON))
     solvers = {
         name: stiction.Simulation(
             model, num_envs, dtype="float64", solver=stiction.SolverOptions(**SOLVER | start | options), num_threads=1

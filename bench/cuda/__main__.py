@@ -19,7 +19,7 @@ HOLD = 5
 
 
 def simulation(model, num_envs, device, iterations):
-    options = stiction.SolverOptions(iterations=iterations, tolerance=0, fallback=False, body_split=True)
+    options = stiction.SolverOptions(iterations=iterations, tolerance=0, fallback=False)
     return stiction.Simulation(model, num_envs, device=device, solver=options)
 
 

@@ -33,17 +33,6 @@ class Times:
         return result
 
 
-class PricedOptions(stiction.SolverOptions):
-    """Solver options with others of the core beside them (``certificates``: how often a step computes it)."""
-
-    def __init__(self, core: dict | None = None, **options):
-        super().__init__(**options)
-        object.__setattr__(self, "core", dict(core or {}))
-
-    def to_core(self):
-        return super().to_core() | self.core
-
-
 class Stiction:
     """A `stiction.Simulation` under random controls."""
 

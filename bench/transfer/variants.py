@@ -23,7 +23,6 @@ def here(env_id: str) -> dict[str, Callable[[], dict]]:
         "stiction": dict,
         "double": lambda: {"dtype": "float64"},
         "implicit integrator": lambda: {"integrator": "implicit"},
-        "SubADMM on the tree": lambda: {"solver": stiction.SolverOptions(body_split=True)},
         "PGS": lambda: {"solver": "pgs"},
         "compliant contact": lambda: {"model": compliant(env_id)},
         "convex law": lambda: {"solver": stiction.SolverOptions(law="convex")},

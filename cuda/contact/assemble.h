@@ -4,16 +4,11 @@
 //   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed
 //   R_n = 1 / (h k (h + tau_d)), R_t = 1e-3 w    compliant contact; e = phi / (h + tau_d)           SAP, theory section 3
 #pragma once
-#include "contact/pack_rows.h"
-#include "core/options.h"
+#include "contact/law.h"
+#include "contact/whiten.h"
 #include "math/rotation.h"
 
 namespace stiction {
-
-template <class Real, class S>
-HD Real normal_bias(const Options<S>& opt, Real gap) {
-  return select(gap > Real(0), gap, max(gap * opt.erp, Real(-opt.max_recovery * opt.h))) * (S(1) / opt.h);
-}
 
 /// Fills row from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot follow every direction: there
 /// W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which in contacts between two links
@@ -34,53 +29,40 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number m
   immovable = immovable | (x.active & negate(moves));
 }
 
-/// W_kk for direction k of a contact of one link with the world.
+/// Rows of contacts of one link with the world.
 template <class L, class Real = typename L::Real>
 HD void world_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                    const Kinematics<L>& kin, const Contacts<L>& contacts, ContactProblem<L>& problem) {
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-  UNROLL for (int s = 0; s <= limb.links(); ++s)
-      UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c) {
-        if (contacts.skip(c)) continue;
+    for (int s = 0; s <= limb.links(); ++s)
+      each_station_slot<L>(limb, at, s, contacts, [&](int c) {
         const ContactPoint<Real>& x = contacts.point.slot[c];
-        Vec3<Real> w;
-        if constexpr (kPacks<L>) {
-          const AxisForces<Real> F = axis_forces(x.p, x.frame);
-          if (problem.packed.there()) {
-            const PackedPlaces<Real> places(problem.packed.slot.slot[c]);
-            w = compliance<L>(limb, at, problem.factor, kin.S, s, F,
-                              PackedVisit<L>{problem.packed, places, m.trunk_dofs(), Real(1)});
-          } else {
-            w = compliance<L>(limb, at, problem.factor, kin.S, s, F);
-          }
-        } else {  // one by one, as a GPU's registers would not hold three
-          auto along = [&](int k) {
-            return compliance<L>(limb, at, problem.factor, kin.S, s, force_at(x.p, x.frame.row[k]));
-          };
-          w = {along(0), along(1), along(2)};
-        }
+        const Places<Real> places(problem.table.slot.slot[c]);
+        const Vec3<Real> w = compliance<L>(limb, at, problem.factor, kin.S, s, axis_forces(x.p, x.frame),
+                                           problem.table.visit(m, limb, at, places));
         contact_row(opt, x, m.mean_mass, w.x, w.y, w.z, problem.row.slot[c], problem.immovable);
-      }
+      });
   });
 }
 
-/// x' A^-1 x for x = J' f, a wrench on some links and nothing else.
-template <class L>
-HD typename L::Real compliance_of(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                                  const TreeMatrix<L>& factor, const PerLink<L, Force<typename L::Real>>& F) {
-  using Real = typename L::Real;
-  TreeVector<L> x;
-  Real share[L::kTrunkDofs], limbs(0), trunk(0);
-  each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
-  add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &F, x, share);
+/// x' A^-1 x of x (a row of J), of which lanes hold their limbs' part and the trunk's, and half its solve on the way:
+/// put(limb, at, i, y) for the limbs of this lane, put_trunk(t, y) on one lane. share: what limbs still add to the trunk.
+template <class L, class Put, class PutTrunk, class Real = typename L::Real>
+HD Real half_solve(const typename L::Group& g, const typename L::Model& m, const TreeMatrix<L>& factor,
+                   TreeVector<L>& x, Real (&share)[L::kTrunkDofs], Put put, PutTrunk put_trunk) {
+  Real limbs(0), trunk(0);
   solve_inward<L>(g, m, factor, x, share);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     for (int k = 0; k < limb.links(); ++k) {
-      Real a = x.limb[at.link + k];
+      const Real a = x.limb[at.link + k];
+      put(limb, at, at.link + k, a);
       limbs = limbs + a * a * factor.limb[at.entry + entry_of(k, k)];
     }
   });
-  for (int t = 0; t < m.trunk_dofs(); ++t) trunk = trunk + x.trunk[t] * x.trunk[t] * factor.trunk[t][t];
+  for (int t = 0; t < m.trunk_dofs(); ++t) {
+    if (g.rank() == 0) put_trunk(t, x.trunk[t]);
+    trunk = trunk + x.trunk[t] * x.trunk[t] * factor.trunk[t][t];
+  }
   return g.sum(limbs) + trunk;
 }
 
@@ -108,15 +90,12 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
         todo[s] = todo[s] & negate(is[s]), taken = taken | is[s];
         p1 = select(is[s], c.p1, p1), p2 = select(is[s], c.point.p, p2);
         for (int k = 0; k < 3; ++k) frame.row[k] = select(is[s], c.point.frame.row[k], frame.row[k]);
-        if (problem.packed.there()) place = select(is[s], problem.packed.pair[s], place);
+        place = select(is[s], problem.table.pair[s], place);
       }
       const AxisForces<Real> F1 = axis_forces(p1, -frame), F2 = axis_forces(p2, frame);
-      const PackedPlaces<Real> places(place);
+      const Places<Real> places(place);
       const Vec3<Real> found =
-          problem.packed.there()
-              ? pair_compliance<L>(m, problem.factor, kin.S, link1, F1, link2, F2,
-                                   PackedVisit<L>{problem.packed, places, m.trunk_dofs(), Real(1)})
-              : pair_compliance<L>(m, problem.factor, kin.S, link1, F1, link2, F2, NoVisit{});
+          pair_compliance<L>(m, problem.factor, kin.S, link1, F1, link2, F2, problem.table, places);
       for (int s = first; s < contacts.pairs; ++s) w[s] = select(is[s], found, w[s]);
     }
   for (int s = 0; s < contacts.pairs; ++s)
@@ -124,20 +103,32 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
                 problem.immovable);
 }
 
+/// Rows of contacts between two links. F: scratch.
 template <class L, class Real = typename L::Real>
 HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                   const Kinematics<L>& kin, const Contacts<L>& contacts, PerLink<L, Force<Real>>& F,
                   ContactProblem<L>& problem) {
-  if constexpr (kPacks<L>) return serial_pair_rows<L>(m, opt, kin, contacts, problem);
+  if constexpr (L::Group::kSize == 1) return serial_pair_rows<L>(m, opt, kin, contacts, problem);
+  const RowTable<L>& table = problem.table;
   for (int s = 0; s < contacts.pairs; ++s) {
     const PairContact<L>& c = contacts.pair[s];
+    const Places<Real> places(table.pair[s]);
     Real w[3];
     for (int k = 0; k < 3; ++k) {
-      Vec3<Real> f = c.point.frame.row[k];
+      const Vec3<Real> f = c.point.frame.row[k];
       clear_forces<L>(g, m, F);
       scatter_add<L>(g, m, F, c.link2, force_at(c.point.p, f));
       scatter_add<L>(g, m, F, c.link1, force_at(c.p1, -f));
-      w[k] = compliance_of<L>(g, m, kin, problem.factor, F);
+      TreeVector<L> x;
+      Real share[L::kTrunkDofs];
+      each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
+      add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &F, x, share);
+      w[k] = half_solve<L>(
+          g, m, problem.factor, x, share,
+          [&](const auto& limb, Place at, int i, Real y) {
+            table.visit(m, limb, at, places).direction(k, false, i, y);
+          },
+          [&](int t, Real y) { table.visit(places).direction(k, true, t, y); });
     }
     contact_row(opt, c.point, m.mean_mass, w[0], w[1], w[2], problem.pair_row[s], problem.immovable);
   }
@@ -194,7 +185,8 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       for (int j = 0; j < tie.terms; ++j) sum = sum + coef[j] * dof_of<L>(g, m, y, tie.link[j]);
       return sum;
     };
-    row.sign = one, row.e = row.R = zero, row.lower = -unbounded, row.upper = unbounded, row.active = mask_of<Real>(true);
+    row.sign = one, row.e = row.R = zero, row.lower = -unbounded, row.upper = unbounded,
+    row.active = mask_of<Real>(true);
     for (int j = 0; j < tie.terms; ++j) {
       coef[j] = Real(tie.coef[j]);
       length = length + coef[j] * dof_of<L>(g, m, q, tie.link[j]);
@@ -253,24 +245,21 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
   }
 }
 
-/// W of the ties: J A^-1 J' by half a solve each.
+/// Rows of the ties in Y, and their W.
 template <class L, class Real = typename L::Real>
-HD void tie_weights(const typename L::Group& g, const typename L::Model& m, ContactProblem<L>& problem) {
+HD void half_solve_ties(const typename L::Group& g, const typename L::Model& m, ContactProblem<L>& problem) {
+  const RowTable<L>& table = problem.table;
   for (int i = 0; i < m.ties; ++i) {
+    const Places<Real> places(problem.tie_live[i] ? table.tie[i] : Real(-1));
     TreeVector<L> x;
-    Real share[L::kTrunkDofs], limbs(0), trunk(0);
+    Real share[L::kTrunkDofs];
     each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
     for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
     for (int j = 0; j < m.tie[i].terms; ++j) add_to_dof<L>(g, m, x, m.tie[i].link[j], problem.tie_coef[i][j]);
-    solve_inward<L>(g, m, problem.factor, x, share);
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      for (int k = 0; k < limb.links(); ++k) {
-        Real a = x.limb[at.link + k];
-        limbs = limbs + a * a * problem.factor.limb[at.entry + entry_of(k, k)];
-      }
-    });
-    for (int t = 0; t < m.trunk_dofs(); ++t) trunk = trunk + x.trunk[t] * x.trunk[t] * problem.factor.trunk[t][t];
-    problem.tie[i].W = g.sum(limbs) + trunk;
+    problem.tie[i].W = half_solve<L>(
+        g, m, problem.factor, x, share,
+        [&](const auto& limb, Place at, int k, Real y) { table.visit(m, limb, at, places)(false, k, y); },
+        [&](int t, Real y) { table.visit(places)(true, t, y); });
   }
 }
 
@@ -278,12 +267,12 @@ template <class L, class Real = typename L::Real>
 HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                  const TreeVector<L>& q, ContactProblem<L>& problem) {
   Real zero(0), one(1);
-  auto fill = [&](const auto& link, Real x, Real free, ScalarRow<Real>& limit, int& limit_live, ScalarRow<Real>& friction,
-                  int& friction_live, auto weight) {
+  auto fill = [&](const auto& link, Real x, Real free, ScalarRow<Real>& limit, int& limit_live,
+                  ScalarRow<Real>& friction, int& friction_live, auto weight) {
     if (m.has_limits) {
       range_row(opt, x, Real(link.lower), Real(link.upper), free, limit);
       limit.active = limit.active & mask_of<Real>(link.limited != 0);
-      limit_live = L::Shape::kFixed || (link.limited && any(limit.active));
+      limit_live = link.limited && any(limit.active);
     } else {
       limit_live = 0;
     }
@@ -292,7 +281,7 @@ HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const O
       friction.upper = Real(link.friction) * opt.h, friction.lower = -friction.upper;
       friction.active = friction.upper > zero;
       friction.sign = one, friction.e = friction.R = zero, friction.free = free;
-      friction_live = L::Shape::kFixed || any(friction.active);
+      friction_live = any(friction.active);
     }
     if (!limit_live && !friction_live) return;
     Real w = weight();

@@ -1,9 +1,8 @@
-// One world's contact problem (theory (P)) as dense arrays:
+// One world's contact problem as dense arrays:
 //
 //   A v = b + J' impulse + J_row' row_impulse,   (J v, impulse) exact Coulomb,   (J_row v, row_impulse) interval rows
 //
-// What Newton's fallback, Delassus-based solvers, Simulation.contact_problem and dumps read. Views: the caller owns the
-// memory. T is float or double (one world); DelassusProblem also takes packs. All matrices row-major.
+// What Simulation.contact_problem and dumps read. Views: the caller owns the memory. T is float or double. All matrices row-major.
 #pragma once
 #include "math/vec3.h"
 
@@ -27,18 +26,5 @@ struct DenseProblem {
   T* row_impulse;                    // (rows)             likewise
 };
 inline constexpr float kUnbounded = 1e30f;
-
-/// The same problem in contact space: w = W l + q, with W = J A^-1 J' over all contact rows followed by the other rows, and
-/// q = J v*, without e. `active`: contacts and rows that take part; the others have l = 0 and any W.
-template <class Real>
-struct DelassusProblem {
-  int contacts, rows;         // n = 3 contacts + rows
-  const Real* W;              // (n, n)  symmetric                             1/kg
-  const Real *q, *e, *R;      // (n)     m/s, m/s, 1/kg
-  const Real* mu;             // (contacts)
-  const Mask<Real>* active;   // (contacts + rows)
-  const Real *lower, *upper;  // (rows)
-  Real* impulse;              // (n)     warm start on entry, solution on exit N s
-};
 
 }  // namespace stiction

@@ -1,9 +1,10 @@
-// The contact problem of one step, read-only for solvers:
+// The contact problem of one step where it is assembled and audited, on the trees:
 //
-//   A v = b + J' l,   (J v, l) in S                                                          theory (P); CANAL paper III
+//   A v = b + J' l,   (J v, l) in the law (contact/law.h)
 //
 // A is tree-sparse; J is never formed: a row is a place on a link (or a dof) and a direction. Slots and rows that take no
-// part have active = false: every formula then does nothing, without lists or branches on a Real.
+// part have active = false: every formula then does nothing, without lists or branches on a Real. Solvers read the list of
+// its active rows, half-solved (contact/row_problem.h).
 //
 //   world slots   contacts of moving links with static geometry                                J = F X(p)
 //   pair slots    contacts between two moving links                                            J = F (X_2(p2) - X_1(p1))
@@ -14,7 +15,7 @@
 //
 // F: rows t1, t2, n. e and R as in theory section 1: the solver looks for complementarity of l with J v + e + R l.
 #pragma once
-#include "contact/packed_rows.h"
+#include "contact/row_table.h"
 #include "kinematics/jacobian.h"
 
 namespace stiction {
@@ -56,7 +57,7 @@ struct ContactProblem {
 
   bool any_row;          // some world has something to solve
   Mask<Real> immovable;  // a contact that nothing can move, on this lane's limbs or between links; it gets no impulse
-  PackedRows<L> packed;
+  RowTable<L> table;
 };
 
 }  // namespace stiction

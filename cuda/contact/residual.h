@@ -1,4 +1,5 @@
-// The certificate: how well (v, l) solves the contact problem, the same for all solvers. Theory section 10.
+// The certificate: how well (v, l) solves the contact problem, the same for all solvers, on the trees, not on the rows that
+// solvers read: v is what the impulses really make. Residuals of one contact and one row: contact/law.h.
 //
 //   r_dyn  |D (A v - b - J' l)| / max(|D b|, |D J' l|, sqrt(mean mass) g h),   D = diag(A)^-1/2                  1
 //   r_con  max_i w_i |l_i - P(l_i - (w + e + R l + G)_i / w_i)|,   G = (0, 0, mu |s_t|), s = w + e + R l         m/s
@@ -10,9 +11,8 @@
 // P: nearest point of the cone; w_i = tr(W_ii) / 3.
 #pragma once
 #include "contact/impulses.h"
-#include "core/options.h"
+#include "contact/law.h"
 #include "linalg/tree_product.h"
-#include "math/cone.h"
 
 namespace stiction {
 
@@ -20,11 +20,6 @@ template <class Real>
 struct Certificate {
   Real r_dyn, r_con, r_ccp, r_row, r_cone, penetration, scale, num_contacts;
 };
-
-template <class Real>
-HD Real least_scale(Real gravity, Real h) {
-  return max(gravity * h, Real(1e-4f));
-}
 
 /// V, before anything is solved: over contacts that are closed or warm.
 template <class L, class Real = typename L::Real>
@@ -44,27 +39,20 @@ HD Real velocity_scale(const typename L::Group& g, const typename L::Model& m, c
 }
 
 template <class Real>
-HD void contact_residual(const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l,
-                         Certificate<Real>& worst) {
-  Real zero(0), one(1), mean = (row.W_t * Real(2) + row.W_n) * Real(1.0f / 3), inverse = one / mean;
-  Vec3<Real> s = {w.x + row.R_t * l.x, w.y + row.R_t * l.y, w.z + row.e + row.R_n * l.z};
-  auto distance = [&](Real lift) {
-    Vec3<Real> trial = l - Vec3<Real>{s.x, s.y, s.z + lift} * inverse;
-    return select(x.active, norm(l - project_proximal(trial, x.mu)) * mean, zero);
-  };
-  worst.r_con = max(worst.r_con, distance(sqrt(s.x * s.x + s.y * s.y) * x.mu));
-  worst.r_ccp = max(worst.r_ccp, distance(zero));
-  Real cone = max(sqrt(l.x * l.x + l.y * l.y) - x.mu * l.z, -l.z) * mean;
-  worst.r_cone = max(worst.r_cone, select(x.active, cone, zero));
-  worst.penetration = max(worst.penetration, select(x.active, -x.gap, zero));
+HD void judge_contact(const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l,
+                      Certificate<Real>& worst) {
+  const Real zero(0), one(1), g = (row.W_t * Real(2) + row.W_n) * Real(1.0f / 3);
+  const ContactResidual<Real> r =
+      contact_residual(l, {w.x + row.R_t * l.x, w.y + row.R_t * l.y, w.z + row.e + row.R_n * l.z}, x.mu, g);
+  auto take = [&](Real& to, Real from) { to = max(to, select(x.active, from, zero)); };
+  take(worst.r_con, r.con), take(worst.r_ccp, r.ccp), take(worst.r_cone, r.cone), take(worst.penetration, -x.gap);
   worst.num_contacts = worst.num_contacts + select(x.active & (l.z > zero), one, zero);
 }
 
 template <class Real>
-HD Real row_residual(const ScalarRow<Real>& row, Real w, Real l, Real least) {
-  Real trial = clamp(l - (w + row.e + row.R * l) / row.W, row.lower, row.upper);
-  Real scale = max(abs(row.free), least);
-  return select(row.active, abs(l - trial) * row.W / scale, Real(0));
+HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least) {
+  const Real r = row_residual(l, w + row.e + row.R * l, row.lower, row.upper, row.W);
+  return select(row.active, r / max(abs(row.free), least), Real(0));
 }
 
 /// scale: V as velocity_scale gives it with the warm start; grows with what has got an impulse since.
@@ -77,16 +65,14 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
   Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
   row_velocities<L>(
       g, m, kin, contacts, v, V,
-      [&](int c, Vec3<Real> w) {
-        contact_residual(contacts.point.slot[c], problem.row.slot[c], w, l.slot.slot[c], own);
-      },
+      [&](int c, Vec3<Real> w) { judge_contact(contacts.point.slot[c], problem.row.slot[c], w, l.slot.slot[c], own); },
       [&](int i, Vec3<Real> w1, Vec3<Real> w2) {
-        contact_residual(contacts.pair[i].point, problem.pair_row[i], w2 - w1, l.pair[i], shared);
+        judge_contact(contacts.pair[i].point, problem.pair_row[i], w2 - w1, l.pair[i], shared);
       });
   Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h));
   auto row = [&](bool is_own, const ScalarRow<Real>& r, Real li, Real vi) {
     Real& worst = is_own ? own.r_row : shared.r_row;
-    worst = max(worst, row_residual(r, r.sign * vi, li, least));
+    worst = max(worst, judge_row(r, r.sign * vi, li, least));
   };
   each_dof_row<L>(g, m, problem.limit_live, row, problem.limit, l.limit, v);
   each_dof_row<L>(g, m, problem.friction_live, row, problem.friction, l.friction, v);
@@ -94,7 +80,7 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
     if (!problem.tie_live[i]) continue;
     Real w(0);
     for (int j = 0; j < m.tie[i].terms; ++j) w = w + problem.tie_coef[i][j] * dof_of<L>(g, m, v, m.tie[i].link[j]);
-    shared.r_row = max(shared.r_row, row_residual(problem.tie[i], w, l.tie[i], least));
+    shared.r_row = max(shared.r_row, judge_row(problem.tie[i], w, l.tie[i], least));
   }
 
   // r_dyn: A v against b + J' l.

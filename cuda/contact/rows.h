@@ -1,5 +1,4 @@
-// The live rows of a contact problem in one list, and their dense form: for solvers that need W or J, for Newton's fallback and
-// for users who look at the problem. Serial groups only.
+// The live rows of a contact problem in one list, and their dense form: for users who look at the problem. Serial groups only.
 //
 // Order: world slots (limb by limb), pair slots; then limits, dry friction (trunk first), ties.
 #pragma once
@@ -22,81 +21,41 @@ struct RowList {
   int link[kContacts];                    // flat; of a pair slot: -1, see `pair`
   const PairContact<L>* pair[kContacts];  // null for a world slot
   int dof_link[kRows];                    // flat link whose dof the row is about; of a tie: -1 - its number
-  Vec3<Real>*contact_impulse[kContacts], *contact_unit[kContacts];  // in l, and in unit
-  Real *row_impulse[kRows], *row_unit[kRows];
-  Impulses<L> unit;  // all 0 between calls
+  const Vec3<Real>* contact_impulse[kContacts];
+  const Real* row_impulse[kRows];
 
   void build(const typename L::Model& m, const Contacts<L>& contacts_found, const ContactProblem<L>& problem,
-             Impulses<L>& l) {
+             const Impulses<L>& l) {
     const typename L::Group g;
     contacts = rows = 0;
-    Real zero(0);
-    Vec3<Real> none{zero, zero, zero};
-    auto add_contact = [&](const ContactPoint<Real>& p, const ContactRow<Real>& r, Vec3<Real>& li, Vec3<Real>& ui,
-                           int flat, const PairContact<L>* moving) {
+    auto add_contact = [&](const ContactPoint<Real>& p, const ContactRow<Real>& r, const Vec3<Real>& li, int flat,
+                           const PairContact<L>* moving) {
       link[contacts] = flat, pair[contacts] = moving;
-      point[contacts] = &p, contact[contacts] = &r, contact_impulse[contacts] = &li, contact_unit[contacts++] = &ui;
-      ui = none;
+      point[contacts] = &p, contact[contacts] = &r, contact_impulse[contacts++] = &li;
     };
     each_slot<L>(g, m, contacts_found, [&](const auto& limb, Place at, int s, int c) {
       const int flat = s == 0 ? limb.attach() : flat_link<Shape>(at.link + s - 1);
-      add_contact(contacts_found.point.slot[c], problem.row.slot[c], l.slot.slot[c], unit.slot.slot[c], flat, nullptr);
+      add_contact(contacts_found.point.slot[c], problem.row.slot[c], l.slot.slot[c], flat, nullptr);
     });
     for (int s = 0; s < contacts_found.pairs; ++s)
-      add_contact(contacts_found.pair[s].point, problem.pair_row[s], l.pair[s], unit.pair[s], -1,
-                  &contacts_found.pair[s]);
-    auto add_row = [&](const ScalarRow<Real>& r, Real& li, Real& ui, int flat) {
-      row[rows] = &r, row_impulse[rows] = &li, row_unit[rows] = &ui, dof_link[rows++] = flat;
-      ui = zero;
+      add_contact(contacts_found.pair[s].point, problem.pair_row[s], l.pair[s], -1, &contacts_found.pair[s]);
+    auto add_row = [&](const ScalarRow<Real>& r, const Real& li, int flat) {
+      row[rows] = &r, row_impulse[rows] = &li, dof_link[rows++] = flat;
     };
-    auto add_dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& of, PerDof<L, Real>& li,
-                        PerDof<L, Real>& ui) {
+    auto add_dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& of, const PerDof<L, Real>& li) {
       for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
-        if (live.trunk[t]) add_row(of.trunk[t], li.trunk[t], ui.trunk[t], m.link_of_dof(t));
+        if (live.trunk[t]) add_row(of.trunk[t], li.trunk[t], m.link_of_dof(t));
       each_limb<L>(g, m, [&](const auto& limb, Place at) {
         for (int i = at.link; i < at.link + limb.links(); ++i)
-          if (live.limb[i]) add_row(of.limb[i], li.limb[i], ui.limb[i], flat_link<Shape>(i));
+          if (live.limb[i]) add_row(of.limb[i], li.limb[i], flat_link<Shape>(i));
       });
     };
-    add_dofs(problem.limit_live, problem.limit, l.limit, unit.limit);
-    add_dofs(problem.friction_live, problem.friction, l.friction, unit.friction);
-    for (int i = 0; i < m.ties; ++i) {
-      unit.tie[i] = zero;
-      if (problem.tie_live[i]) add_row(problem.tie[i], l.tie[i], unit.tie[i], -1 - i);
-    }
-  }
-
-  int size() const { return 3 * contacts + rows; }
-  /// The entry k of `unit` that stands for row k of the list.
-  Real& unit_entry(int k) {
-    if (k >= 3 * contacts) return *row_unit[k - 3 * contacts];
-    Vec3<Real>& u = *contact_unit[k / 3];
-    return k % 3 == 0 ? u.x : k % 3 == 1 ? u.y : u.z;
+    add_dofs(problem.limit_live, problem.limit, l.limit);
+    add_dofs(problem.friction_live, problem.friction, l.friction);
+    for (int i = 0; i < m.ties; ++i)
+      if (problem.tie_live[i]) add_row(problem.tie[i], l.tie[i], -1 - i);
   }
 };
-
-/// x = J_k', a row of J as a tree vector. extra: scratch.
-template <class L, class Real = typename L::Real>
-HD_CALL void jacobian_row(const typename L::Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
-                          const ContactProblem<L>& problem, RowList<L>& list, int k, PerLink<L, Force<Real>>& extra,
-                          TreeVector<L>& x) {
-  const typename L::Group g;
-  Real share[L::kTrunkDofs];
-  const Impulses<L>& u = list.unit;
-  each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
-  list.unit_entry(k) = Real(1);
-  add_row_forces<L>(
-      g, m, kin, contacts, problem, [&](int c) { return u.slot.slot[c]; }, [&](int s, int) { return u.pair[s]; },
-      [&](TreeVector<L>& f) {
-        each_dof_row<L>(
-            g, m, problem.limit_live, [](bool, const auto& r, Real a, Real& fi) { fi = fi + r.sign * a; },
-            problem.limit, u.limit, f);
-        each_dof_row<L>(g, m, problem.friction_live, [](bool, Real a, Real& fi) { fi = fi + a; }, u.friction, f);
-      },
-      [&](int i, int) { return u.tie[i]; }, extra, x, share);
-  list.unit_entry(k) = Real(0);
-  for (int t = 0; t < m.trunk_dofs(); ++t) x.trunk[t] = x.trunk[t] + share[t];
-}
 
 // ---- dense, one world, MuJoCo's dofs -------------------------------------------------------------------------------------
 
@@ -279,22 +238,6 @@ HD_CALL DenseProblem<T> dense_problem(const typename L::Model& m, const Kinemati
     d.row_impulse[nr++] = lane(*list.row_impulse[i], w);
   }
   return d;
-}
-
-/// Impulses of a dense problem back into world w.
-template <class L, class T>
-HD void take_impulses(RowList<L>& list, int w, const DenseProblem<T>& d) {
-  using S = Scalar<typename L::Real>;
-  int nc = 0, nr = 0;
-  for (int i = 0; i < list.contacts; ++i) {
-    if (!lane(list.point[i]->active, w)) continue;
-    Vec3<typename L::Real>& l = *list.contact_impulse[i];
-    set_lane(l.x, w, S(d.impulse[3 * nc])), set_lane(l.y, w, S(d.impulse[3 * nc + 1])),
-        set_lane(l.z, w, S(d.impulse[3 * nc + 2]));
-    ++nc;
-  }
-  for (int i = 0; i < list.rows; ++i)
-    if (lane(list.row[i]->active, w)) set_lane(*list.row_impulse[i], w, S(d.row_impulse[nr++]));
 }
 
 }  // namespace stiction

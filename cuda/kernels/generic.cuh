@@ -5,6 +5,7 @@
 // large as the device holds at once and walks over the worlds. Worlds of a warp may diverge; a tile's lanes do not.
 #pragma once
 #include "kernels/launches.h"
+#include "step/solve_rows.h"
 #include "step/step_world.h"
 
 namespace stiction {
@@ -14,7 +15,7 @@ inline constexpr int kGenericThreads = 64;
 template <class T, int kTile>
 using GenericLane = Lane<T, Capacity, Tile<kTile>>;
 template <class T, int kTile>
-using GenericWorkspace = Workspace<GenericLane<T, kTile>, SubAdmm<GenericLane<T, kTile>>>;
+using GenericWorkspace = Workspace<GenericLane<T, kTile>>;
 
 template <class T, int kTile>
 __global__ void __launch_bounds__(kGenericThreads) generic_step_kernel(const CudaJob<T> job) {
@@ -22,6 +23,8 @@ __global__ void __launch_bounds__(kGenericThreads) generic_step_kernel(const Cud
   const int thread = blockIdx.x * kGenericThreads + threadIdx.x, tiles = gridDim.x * kGenericThreads / kTile;
   auto& w = static_cast<GenericWorkspace<T, kTile>*>(job.workspace)[thread];
   const int record = RecordLayout<typename L::Model>(*job.model).reals();
+  const auto sizes = WorldMemory::sizes<T>(*job.model, job.options);
+  w.bind(WorldMemory::of(static_cast<unsigned char*>(job.solver_memory) + thread / kTile * sizes.total(), sizes));
   const Tile<kTile> tile;
   for (int world = thread / kTile; world < job.arrays.num_envs; world += tiles) {
     const Rows<T> rows{world, job.arrays.num_envs};
@@ -33,8 +36,8 @@ __global__ void __launch_bounds__(kGenericThreads) generic_step_kernel(const Cud
       tile.sync();
       model = &own.view;
     }
-    step_batch<L, SubAdmm<L>>(tile, *model, job.options, job.arrays, rows,
-                              job.arrays.records + static_cast<int64_t>(world) * record, job.steps, w);
+    step_batch<L>(tile, *model, job.options, job.arrays, rows,
+                  job.arrays.records + static_cast<int64_t>(world) * record, job.steps, w);
   }
 }
 

@@ -25,13 +25,13 @@ int blocks_of_all(const CudaJob<T>& job) {
 }  // namespace
 
 template <class T>
-CudaPlan plan_launches(int num_envs) {
+CudaPlan plan_launches(int num_envs, int64_t tile_bytes) {
   constexpr size_t kStepBytes = sizeof(GenericWorkspace<T, kGenericTile>);
   constexpr size_t kKinematicsBytes = sizeof(OutputWorkspace<Lane<T, Capacity, Serial>>);
   const size_t memory = free_memory() / 4;
   CudaPlan plan;
-  plan.step_blocks =
-      blocks_for(generic_step_kernel<T, kGenericTile>, int64_t{num_envs} * kGenericTile, kStepBytes, memory);
+  plan.step_blocks = blocks_for(generic_step_kernel<T, kGenericTile>, int64_t{num_envs} * kGenericTile,
+                                kStepBytes + (tile_bytes + kGenericTile - 1) / kGenericTile, memory);
   plan.step_tiles = plan.step_blocks * kGenericThreads / kGenericTile;
   plan.kinematics_blocks = blocks_for(kinematics_kernel<T>, num_envs, kKinematicsBytes, memory);
   plan.workspace_bytes =

@@ -5,11 +5,11 @@
 #pragma once
 #include <cstddef>
 
-#include "core/options.h"
 #include "model/parameters.h"
 #include "step/export.h"
 #include "step/outputs.h"
 #include "step/reset.h"
+#include "step/step_options.h"
 #include "step/user_arrays.h"
 
 namespace stiction {
@@ -24,13 +24,14 @@ struct CudaPlan {
 template <class T>
 struct CudaJob {
   const ModelView<Capacity, T>* model;
-  Options<T> options;
+  StepOptions<T> options;
   BatchArrays<T> arrays;
   ParameterArrays<T> parameters;
   KinematicArrays<T> outputs;
   int steps;
   CudaPlan plan;
-  void* workspace;  // plan.workspace_bytes of device memory
+  void* workspace;      // plan.workspace_bytes of device memory
+  void* solver_memory;  // WorldMemory of plan.step_tiles tiles, likewise
   ParameterTables<Capacity, T>*
       own_models;  // (plan.step_tiles), where parameters differ between environments; else null
   void* stream;
@@ -40,8 +41,8 @@ struct CudaJob {
 inline constexpr int kGenericTile = 4;
 
 /// For a batch of that size: as many blocks as it needs, bounded by what the device holds at once and by a quarter of its free
-/// memory, for a lane of the generic kernel has a workspace of 0.2 MB.
-template <class T> CudaPlan plan_launches(int num_envs);
+/// memory, for a lane of the generic kernel has a workspace of 0.2 MB. tile_bytes: WorldMemory of one tile.
+template <class T> CudaPlan plan_launches(int num_envs, int64_t tile_bytes);
 /// `steps` steps of all worlds: one tile per world, the Capacity shape, every feature.
 template <class T> void launch_step(const CudaJob<T>& job);
 /// Poses and velocities of bodies and sites of worlds with mask[i] != 0 (null: all), one thread per world.

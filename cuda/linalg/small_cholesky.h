@@ -1,7 +1,7 @@
-// Dense Cholesky A = U'U of one small matrix in one thread, and its triangular solves. Plain right-looking form: the inner
-// loops run along rows, so they vectorise on a CPU without reassociating sums.
+// Dense Cholesky A = U'U of one small matrix, of one world or of each world of a pack, and its triangular solves. Plain
+// right-looking form: the inner loops run along rows, so they vectorise on a CPU without reassociating sums.
 //
-// Matrices are row-major; only the upper triangle is read and written. T is float or double. No allocation, any n >= 0.
+// Matrices are row-major; only the upper triangle is read and written. No allocation, any n >= 0.
 #pragma once
 #include "core/scalar.h"
 
@@ -12,52 +12,52 @@ template <> inline constexpr float kEpsilon<float> = 1.1920929e-7f;
 
 /// Overwrites the upper triangle of A (n, n) with U. A pivot that is not above floor (rounding, or A not positive definite,
 /// or NaN) is replaced by floor and makes the result false; U is then the factor of a matrix nearby.
-template <class T>
-HD bool cholesky_factor(int n, T* A, T floor) {
-  bool sound = true;
+template <class Real>
+HD Mask<Real> cholesky_factor(int n, Real* A, Real floor) {
+  const Real zero(0), one(1);
+  Mask<Real> sound = mask_of<Real>(true);
   for (int k = 0; k < n; ++k) {
-    T* row = A + k * n;
-    T pivot = row[k];
-    if (!(pivot > floor)) pivot = floor, sound = false;
-    T inverse = T(1) / sqrt(pivot);
-    row[k] = sqrt(pivot);
-    for (int j = k + 1; j < n; ++j) row[j] *= inverse;
+    Real* row = A + k * n;
+    const Mask<Real> positive = row[k] > floor;
+    const Real pivot = select(positive, row[k], floor), root = sqrt(pivot), inverse = one / root;
+    sound = sound & positive;
+    row[k] = root;
+    for (int j = k + 1; j < n; ++j) row[j] = row[j] * inverse;
     for (int i = k + 1; i < n; ++i) {
-      T a = row[i];
-      if (a == T(0)) continue;  // other trees' blocks
-      T* below = A + i * n;
-      for (int j = i; j < n; ++j) below[j] -= a * row[j];
+      const Real a = row[i];
+      if (all(a == zero)) continue;  // other trees' blocks
+      Real* below = A + i * n;
+      for (int j = i; j < n; ++j) below[j] = below[j] - a * row[j];
     }
   }
   return sound;
 }
 
 /// x <- U'^-1 x.
-template <class T>
-HD void solve_lower(int n, const T* U, T* x) {
+template <class Real>
+HD void solve_lower(int n, const Real* U, Real* x) {
   for (int k = 0; k < n; ++k) {
-    const T* row = U + k * n;
-    T a = x[k] / row[k];
+    const Real *row = U + k * n, a = x[k] / row[k];
     x[k] = a;
-    if (a == T(0)) continue;
-    for (int j = k + 1; j < n; ++j) x[j] -= a * row[j];
+    if (all(a == Real(0))) continue;
+    for (int j = k + 1; j < n; ++j) x[j] = x[j] - a * row[j];
   }
 }
 
 /// x <- U^-1 x.
-template <class T>
-HD void solve_upper(int n, const T* U, T* x) {
+template <class Real>
+HD void solve_upper(int n, const Real* U, Real* x) {
   for (int k = n - 1; k >= 0; --k) {
-    const T* row = U + k * n;
-    T a = x[k];
-    for (int j = k + 1; j < n; ++j) a -= row[j] * x[j];
+    const Real* row = U + k * n;
+    Real a = x[k];
+    for (int j = k + 1; j < n; ++j) a = a - row[j] * x[j];
     x[k] = a / row[k];
   }
 }
 
 /// x <- A^-1 x.
-template <class T>
-HD void cholesky_solve(int n, const T* U, T* x) {
+template <class Real>
+HD void cholesky_solve(int n, const Real* U, Real* x) {
   solve_lower(n, U, x);
   solve_upper(n, U, x);
 }

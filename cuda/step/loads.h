@@ -15,28 +15,23 @@ HD void load_loads(const typename L::Group& g, const typename L::Model& m, const
     return u;
   };
   auto of_link = [&](const auto& link, Real* to) {
-    if constexpr (L::Shape::kFixed) {
-      if (link.actuators) to[0] = take(m.actuator[link.actuator_begin].ctrl);
-    } else {
-      for (int j = 0; j < link.actuators; ++j) to[j] = take(m.actuator[link.actuator_begin + j].ctrl);
-    }
+    for (int j = 0; j < link.actuators; ++j) to[j] = take(m.actuator[link.actuator_begin + j].ctrl);
   };
   int act = 0;
-  UNROLL for (int t = m.base_links(); t < m.trunk_links(); ++t) {
+  for (int t = m.base_links(); t < m.trunk_links(); ++t) {
     of_link(m.trunk[t], loads.ctrl + act);
-    act += L::Shape::kFixed ? 1 : m.trunk[t].actuators;
+    act += m.trunk[t].actuators;
   }
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     int own = act + at.actuator;
-    UNROLL for (int k = 0; k < limb.links(); ++k) {
+    for (int k = 0; k < limb.links(); ++k) {
       of_link(limb.link(k), loads.ctrl + own);
-      own += L::Shape::kFixed ? 1 : limb.link(k).actuators;
+      own += limb.link(k).actuators;
     }
   });
   for (int i = 0; i < m.ties; ++i)
     if (m.tie[i].kind == kTieActuator) loads.tie_ctrl[i] = take(m.tie[i].actuator.ctrl);
 
-  if constexpr (!L::Shape::kLoads) return;
   // Applied forces are mostly absent: one look decides, and a look at rows that lie in memory side by side is cheap.
   auto present = [&](const Scalar<Real>* array, int stride) {
     if (array == nullptr) return false;
@@ -56,11 +51,11 @@ HD void load_loads(const typename L::Group& g, const typename L::Model& m, const
   if (m.free_base()) {
     int d = m.trunk[0].dof;
     // MuJoCo's last three are torques about the body's axes; joint_loads() turns them once the pose is known.
-    UNROLL for (int i = 0; i < 3; ++i) loads.force.trunk[i] = f(d + 3 + i), loads.force.trunk[3 + i] = f(d + i);
+    for (int i = 0; i < 3; ++i) loads.force.trunk[i] = f(d + 3 + i), loads.force.trunk[3 + i] = f(d + i);
   }
-  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) loads.force.trunk[t] = f(m.trunk[m.link_of_dof(t)].dof);
+  for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) loads.force.trunk[t] = f(m.trunk[m.link_of_dof(t)].dof);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int k = 0; k < limb.links(); ++k)
+    for (int k = 0; k < limb.links(); ++k)
       loads.force.limb[at.link + k] = limb.link(k).dof < 0 ? Real(0) : f(limb.link(k).dof);
   });
 }
@@ -74,12 +69,17 @@ HD Mask<Real> load_controls(const typename L::Group& g, const typename L::Model&
   return g.either(bad);
 }
 
+template <class L>
+HD void copy_controls(const typename L::Model& m, const Loads<L>& from, Loads<L>& to) {
+  for (int i = 0; i < at_least_one(L::kActuators); ++i) to.ctrl[i] = from.ctrl[i];
+  for (int i = 0; i < m.ties; ++i) to.tie_ctrl[i] = from.tie_ctrl[i];
+}
+
 /// Wrenches of xfrc_applied (N, nbody, 6) and of gravity compensation on the links; turns the base's applied torque.
 template <class L, class Real = typename L::Real>
 HD void place_loads(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
                     const Rows<Real>& rows, const Kinematics<L>& kin, Loads<L>& applied, Loads<L>& loads,
                     Mask<Real>& bad) {
-  if constexpr (!L::Shape::kLoads) return;
   loads.any_force = applied.any_force, loads.any_wrench = applied.any_wrench;
   if (applied.any_force) {
     each_dof<L>(g, m, [](Real f, Real& to) { to = f; }, applied.force, loads.force);

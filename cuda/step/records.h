@@ -58,28 +58,32 @@ struct Records {
     Vec3<Real> none{zero, zero, zero};
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       int base = limb.first_slot();
-    UNROLL for (int s = 0; s <= limb.links(); ++s)
-        UNROLL for (int c = limb.slot_begin(s); c < limb.slot_end(s); ++c) {
+      for (int s = 0; s <= limb.links(); ++s)
+        for (int c = limb.slot_begin(s); c < limb.slot_end(s); ++c) {
           if (contacts.skip(at.slot + c)) continue;
           const ContactPoint<Real>& x = contacts.point.slot[at.slot + c];
           Vec3<Real> found = none;
-          if (warm) UNROLL for (int o = limb.slot_begin(s); o < limb.slot_end(s); ++o) {
-            const Real* r = real + layout.slot(base + o);
-            found = select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
-          }
+          if (warm)
+            for (int o = limb.slot_begin(s); o < limb.slot_end(s); ++o) {
+              const Real* r = real + layout.slot(base + o);
+              found =
+                  select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
+            }
           l.slot.slot[at.slot + c] = found;
         }
     });
     for (int s = 0; s < contacts.pairs; ++s) {
       const ContactPoint<Real>& x = contacts.pair[s].point;
       Vec3<Real> found = none;
-      if (warm) for (int o = 0; o < layout.pairs; ++o) {
-        const Real* r = real + layout.pair(o);
-        found = select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
-      }
+      if (warm)
+        for (int o = 0; o < layout.pairs; ++o) {
+          const Real* r = real + layout.pair(o);
+          found = select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
+        }
       l.pair[s] = found;
     }
-    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real& li, Real& fi) {
+    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real& li,
+                   Real& fi) {
       if (limit_live) {
         // The sign tells which end it was: an impulse at the other end is no warm start.
         Real old = warm && link.dof >= 0 ? real[layout.limit(link.dof)] * limit.sign : zero;
@@ -89,8 +93,11 @@ struct Records {
     };
     each_joint<L>(g, m, dof, problem.limit, problem.limit_live, problem.friction_live, l.limit, l.friction);
     for (int i = 0; i < m.ties; ++i)
-      l.tie[i] = warm ? select(problem.tie[i].active, clamp(real[layout.tie(i)] * problem.tie[i].sign, problem.tie[i].lower,
-                                                            problem.tie[i].upper), zero) : zero;
+      l.tie[i] =
+          warm ? select(problem.tie[i].active,
+                        clamp(real[layout.tie(i)] * problem.tie[i].sign, problem.tie[i].lower, problem.tie[i].upper),
+                        zero)
+               : zero;
   }
 
   HD void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
@@ -100,14 +107,16 @@ struct Records {
       Vec3<Real> n = x.frame.row[2];
       r[kRecordId] = select(x.active, x.id, Real(-1));
       r[kRecordT1] = f.x, r[kRecordT2] = f.y, r[kRecordN] = f.z, r[kRecordGap] = x.gap, r[kRecordMu] = x.mu;
-      r[kRecordX] = p.x, r[kRecordY] = p.y, r[kRecordZ] = p.z, r[kRecordNx] = n.x, r[kRecordNy] = n.y, r[kRecordNz] = n.z;
+      r[kRecordX] = p.x, r[kRecordY] = p.y, r[kRecordZ] = p.z, r[kRecordNx] = n.x, r[kRecordNy] = n.y,
+      r[kRecordNz] = n.z;
     };
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      UNROLL for (int c = 0; c < limb.slots(); ++c) {
+      for (int c = 0; c < limb.slots(); ++c) {
         Real* r = real + layout.slot(limb.first_slot() + c);
         if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
-        else put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c],
-                 contacts.point.slot[at.slot + c].p + kin.limb_origin[at.limb]);
+        else
+          put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c],
+              contacts.point.slot[at.slot + c].p + kin.limb_origin[at.limb]);
       }
     });
     if (g.rank() == 0) {
@@ -127,7 +136,8 @@ struct Records {
       for (int i = 0; i < m.ties; ++i)
         real[layout.tie(i)] = problem.tie_live[i] ? l.tie[i] * problem.tie[i].sign : Real(0);
     }
-    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real li, Real fi) {
+    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real li,
+                   Real fi) {
       if (link.dof < 0) return;
       if (m.has_limits) real[layout.limit(link.dof)] = limit_live ? li * limit.sign : Real(0);
       if (m.has_friction) real[layout.friction(link.dof)] = friction_live ? fi : Real(0);
@@ -138,21 +148,24 @@ struct Records {
 
 /// The state, kept in a record, and back.
 template <class L, class Real, class Touch>
-HD void each_state_entry(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record, Touch touch) {
+HD void each_state_entry(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record,
+                         Touch touch) {
   RecordLayout<typename L::Model> layout(m);
   if (m.free_base()) {
     Real* r = record + layout.base();
     touch(x.position.x, r[0]), touch(x.position.y, r[1]), touch(x.position.z, r[2]);
-    touch(x.orientation.w, r[3]), touch(x.orientation.x, r[4]), touch(x.orientation.y, r[5]), touch(x.orientation.z, r[6]);
-    UNROLL for (int t = 0; t < 6; ++t) touch(x.v.trunk[t], record[layout.velocity(m.trunk[0].dof + t)]);
+    touch(x.orientation.w, r[3]), touch(x.orientation.x, r[4]), touch(x.orientation.y, r[5]),
+        touch(x.orientation.z, r[6]);
+    for (int t = 0; t < 6; ++t) touch(x.v.trunk[t], record[layout.velocity(m.trunk[0].dof + t)]);
   }
-  each_joint<L>(g, m,
-                [&](const auto& link, Real& q, Real& v, Real& qw) {
-                  if (link.dof < 0) return;
-                  touch(q, record[layout.position(link.dof)]), touch(v, record[layout.velocity(link.dof)]);
-                  if (link.kind == kBallLink) touch(qw, record[layout.quaternion(link.dof)]);
-                },
-                x.q, x.v, x.qw);
+  each_joint<L>(
+      g, m,
+      [&](const auto& link, Real& q, Real& v, Real& qw) {
+        if (link.dof < 0) return;
+        touch(q, record[layout.position(link.dof)]), touch(v, record[layout.velocity(link.dof)]);
+        if (link.kind == kBallLink) touch(qw, record[layout.quaternion(link.dof)]);
+      },
+      x.q, x.v, x.qw);
 }
 
 }  // namespace stiction

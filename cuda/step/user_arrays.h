@@ -36,24 +36,13 @@ struct BatchArrays {
   T* records = nullptr;                                      // (packs, record_reals, W)
 };
 
-/// x; a GPU's compiler does not see that it is.
-HD int recomputed(int x) {
-#ifdef __CUDA_ARCH__
-  asm volatile("" : "+r"(x));
-#endif
-  return x;
-}
-
 /// Worlds first, first + 1, ... of row-major arrays. Beyond the last world a pack repeats it, and stores nothing there.
 template <class Real>
 struct Rows {
   using S = Scalar<Real>;
   int first, num_envs;
-  bool real = true;  // false: a surplus tile of a warp, which computes along and stores nothing
   HD int world(int w) const { return min(first + w, num_envs - 1); }
-  HD int count() const { return real ? min(kWidth<Real>, num_envs - first) : 0; }
-  /// The same rows, their addresses computed anew: none is kept in registers during the steps.
-  HD Rows again() const { return {recomputed(first), num_envs, real}; }
+  HD int count() const { return min(kWidth<Real>, num_envs - first); }
   HD Real get(const S* array, int stride, int i) const {
     if constexpr (kWidth<Real> == 1) {
       return array[static_cast<int64_t>(first) * stride + i];
@@ -97,19 +86,19 @@ HD void load_state(const typename L::Group& g, const typename L::Model& m, const
     Vec3<Real> w = rotation(x.orientation) * Vec3<Real>{v(d + 3), v(d + 4), v(d + 5)};
     put(Force<Real>{w, {v(d), v(d + 1), v(d + 2)}}, x.v.trunk);
   }
-  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
+  for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
     const auto& link = m.trunk[m.link_of_dof(t)];
     x.q.trunk[t] = q(link.qpos), x.v.trunk[t] = v(link.dof);
   }
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int k = 0; k < limb.links(); ++k) {
+    for (int k = 0; k < limb.links(); ++k) {
       const auto& link = limb.link(k);
       int i = at.link + k;
       x.v.limb[i] = link.dof < 0 ? zero : v(link.dof);
-      if (!L::Shape::kFixed && link.kind == kBallNextLink) continue;
-      if (!L::Shape::kFixed && link.kind == kBallLink) {
+      if (link.kind == kBallNextLink) continue;
+      if (link.kind == kBallLink) {
         x.qw.limb[i] = q(link.qpos);
-        UNROLL for (int j = 0; j < 3; ++j) x.q.limb[i + j] = q(link.qpos + 1 + j);
+        for (int j = 0; j < 3; ++j) x.q.limb[i + j] = q(link.qpos + 1 + j);
       } else {
         x.q.limb[i] = link.dof < 0 ? zero : q(link.qpos);
       }
@@ -132,21 +121,21 @@ HD void store_state(const typename L::Group& g, const typename L::Model& m, cons
       q(p + 3, x.orientation.w), q(p + 4, x.orientation.x), q(p + 5, x.orientation.y), q(p + 6, x.orientation.z);
       v(d, V.v.x), v(d + 1, V.v.y), v(d + 2, V.v.z), v(d + 3, w.x), v(d + 4, w.y), v(d + 5, w.z);
     }
-    UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
+    for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
       const auto& link = m.trunk[m.link_of_dof(t)];
       q(link.qpos, x.q.trunk[t]), v(link.dof, x.v.trunk[t]);
     }
   }
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int k = 0; k < limb.links(); ++k) {
+    for (int k = 0; k < limb.links(); ++k) {
       const auto& link = limb.link(k);
       int i = at.link + k;
       if (link.dof < 0) continue;
       v(link.dof, x.v.limb[i]);
-      if (!L::Shape::kFixed && link.kind == kBallNextLink) continue;
-      if (!L::Shape::kFixed && link.kind == kBallLink) {
+      if (link.kind == kBallNextLink) continue;
+      if (link.kind == kBallLink) {
         q(link.qpos, x.qw.limb[i]);
-        UNROLL for (int j = 0; j < 3; ++j) q(link.qpos + 1 + j, x.q.limb[i + j]);
+        for (int j = 0; j < 3; ++j) q(link.qpos + 1 + j, x.q.limb[i + j]);
       } else {
         q(link.qpos, x.q.limb[i]);
       }

@@ -50,10 +50,8 @@ class CpuWorld final : public World {
     reset_rows_ = make_reset_rows<T>();
     make_job();
     for (auto& workspace : workspaces_) {
-      fallback_.push_back(aligned(sizeof(double) * kernels_->fallback_size(job_)));
-      solver_memory_.push_back(aligned(kernels_->solver_bytes(job_) + 64));
-      kernels_->bind_memory(job_, workspace.get(), static_cast<double*>(fallback_.back().get()),
-                            solver_memory_.back().get());
+      memory_.push_back(aligned(kernels_->memory_bytes(job_)));
+      kernels_->bind_memory(job_, workspace.get(), memory_.back().get());
       if (void* own = kernels_->create_tables(job_)) environment_tables_.push_back(own);
     }
     reset(nullptr);
@@ -88,7 +86,8 @@ class CpuWorld final : public World {
     if (env < 0 || env >= num_envs())
       throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " +
                                   std::to_string(num_envs() - 1));
-    return kernels_->problem(job_, env, workspaces_[0].get(), tables_of(0), static_cast<double*>(fallback_[0].get()));
+    problem_.resize(kernels_->problem_size(job_));
+    return kernels_->problem(job_, env, workspaces_[0].get(), tables_of(0), problem_.data());
   }
   void previous_state(int env, double* qpos, double* qvel) const override {
     state_of_record(tables_->view, [&](int i) { return record(env, i); }, qpos, qvel);
@@ -157,7 +156,7 @@ class CpuWorld final : public World {
 
   void make_job() {
     job_.model = &tables_->view;
-    job_.options = options_in<T>(options_.step);
+    job_.options = options_in<T>({options_.step, options_.solver});
     BatchArrays<T>& a = job_.arrays;
     a.num_envs = num_envs();
     a.qpos = buffer("qpos").template as<T>(), a.qvel = buffer("qvel").template as<T>();
@@ -172,7 +171,6 @@ class CpuWorld final : public World {
                     buffer("site_xpos").template as<T>()};
     job_.parameters = parameter_arrays<T>(), job_.per_env = !options_.per_env.empty();
     job_.steps = 1;
-    job_.solver = options_.solver;
   }
 
   const CpuLibrary* lib_;
@@ -181,8 +179,9 @@ class CpuWorld final : public World {
   std::unique_ptr<RecordLayout<ModelView<Capacity, T>>> layout_;
   int packs_ = 0;
   Aligned records_;
-  std::vector<Aligned> workspaces_, fallback_, solver_memory_;
-  std::vector<void*> environment_tables_;  // per thread, if some parameter is per environment
+  std::vector<Aligned> workspaces_, memory_;  // per thread
+  std::vector<double> problem_;               // what contact_problem's views point into
+  std::vector<void*> environment_tables_;     // per thread, if some parameter is per environment
   CpuJob<T> job_;
   ResetRows<T> reset_rows_{};
   ContactArrays<T> contact_arrays_{};  // looked up once: a long name is a string on the heap

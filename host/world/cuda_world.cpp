@@ -91,8 +91,11 @@ class CudaWorld final : public World {
         layout_(tables_->view) {
     records_ = managed_memory(sizeof(float) * record_size() * num_envs());
     reset_rows_ = make_reset_rows<float>();
-    job_.plan = plan_launches<float>(num_envs());
+    job_.options = options_in<float>({options_.step, options_.solver});
+    const auto sizes = WorldMemory::sizes<float>(tables_->view, job_.options);
+    job_.plan = plan_launches<float>(num_envs(), sizes.total());
     workspace_ = device_memory(job_.plan.workspace_bytes);
+    solver_memory_ = device_memory(job_.plan.step_tiles * sizes.total());
     max_contacts_ =
         options_.max_contacts ? options_.max_contacts : tables_->view.world_slots + tables_->view.pair_slots;
     const int64_t n = num_envs(), c = max_contacts_;
@@ -146,7 +149,7 @@ class CudaWorld final : public World {
 
   void make_job() {
     job_.model = device_tables_.view(), job_.workspace = workspace_.get(), job_.steps = 1;
-    job_.options = options_in<float>(options_.step);
+    job_.solver_memory = solver_memory_.get();
     BatchArrays<float>& a = job_.arrays;
     a.num_envs = num_envs(), a.records = records();
     a.qpos = buffer("qpos").as<float>(), a.qvel = buffer("qvel").as<float>(), a.ctrl = buffer("ctrl").as<float>();
@@ -169,7 +172,7 @@ class CudaWorld final : public World {
   std::unique_ptr<ModelTables<float>> tables_;
   DeviceTables device_tables_;
   RecordLayout<ModelView<Capacity, float>> layout_;
-  std::shared_ptr<void> records_, workspace_, own_models_;
+  std::shared_ptr<void> records_, workspace_, solver_memory_, own_models_;
   ResetRows<float> reset_rows_{};
   ContactArrays<float> contact_arrays_{};
   CudaJob<float> job_{};
@@ -181,8 +184,6 @@ std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model> model, con
   const std::string missing = cuda_unavailable();
   if (!missing.empty()) refuse("device is 'cuda', but there is " + missing);
   if (options.float64) refuse("dtype is 'float64', but simulations on CUDA are in float32: use device='cpu'");
-  if (options.solver != SolverKind::kSubAdmm)
-    refuse("this solver runs on the CPU only: use solver='subadmm' or device='cpu'");
   return std::make_unique<CudaWorld>(std::move(model), options);
 }
 

@@ -29,13 +29,13 @@ struct ArrayView {
 struct WorldOptions {
   int num_envs = 1;
   bool float64 = false;
-  bool cuda = false;  // on the CUDA device, else on the CPU
-  std::string isa;    // "", "scalar", "avx2", "avx512": "" is the best there is
-  SolverKind solver = SolverKind::kSubAdmm;
+  bool cuda = false;                 // on the CUDA device, else on the CPU
+  std::string isa;                   // "", "scalar", "avx2", "avx512": "" is the best there is
   int num_threads = 0;               // 0: as many as cores
   int max_contacts = 0;              // 0: every slot
   std::vector<std::string> per_env;  // parameters that differ between environments, see parameter_names()
   Options<double> step;              // h = 0: the model's
+  SolverOptions<double> solver;
 };
 
 /// Model fields that may be per environment.
@@ -75,12 +75,12 @@ class World {
   void reset_state(const uint8_t* mask, int keyframe = -1);
   void update(const uint8_t* mask) { update_watched(mask); }
   void clear_status(const uint8_t* mask);
-  /// Warm start and contacts of the last step, to be kept with a state. One row per environment.
   /// The last step's contact problem of one environment with the impulses that solved it. Views into scratch that the next call
   /// on this world overwrites. Applied forces and controls must be those of the step.
   virtual DenseProblem<double> contact_problem(int env) = 0;
   /// The state of one environment at the beginning of its last substep: qpos (nq), qvel (nv).
   virtual void previous_state(int env, double* qpos, double* qvel) const = 0;
+  /// Warm start and contacts of the last step, to be kept with a state. One row per environment.
   virtual int64_t record_size() const = 0;
   virtual void get_records(double* rows) const = 0;
   virtual void set_records(const double* rows) = 0;

@@ -1,6 +1,8 @@
 // What all backends derive from a world's options alike.
 #pragma once
-#include "core/options.h"
+#include <type_traits>
+
+#include "step/step_options.h"
 #include "step/user_arrays.h"
 
 namespace stiction {
@@ -9,16 +11,16 @@ namespace stiction {
 inline constexpr const char* kCertificateNames[kCertificateFields] = {
     "r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations", "converged"};
 
-/// The options in the number type of a kernel.
+/// Options in the number type of a kernel.
 template <class T>
-Options<T> options_in(const Options<double>& o) {
-  Options<T> to;
-  to.h = T(o.h), to.implicit = o.implicit, to.explicit_damping = o.explicit_damping, to.erp = T(o.erp);
-  to.max_recovery = T(o.max_recovery), to.margin = T(o.margin), to.merge = T(o.merge), to.iterations = o.iterations;
-  to.convex = o.convex;
-  to.tolerance = T(o.tolerance), to.certify = T(o.certify), to.penalty = o.penalty, to.anderson = o.anderson;
-  to.relaxation = T(o.relaxation), to.tikhonov = T(o.tikhonov), to.body_split = o.body_split;
-  to.warm_start = o.warm_start, to.fallback = o.fallback, to.certificates = o.certificates;
+StepOptions<T> options_in(const StepOptions<double>& o) {
+  auto cast = [](const char*, auto& to, const auto& from) { to = static_cast<std::decay_t<decltype(to)>>(from); };
+  StepOptions<T> to;
+  Options<T>::each_field(cast, to.step, o.step);
+  to.solver.solver = o.solver.solver;
+  each_solver(
+      [&](auto solver, auto& a, const auto& b) { decltype(solver)::template Options<T>::each_field(cast, a, b); },
+      to.solver.options, o.solver.options);
   return to;
 }
 

@@ -60,7 +60,7 @@ class Simulation:
     timestep: seconds; None is the model's.
     integrator: "implicit" (default: stiffness and damping of joints and actuators are implicit) or "euler" (MuJoCo's:
         joint damping implicit, the rest explicit).
-    solver: "subadmm", "pgs", or a `SolverOptions`.
+    solver: "subadmm", "pgs", "canal", or a `SolverOptions`.
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. What the
         model's flags disable (springs, dampers, dry friction, gravity) stays off, whatever their numbers.
     max_contacts: length of the arrays in `contact`; None is every slot.
@@ -111,7 +111,8 @@ class Simulation:
         self._integrator = _checked_integrator(integrator)
         self._solver = SolverOptions.of(solver)
         self._per_env = _checked_per_env(per_env, model)
-        options = self._solver.to_core() | {
+        options, solver_options = self._solver.to_core()
+        options |= {
             "h": 0.0 if timestep is None else _checked_timestep(timestep),
             "implicit": int(self._integrator == "implicit"),
         }
@@ -124,6 +125,7 @@ class Simulation:
             float64=self._dtype == "float64",
             isa=os.environ.get("STICTION_ISA", ""),
             solver=self._solver.name,
+            solver_options=solver_options,
             num_threads=_usable_cores() if num_threads is None else _count("num_threads", num_threads, 1),
             max_contacts=0 if max_contacts is None else _count("max_contacts", max_contacts, 1),
             options=options,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-_PENALTIES = (
-    "normal_tangential",
-    "per_contact",
-    "paper",
-    "adaptive",
-)  # in the order of PenaltyRule in cuda/core/options.h
+from . import _core
+
+_PENALTIES = ("normal_tangential", "per_contact", "common", "adaptive")  # in the order of the core's PenaltyRule
 _LAWS = ("coulomb", "convex")
+_DEFAULTS = _core.option_defaults()  # "": of a step, then of every solver by its name
+_STEP, _SUBADMM = _DEFAULTS.pop(""), _DEFAULTS["subadmm"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,44 +21,44 @@ class SolverOptions:
     from the impulses of the last step.
     """
 
-    #: "subadmm" or "pgs".
+    #: "subadmm", "pgs" or "canal".
     name: str = "subadmm"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
-    iterations: int = 100
+    iterations: int = _STEP["iterations"]
     #: Stop an environment when its residual is below this part of its velocity scale V (1).
-    tolerance: float = 1e-5
+    tolerance: float = _STEP["tolerance"]
     #: r_con / V beyond which a step sets `Status.NOT_CONVERGED` (1).
-    certify: float = 1e-3
-    #: SubADMM's penalty: "normal_tangential" or "per_contact" (of each contact), or "paper" (one per environment).
-    penalty: str = "normal_tangential"
+    certify: float = _STEP["certify"]
+    #: SubADMM's penalty: "normal_tangential" or "per_contact" (of each contact), "common" (one per environment), or
+    #: "adaptive" (the first, scaled as primal and dual residual ask).
+    penalty: str = _PENALTIES[_SUBADMM["penalty"]]
     #: SubADMM: Anderson acceleration of depth 3.
-    anderson: bool = True
+    anderson: bool = bool(_SUBADMM["anderson"])
     #: SubADMM's over-relaxation, in (0, 2); 1 is none.
-    relaxation: float = 1.5
+    relaxation: float = _SUBADMM["relaxation"]
     #: Regularisation of Anderson's normal equations (1).
-    tikhonov: float = 1e-3
-    #: SubADMM on the CPU: walk the tree, contacts split between their links, also where the environment is small enough
-    #: for dense rows, as CUDA does. The same answers, other iterates.
-    body_split: bool = False
+    tikhonov: float = _SUBADMM["tikhonov"]
     #: SubADMM: "coulomb", or "convex", the relaxation that convex solvers are built on, to compare with: a contact that
     #: slides with v_t leaves with mu v_t. `certify` then asks r_ccp, and Newton is not called.
-    law: str = "coulomb"
+    law: str = _LAWS[_SUBADMM["convex"]]
     #: Start from the impulses of the last step.
-    warm_start: bool = True
+    warm_start: bool = bool(_STEP["warm_start"])
     #: Newton's method for environments above ``certify``.
-    fallback: bool = True
+    fallback: bool = bool(_STEP["fallback"])
     #: Part of an overlap that one step is to remove, in [0, 1].
-    erp: float = 0.2
+    erp: float = _STEP["erp"]
     #: Bound on the velocity that removes it (m/s, rad/s).
-    max_recovery: float = 1.0
+    max_recovery: float = _STEP["max_recovery"]
     #: Contacts with gaps beyond it, and beyond what the free motion covers within the step, are not looked at (m).
-    margin: float = 0.002
+    margin: float = _STEP["margin"]
     #: Contacts of two bodies this near to each other, with the same normal and surface, count as one: the deeper (m).
-    merge: float = 5e-4
+    merge: float = _STEP["merge"]
 
     def __post_init__(self):
         if not isinstance(self.name, str):
             raise TypeError(f"solver name is {type(self.name).__name__}, expected a string such as 'subadmm'")
+        if self.name not in _DEFAULTS:
+            raise ValueError(f"solver is {self.name!r}, expected one of {', '.join(map(repr, _DEFAULTS))}")
         for field in fields(self):
             value, kind = getattr(self, field.name), type(field.default)
             if kind is str:
@@ -92,12 +91,14 @@ class SolverOptions:
             upper = "" if high == math.inf else f" and at most {high:g}"
             raise ValueError(f"{name} is {value}, expected at least {low:g}{upper}")
 
-    def to_core(self) -> dict[str, float | int]:
-        """The options by the names of cuda/core/options.h, as numbers."""
-        numbers = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
-        numbers["penalty"] = _PENALTIES.index(self.penalty)
-        numbers["convex"] = _LAWS.index(numbers.pop("law"))
-        return {name: int(value) if isinstance(value, bool) else value for name, value in numbers.items()}
+    def to_core(self) -> tuple[dict[str, float | int], dict[str, float | int]]:
+        """The options of the step and those of the solver, by the core's names, as numbers."""
+        step = {name: getattr(self, name) for name in _STEP if hasattr(self, name)}
+        own = {}
+        if self.name == "subadmm":
+            own = {name: getattr(self, name) for name in ("anderson", "relaxation", "tikhonov")}
+            own |= {"penalty": _PENALTIES.index(self.penalty), "convex": _LAWS.index(self.law)}
+        return tuple({k: int(v) if isinstance(v, bool) else v for k, v in d.items()} for d in (step, own))
 
     @classmethod
     def of(cls, solver) -> SolverOptions:

@@ -1,5 +1,5 @@
-// Contact problems with known answers, as owners of the arrays that DenseProblem and DelassusProblem view. Double throughout;
-// `cast` gives the same problem in float, `Delassus` the same in contact space, one world or several in the lanes of a pack.
+// Contact problems with known answers, as owners of the arrays that DenseProblem views. Double throughout; `Whitened` gives the
+// same as half-solved rows in any number type, one world or several in the lanes of a pack.
 #pragma once
 #include <Eigen/Dense>
 #include <memory>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "contact/dense.h"
+#include "contact/row_problem.h"
 
 namespace stiction::problems {
 
@@ -148,47 +149,64 @@ inline Dense<double> random_problem(int nv, int contacts, unsigned seed, bool ro
   return d;
 }
 
-/// The problem in contact space; lane i of Real holds problems[i] (all of one size, at most the smallest for the others).
+/// A problem's half-solved rows, by Eigen's Cholesky; lane i of Real holds worlds[i], all of one size.
 template <class Real>
-struct Delassus {
-  int contacts, rows;
-  std::vector<Real> W, q, e, R, mu, lower, upper, impulse;
-  std::unique_ptr<Mask<Real>[]> active;  // (contacts + rows)
+struct Whitened {
+  RowArrays<Real> rows;
+  Real least_velocity, scale;
 
-  explicit Delassus(const std::vector<Dense<double>>& worlds) {
-    contacts = worlds[0].contacts(), rows = worlds[0].rows();
-    int n = 3 * contacts + rows;
-    auto sized = [](std::vector<Real>& x, int size) { x.assign(static_cast<size_t>(size), Real(0)); };
-    sized(W, n * n), sized(q, n), sized(e, n), sized(R, n), sized(mu, contacts), sized(lower, rows), sized(upper, rows);
-    sized(impulse, n);
-    active = std::make_unique<Mask<Real>[]>(static_cast<size_t>(contacts + rows));
-    for (int i = 0; i < contacts + rows; ++i) active[i] = mask_of<Real>(true);
-    for (int lane = 0; lane < kWidth<Real>; ++lane) fill(worlds[lane % worlds.size()], lane);
+  explicit Whitened(const std::vector<Dense<double>>& worlds, double least = 1e-4)
+      : rows(counts(worlds[0])), least_velocity(Real(Scalar<Real>(least))), scale(least_velocity) {
+    numbers_.assign(static_cast<size_t>(RowArrays<Real>::size(rows)), Real(0));
+    Arena<Real> arena(numbers_.data());
+    rows.carve(arena);
+    rows.near = rows.contacts;
+    for (int lane = 0; lane < kWidth<Real>; ++lane) fill(worlds[static_cast<size_t>(lane) % worlds.size()], lane);
   }
-  DelassusProblem<Real> view() {
-    return {contacts,  rows,         W.data(),     q.data(),     e.data(),      R.data(),
-            mu.data(), active.get(), lower.data(), upper.data(), impulse.data()};
+  RowProblem<Real> view() const { return rows.view(least_velocity, scale); }
+
+  /// Impulses of a lane into the problem it came from.
+  void take(Dense<double>& d, int at = 0) const {
+    for (int i = 0; i < 3 * rows.contacts; ++i) d.impulse[i] = lane(rows.impulse[i], at);
+    for (int r = 0; r < rows.scalars; ++r) d.row_impulse[r] = lane(rows.impulse[3 * rows.contacts + r], at);
   }
 
  private:
+  std::vector<Real> numbers_;
+
+  static RowCounts counts(const Dense<double>& d) {
+    RowCounts c;
+    c.contacts = d.contacts(), c.scalars = d.rows(), c.width = d.nv;
+    return c;
+  }
   void fill(const Dense<double>& d, int at) {
     using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    int n = 3 * contacts + rows;
+    const int nc = d.contacts(), nr = d.rows(), n = 3 * nc + nr;
     Matrix A = Eigen::Map<const Matrix>(d.A.data(), d.nv, d.nv), J(n, d.nv);
-    if (contacts) J.topRows(3 * contacts) = Eigen::Map<const Matrix>(d.J.data(), 3 * contacts, d.nv);
-    if (rows) J.bottomRows(rows) = Eigen::Map<const Matrix>(d.J_row.data(), rows, d.nv);
-    Eigen::LLT<Matrix> llt(A);
-    Matrix full = J * llt.solve(J.transpose().eval());
-    Eigen::VectorXd free = J * llt.solve(Eigen::Map<const Eigen::VectorXd>(d.b.data(), d.nv));
+    if (nc) J.topRows(3 * nc) = Eigen::Map<const Matrix>(d.J.data(), 3 * nc, d.nv);
+    if (nr) J.bottomRows(nr) = Eigen::Map<const Matrix>(d.J_row.data(), nr, d.nv);
+    const Eigen::LLT<Matrix> llt(A);
+    const Matrix Y = llt.matrixL().solve(J.transpose()).transpose();
+    const Eigen::VectorXd free = J * llt.solve(Eigen::Map<const Eigen::VectorXd>(d.b.data(), d.nv));
     auto put = [at](Real& x, double value) { set_lane(x, at, Scalar<Real>(value)); };
+    double V = lane(least_velocity, at);
     for (int i = 0; i < n; ++i) {
-      bool contact = i < 3 * contacts;
-      int r = i - 3 * contacts;
-      put(q[i], free[i]), put(e[i], contact ? d.e[i] : d.e_row[r]), put(R[i], contact ? d.R[i] : d.R_row[r]);
-      for (int j = 0; j < n; ++j) put(W[i * n + j], 0.5 * (full(i, j) + full(j, i)));
+      const bool contact = i < 3 * nc;
+      const int r = i - 3 * nc;
+      put(rows.free[i], free[i]), put(rows.e[i], contact ? d.e[i] : d.e_row[r]);
+      put(rows.R[i], contact ? d.R[i] : d.R_row[r]);
+      put(rows.impulse[i], contact ? d.impulse[i] : d.row_impulse[r]);
+      put(rows.W[i], Y.row(i).squaredNorm());
+      for (int k = 0; k < d.nv; ++k) put(rows.Y[i * d.nv + k], Y(i, k));
+      if (contact && d.e[i / 3 * 3 + 2] <= 0) V = std::max(V, std::abs(free[i]));
     }
-    for (int i = 0; i < contacts; ++i) put(mu[i], d.mu[i]);
-    for (int r = 0; r < rows; ++r) put(lower[r], d.lower[r]), put(upper[r], d.upper[r]);
+    for (int i = 0; i < nc; ++i) {
+      put(rows.mu[i], d.mu[i]);
+      const double t = 0.5 * (Y.row(3 * i).squaredNorm() + Y.row(3 * i + 1).squaredNorm());
+      put(rows.W[3 * i], t), put(rows.W[3 * i + 1], t);
+    }
+    for (int r = 0; r < nr; ++r) put(rows.lower[r], d.lower[r]), put(rows.upper[r], d.upper[r]);
+    put(scale, V);
   }
 };
 

@@ -38,12 +38,14 @@ def starts(model):
 def make_world(model, order, *, case="float32", isa="", threads=1):
     """One environment for each entry of `order`: the number of its start."""
     options = dict(CASES[case])
+    own = {name: options.pop(name) for name in ("anderson",) if name in options}
     world = _core.World(
         model.core,
         num_envs=len(order),
         float64=case.startswith("float64"),
         isa=isa,
         solver="subadmm",
+        solver_options=own,
         num_threads=threads,
         max_contacts=0,
         options=options,

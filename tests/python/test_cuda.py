@@ -45,7 +45,7 @@ def fallen(model, num_envs, solver, steps=300):
 def test_a_step_from_contact_is_the_cpus(name, anderson):
     """Same state, same warm start, same number of iterations on the same form of the equations, both against double."""
     model = load(name)
-    solver = SolverOptions(iterations=20, tolerance=0, fallback=False, body_split=True, anderson=anderson)
+    solver = SolverOptions(iterations=20, tolerance=0, fallback=False, anderson=anderson)
     settled = fallen(model, STATES, solver)
     assert (settled.certificate.num_contacts > 0).mean() > 0.8
     state, ctrl, v, ratio = settled.get_state(), np.array(settled.ctrl), {}, {}
@@ -127,7 +127,7 @@ def test_the_order_of_lanes_and_blocks_does_not_show():
 
 def test_reset_poses_and_contacts_of_some_environments_are_the_cpus():
     model = load("ant")
-    solver = SolverOptions(iterations=20, tolerance=0, fallback=False, body_split=True, anderson=False)
+    solver = SolverOptions(iterations=20, tolerance=0, fallback=False, anderson=False)
     settled = fallen(model, 9, solver)
     state, sims = settled.get_state(), []
     for device in ("cpu", "cuda"):

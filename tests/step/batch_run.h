@@ -2,12 +2,14 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <random>
 #include <vector>
 
 #include "core/tile_emulator.h"
 #include "host/model/compile.h"
+#include "step/solve_rows.h"
 #include "step/step_world.h"
 
 namespace stiction::testing {
@@ -75,29 +77,38 @@ std::unique_ptr<W> poisoned() {
   return w;
 }
 
+/// Memory of a world, poisoned too, for options as they are asked for.
+template <class T, class Model>
+struct PoisonedMemory {
+  std::vector<T> numbers;
+  WorldMemory::Sizes sizes;
+  PoisonedMemory(const Model& m, const StepOptions<T>& o) : sizes(WorldMemory::sizes<T>(m, o)) {
+    numbers.resize(static_cast<size_t>(sizes.total()) / sizeof(T) + 64);
+    std::memset(numbers.data(), 0xff, numbers.size() * sizeof(T));
+  }
+  WorldMemory memory() { return WorldMemory::of(numbers.data(), sizes); }
+};
+
 template <class L, class T>
-void step_serial(const typename L::Model& m, const Options<T>& opt, Batch<T>& b, int steps) {
-  auto w = poisoned<Workspace<L, SubAdmm<L>>>();
-  if constexpr (kPacks<L>) w->problem.packed.memory = nullptr;  // walk the tree, as tiles do
+void step_serial(const typename L::Model& m, const StepOptions<T>& opt, Batch<T>& b, int steps) {
+  auto w = poisoned<Workspace<L>>();
+  PoisonedMemory<T, typename L::Model> memory(m, opt);
+  w->bind(memory.memory());
   for (int i = 0; i < b.worlds; ++i)
-    step_batch<L, SubAdmm<L>>(Serial{}, m, opt, b.arrays(), Rows<T>{i, b.worlds}, b.records.data() + i * b.record,
-                              steps, *w);
+    step_batch<L>(Serial{}, m, opt, b.arrays(), Rows<T>{i, b.worlds}, b.records.data() + i * b.record, steps, *w);
 }
 
 /// L::Group: TileEmulator<T>. Checks that all lanes hold the same trunk, bit for bit.
 template <class L, class T>
-void step_tiles(const typename L::Model& m, const Options<T>& opt, Batch<T>& b, int steps, unsigned seed = 1) {
+void step_tiles(const typename L::Model& m, const StepOptions<T>& opt, Batch<T>& b, int steps, unsigned seed = 1) {
   using Group = typename L::Group;
-  using Space = Workspace<L, SubAdmm<L>>;
-  std::vector<std::unique_ptr<Space>> lane(Group::kSize);
-  for (auto& w : lane) {
-    w = poisoned<Space>();
-    if constexpr (kPacks<L>) w->problem.packed.memory = nullptr;
-  }
+  std::vector<std::unique_ptr<Workspace<L>>> lane(Group::kSize);
+  PoisonedMemory<T, typename L::Model> memory(m, opt);
+  for (auto& w : lane) w = poisoned<Workspace<L>>(), w->bind(memory.memory());
   for (int i = 0; i < b.worlds; ++i) {
     auto body = [&](const Group& g) {
-      step_batch<L, SubAdmm<L>>(g, m, opt, b.arrays(), Rows<T>{i, b.worlds}, b.records.data() + i * b.record, steps,
-                                *lane[g.rank()]);
+      step_batch<L>(g, m, opt, b.arrays(), Rows<T>{i, b.worlds}, b.records.data() + i * b.record, steps,
+                    *lane[g.rank()]);
     };
     Group::run(body, seed + i);
     for (int r = 1; r < Group::kSize; ++r) {

@@ -1,462 +1,436 @@
-// CANAL: the cascaded Newton augmented Lagrangian of exact Coulomb on a dense problem. The robust solver for few worlds: a
-// fallback where a first-order method stalls. Source: J. Lee et al., "Variations of Augmented Lagrangian for
-// Robotic Multi-Contact Simulation", section V. README.md lists the deviations.
+// CANAL: the cascaded Newton augmented Lagrangian of exact Coulomb on half-solved rows. The robust solver where a first-order
+// method stalls; several worlds of a pack at a time. Source: J. Lee et al., "Variations of Augmented Lagrangian for Robotic
+// Multi-Contact Simulation", section V. README.md lists the deviations.
 //
 // Outer: freeze De Saxce's correction p_i = mu |s_t| and the multiplier held in l0; inner: the strongly convex
 //
-//   min_v  1/2 v'A v - b'v + sum 1/2 |l_i|^2_S,   l_i = argmin_{l in K} |l - S^-1 (D l0 - J_i v - e_i - (0, 0, p_i))|_S
+//   min_v  1/2 |v - v*|_A^2 + sum 1/2 |l_i|^2_S,   l_i = argmin_{l in K} |l - S^-1 (D l0 - J_i v - e_i - (0, 0, p_i))|_S
 //
 // by Newton with an exact line search; then l0 = l, p = mu |(J v + e + R l + D (l - l0))_t| through Anderson's acceleration.
 // D = w / c is the penalty (c dimensionless), S = D + R: a compliant contact (R > 0) is solved exactly, not softened twice.
 // The S-norm projection is the Euclidean one in coordinates S^1/2 l on a cone of friction mu sqrt(S_t / S_n).
 // Limits, dry friction, bilateral and soft rows go the same way with clamp as projection and no p.
 //
-// Coordinates: A = U'U, y = U v, X = J U^-1, so that W = X X' and H = I + X'GX: masses no longer matter. The inner loop runs in
-// contact space (a contact carries w = X y and the impulse `held` with y = free + X'held, which stays true along a step):
-//   (I + X'GX) dy = X'(l - held),   dw = X dy,   dheld = l - held - G dw,   slope = dw . (held - l).
+// In the rows' coordinates H = I + Y'GY: masses no longer matter. The inner loop runs in contact space (a contact carries w and
+// the impulse `held` with u = Y'held, which stays true along a step):
+//   (I + Y'GY) du = Y'(l - held),   dw = Y du,   dheld = l - held - G dw,   slope = dw . (held - l).
 //
-// Shapes: problem of contact/dense.h, R_t equal for both tangents. A SPD. T is float or double.
-// Errors: none thrown; CanalStats says what happened. A contact nothing can move (W_ii = 0) gets l = 0.
-// Cost of a Newton step: Cholesky of (nv, nv) plus 3/2 nv^2 per closed contact.
+// A world that is done is frozen by masks; what it computes does not depend on those beside it.
+// Cost of a Newton step: Cholesky of (width, width) plus 3/2 width^2 per closed contact.
 #pragma once
-#include "contact/dense.h"
-#include "linalg/small_cholesky.h"
-#include "math/cone.h"
-#include "solvers/canal/anderson_dense.h"
+#include "linalg/anderson_vector.h"
+#include "solvers/solver.h"
 
 namespace stiction {
 
-template <class T>
+template <class S>
 struct CanalOptions {
-  static constexpr bool kWide = sizeof(T) == 8;
+  static constexpr bool kWide = sizeof(S) == 8;
 
-  T tolerance = kWide ? T(1e-8) : T(1e-5);   // converged: r_con <= tolerance V and r_row <= tolerance V_row
-  T least_velocity = T(1e-4);                // floor of V: max(g h, 1e-4); |q| of a bare Delassus problem      m/s
-  T penalty = kWide ? T(300) : T(10);        // c: beta_i = c / w_i, w_i = tr(W_ii) / 3; grows up to the cap
-  T penalty_cap = kWide ? T(1e7) : T(100);   // rounding costs eps c V
-  T growth = T(10), decrease = T(0.25);      // c grows when |Jv - z| fell by less than `decrease`
-  int outer = 200, inner = 30, search = 30;  // caps: outer passes, Newton steps each, line-search evaluations each
-  bool accelerate = true;                    // Anderson on the correction
-  int patience = 12;                         // passes without 0.7x the best score before Anderson forgets its history
-  bool uniform = false;  // the paper's: beta_i = penalty [kg] for all, grown whatever the cascade does
+  S penalty = kWide ? S(300) : S(10);       // c: beta_i = c / w_i, w_i = tr(W_ii) / 3; grows up to the cap
+  S penalty_cap = kWide ? S(1e7) : S(100);  // rounding costs eps c V
+  S growth = S(10), decrease = S(0.25);     // c grows when |Jv - z| fell by less than `decrease`
+  int inner = 30, search = 30;              // caps: Newton steps of an outer pass, evaluations of a line search
+  int accelerate = 1;                       // Anderson on the correction
+  int patience = 12;                        // passes without 0.7x the best score before Anderson forgets its history
+  int uniform = 0;  // the paper's: beta_i = penalty [kg] for all, grown whatever the cascade does
 
   /// The paper's own numbers: one beta = 1e4 kg, no acceleration.
   HD static CanalOptions paper() {
     CanalOptions o;
-    o.penalty = T(1e4), o.penalty_cap = T(1e8), o.accelerate = false, o.uniform = true;
+    o.penalty = S(1e4), o.penalty_cap = S(1e8), o.accelerate = 0, o.uniform = 1;
     return o;
+  }
+  template <class Visit, class... O>
+  HD static void each_field(Visit visit, O&... o) {
+    visit("penalty", o.penalty...), visit("penalty_cap", o.penalty_cap...), visit("growth", o.growth...);
+    visit("decrease", o.decrease...), visit("inner", o.inner...), visit("search", o.search...);
+    visit("accelerate", o.accelerate...), visit("patience", o.patience...), visit("uniform", o.uniform...);
   }
 };
 
-template <class T>
+template <class Real>
 struct CanalStats {
-  int outer, newton;      // passes made
-  int immovable;          // contacts and rows with W_ii = 0
-  T r_con, r_row, scale;  // of the result: m/s (certificate of contact/residual_dense.h, here in T); scale = V
-  bool converged;         // never without the certificate of the very (v, impulse) returned
-  bool sound;             // false: A not positive definite or numbers not finite; impulse = 0 then
+  Real outer, newton;            // passes made
+  Real r_con, row_ratio, scale;  // of the answer: m/s, 1, V in m/s, in this number type
+  Mask<Real> converged;          // max(r_con, r_split / 10) <= tolerance V and row_ratio <= tolerance
+  Mask<Real> sound;              // false: numbers are not finite; the answer is 0 then
 };
-
-/// Numbers of type T that `canal` needs.
-HD int canal_workspace_size(int nv, int contacts, int rows) {
-  int m = 3 * contacts + rows, blocks = contacts + rows;
-  return 2 * nv * nv + m * nv + 4 * nv + 8 * m + 5 * blocks + 6 * contacts + rows + 4 * contacts +
-         AndersonDense<float>::workspace_size(contacts);
-}
 
 namespace canal_detail {
 
-template <class T>
-struct Solver {
-  const CanalOptions<T>& opt;
-  DenseProblem<T>& P;
+template <class Real>
+struct Newton {
+  using S = Scalar<Real>;
+  using M = Mask<Real>;
+
+  const RowProblem<Real>& P;
+  const SolveLimits<S>& limits;
+  const CanalOptions<S>& opt;
+  Real* answer;
   int n, nc, nr, m;
-  CanalStats<T> stats;
-  T *U, *H, *X, *free, *y, *step, *pull;                          // (n, n) x2, (m, n), (n) x4
-  T *w, *held, *lambda, *lambda0, *dw, *dheld, *best, *accepted;  // (m)
-  T *mobility, *soft, *root_t, *root_n, *fast;  // (nc + nr): w_i, D, 1/sqrt(S_t), 1/sqrt(S_n), |J_i v*|
-  T* G;                                         // (6 nc + nr)
-  T *p, *image, *slip_before;                   // (nc)
-  AndersonDense<T> anderson;
-  T penalty, score, best_score;
+  CanalStats<Real> stats;
+  Real *H, *step, *pull;                                      // (n, n), (n) x2
+  Real *w, *held, *lambda, *lambda0, *dw, *dheld, *accepted;  // (m)
+  Real *mobility, *soft, *root_t, *root_n;                    // (nc + nr): w_i, D, 1/sqrt(S_t), 1/sqrt(S_n)
+  Real* G;                                                    // (6 nc + nr)
+  Real *p, *image, *slip_before;                              // (nc)
+  AndersonVector<Real> anderson;
+  Real penalty, score, best_score;
 
-  HD Solver(DenseProblem<T>& problem, const CanalOptions<T>& options, T* at)
-      : opt(options),
-        P(problem),
-        n(problem.nv),
+  HD Newton(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const CanalOptions<S>& options, Real* l)
+      : P(problem),
+        limits(limits_),
+        opt(options),
+        answer(l),
+        n(problem.width),
         nc(problem.contacts),
-        nr(problem.rows),
-        m(3 * problem.contacts + problem.rows) {
-    auto take = [&at](int size) {
-      T* place = at;
-      at += size;
-      return place;
-    };
-    U = take(n * n), H = take(n * n), X = take(m * n);
-    free = take(n), y = take(n), step = take(n), pull = take(n);
-    w = take(m), held = take(m), lambda = take(m), lambda0 = take(m), dw = take(m), dheld = take(m), best = take(m);
-    accepted = take(m);
-    mobility = take(nc + nr), soft = take(nc + nr), root_t = take(nc + nr), root_n = take(nc + nr),
-    fast = take(nc + nr);
-    G = take(6 * nc + nr);
-    p = take(nc), image = take(nc), slip_before = take(nc);
-    anderson.start(nc, at);
-    stats = {0, 0, 0, T(0), T(0), opt.least_velocity, false, true};
-    penalty = opt.penalty;
+        nr(problem.scalars),
+        m(problem.rows()) {}
+
+  HD void carve(Arena<Real>& arena) {
+    H = arena.take(static_cast<int64_t>(n) * n), step = arena.take(n), pull = arena.take(n);
+    Real** const rows[] = {&w, &held, &lambda, &lambda0, &dw, &dheld, &accepted};
+    for (Real** each : rows) *each = arena.take(m);
+    Real** const blocks[] = {&mobility, &soft, &root_t, &root_n};
+    for (Real** each : blocks) *each = arena.take(nc + nr);
+    Real** const contacts[] = {&p, &image, &slip_before};
+    for (Real** each : contacts) *each = arena.take(nc);
+    G = arena.take(6 * nc + nr);
+    anderson.carve(nc, arena);
   }
 
-  // ---- the problem in coordinates y = U v -------------------------------------------------------------------------------
-
-  HD const T* jacobian(int k) const { return k < 3 * nc ? P.J + k * n : P.J_row + (k - 3 * nc) * n; }
-  HD T product(const T* a, const T* b) const {
-    T sum(0);
-    for (int k = 0; k < n; ++k) sum += a[k] * b[k];
-    return sum;
-  }
-  /// x += X'l.
-  HD void add_push(const T* l, T* x) const {
-    for (int i = 0; i < m; ++i) {
-      T a = l[i];
-      if (a == T(0)) continue;
-      const T* row = X + i * n;
-      for (int k = 0; k < n; ++k) x[k] += a * row[k];
-    }
-  }
-
-  /// Factors A, maps J, measures mobilities and free velocities. False: A is not positive definite.
-  HD_CALL bool prepare() {
-    T floor(0);
-    for (int i = 0; i < n * n; ++i) U[i] = P.A[i];
-    for (int k = 0; k < n; ++k) free[k] = P.b[k];
-    if (!cholesky_factor(n, U, floor)) return false;
-    solve_lower(n, U, free);
-    for (int i = 0; i < m; ++i) {
-      T* row = X + i * n;
-      const T* J = jacobian(i);
-      for (int k = 0; k < n; ++k) row[k] = J[k];
-      solve_lower(n, U, row);
-    }
-    for (int i = 0; i < nc + nr; ++i) {
-      int first = i < nc ? 3 * i : 2 * nc + i, count = i < nc ? 3 : 1;
-      T square(0), speed(0);
-      for (int a = first; a < first + count; ++a) {
-        square += product(X + a * n, X + a * n);
-        speed = max(speed, abs(product(X + a * n, free)));
-      }
-      mobility[i] = square / T(count), fast[i] = speed;
-      if (!(mobility[i] > T(0))) ++stats.immovable;
-    }
-    return true;
-  }
+  HD int block_of(int i) const { return i < 3 * nc ? i / 3 : i - 2 * nc; }
 
   HD void set_penalty() {
-    for (int i = 0; i < nc + nr; ++i) {
-      T D = opt.uniform ? T(1) / penalty : mobility[i] / penalty;
-      bool moves = mobility[i] > T(0), contact = i < nc;
-      T R_t = contact ? P.R[3 * i] : P.R_row[i - nc], R_n = contact ? P.R[3 * i + 2] : R_t;
-      soft[i] = D;
-      root_t[i] = moves ? T(1) / sqrt(D + R_t) : T(0);
-      root_n[i] = moves ? T(1) / sqrt(D + R_n) : T(0);
+    const Real zero(0), one(1);
+    for (int k = 0; k < nc + nr; ++k) {
+      const int i = k < nc ? 3 * k : 2 * nc + k;
+      const Real D = opt.uniform ? one / penalty : mobility[k] / penalty;
+      const M moves = mobility[k] > zero;
+      soft[k] = D;
+      root_t[k] = select(moves, one / sqrt(select(moves, D + P.R[i], one)), zero);
+      root_n[k] = k < nc ? select(moves, one / sqrt(select(moves, D + P.R[i + 2], one)), zero) : root_t[k];
     }
   }
 
   // ---- impulses of the inner problem ------------------------------------------------------------------------------------
 
-  /// S^1/2 l* of contact i at relative velocity w.
-  HD Vec3<T> trial(int i, T x, T y, T z) const {
-    const T *l = lambda0 + 3 * i, *e = P.e + 3 * i;
-    T D = soft[i];
+  /// S^1/2 l* of contact i at relative velocity (x, y, z).
+  HD Vec3<Real> trial(int i, Real x, Real y, Real z) const {
+    const Real *l = lambda0 + 3 * i, *e = P.e + 3 * i, D = soft[i];
     return {root_t[i] * (D * l[0] - x - e[0]), root_t[i] * (D * l[1] - y - e[1]),
             root_n[i] * (D * l[2] - z - e[2] - p[i])};
   }
-  HD T friction(int i) const { return root_t[i] > T(0) ? P.mu[i] * root_n[i] / root_t[i] : T(0); }
-  HD Vec3<T> impulse(int i, Vec3<T> scaled) const {
-    Vec3<T> l = project_proximal(scaled, friction(i));
+  HD Real friction(int i) const {
+    const M moves = root_t[i] > Real(0);
+    return select(moves, P.mu[i] * root_n[i] / select(moves, root_t[i], Real(1)), Real(0));
+  }
+  HD Vec3<Real> impulse(int i, Vec3<Real> scaled) const {
+    const Vec3<Real> l = project_proximal(scaled, friction(i));
     return {root_t[i] * l.x, root_t[i] * l.y, root_n[i] * l.z};
   }
-  HD T row_impulse(int r, T w) const {
-    T root = root_t[nc + r];
-    return clamp((soft[nc + r] * lambda0[3 * nc + r] - w - P.e_row[r]) * root * root, lower(r), upper(r));
+  HD Real row_impulse(int r, Real w_r) const {
+    const Real root = root_t[nc + r];
+    return clamp((soft[nc + r] * lambda0[3 * nc + r] - w_r - P.e[3 * nc + r]) * root * root, lower(r), upper(r));
   }
-  HD T lower(int r) const { return mobility[nc + r] > T(0) ? P.lower[r] : T(0); }
-  HD T upper(int r) const { return mobility[nc + r] > T(0) ? P.upper[r] : T(0); }
+  HD Real lower(int r) const { return select(mobility[nc + r] > Real(0), P.lower[r], Real(0)); }
+  HD Real upper(int r) const { return select(mobility[nc + r] > Real(0), P.upper[r], Real(0)); }
 
-  HD_CALL void project_all() {
+  HD void project_all() {
     for (int i = 0; i < nc; ++i) {
-      Vec3<T> l = impulse(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
+      const Vec3<Real> l = impulse(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
       lambda[3 * i] = l.x, lambda[3 * i + 1] = l.y, lambda[3 * i + 2] = l.z;
     }
     for (int r = 0; r < nr; ++r) lambda[3 * nc + r] = row_impulse(r, w[3 * nc + r]);
   }
 
-  HD SymMat3<T> contact_stiffness(int i, Vec3<T> scaled) const {
-    SymMat3<T> d = projection_derivative(scaled, friction(i));
-    T t = root_t[i], z = root_n[i];
+  HD SymMat3<Real> contact_stiffness(int i, Vec3<Real> scaled) const {
+    const SymMat3<Real> d = projection_derivative(scaled, friction(i));
+    const Real t = root_t[i], z = root_n[i];
     return {d.xx * t * t, d.xy * t * t, d.xz * t * z, d.yy * t * t, d.yz * t * z, d.zz * z * z};
   }
-  HD T row_stiffness(int r, T l) const { return l > lower(r) && l < upper(r) ? root_t[nc + r] * root_t[nc + r] : T(0); }
+  HD Real row_stiffness(int r, Real l) const {
+    return select((l > lower(r)) & (l < upper(r)), root_t[nc + r] * root_t[nc + r], Real(0));
+  }
 
   // ---- inner problem: Newton --------------------------------------------------------------------------------------------
 
-  /// G and the upper triangle of H = I + X'GX.
-  HD_CALL void assemble() {
-    for (int i = 0; i < n * n; ++i) H[i] = T(0);
-    for (int k = 0; k < n; ++k) H[k * n + k] = T(1);
+  HD Real product(const Real* a, const Real* b) const {
+    Real sum(0);
+    for (int k = 0; k < n; ++k) sum = sum + a[k] * b[k];
+    return sum;
+  }
+
+  /// G and the upper triangle of H = I + Y'GY.
+  HD void assemble() {
+    const Real zero(0);
+    for (int i = 0; i < n * n; ++i) H[i] = zero;
+    for (int k = 0; k < n; ++k) H[k * n + k] = Real(1);
     for (int i = 0; i < nc; ++i) {
-      SymMat3<T> g = contact_stiffness(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
-      T* keep = G + 6 * i;
+      const SymMat3<Real> g = contact_stiffness(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
+      Real* keep = G + 6 * i;
       keep[0] = g.xx, keep[1] = g.xy, keep[2] = g.xz, keep[3] = g.yy, keep[4] = g.yz, keep[5] = g.zz;
-      if (g.zz == T(0)) continue;
-      const T *a = X + 3 * i * n, *b = a + n, *c = b + n;
+      if (all(g.zz == zero)) continue;
+      const Real *a = P.row(3 * i), *b = a + n, *c = b + n;
       for (int k = 0; k < n; ++k) {
-        T x = g.xx * a[k] + g.xy * b[k] + g.xz * c[k], y = g.xy * a[k] + g.yy * b[k] + g.yz * c[k];
-        T z = g.xz * a[k] + g.yz * b[k] + g.zz * c[k];
-        if (x == T(0) && y == T(0) && z == T(0)) continue;
-        T* row = H + k * n;
-        for (int j = k; j < n; ++j) row[j] += x * a[j] + y * b[j] + z * c[j];
+        const Real x = g.xx * a[k] + g.xy * b[k] + g.xz * c[k], y = g.xy * a[k] + g.yy * b[k] + g.yz * c[k],
+                   z = g.xz * a[k] + g.yz * b[k] + g.zz * c[k];
+        if (all((x == zero) & (y == zero) & (z == zero))) continue;
+        Real* row = H + k * n;
+        for (int j = k; j < n; ++j) row[j] = row[j] + (x * a[j] + y * b[j] + z * c[j]);
       }
     }
     for (int r = 0; r < nr; ++r) {
-      T g = G[6 * nc + r] = row_stiffness(r, lambda[3 * nc + r]);
-      if (g == T(0)) continue;
-      const T* a = X + (3 * nc + r) * n;
+      const Real g = G[6 * nc + r] = row_stiffness(r, lambda[3 * nc + r]);
+      if (all(g == zero)) continue;
+      const Real* a = P.row(3 * nc + r);
       for (int k = 0; k < n; ++k) {
-        T x = g * a[k];
-        if (x == T(0)) continue;
-        for (int j = k; j < n; ++j) H[k * n + j] += x * a[j];
+        const Real x = g * a[k];
+        if (all(x == zero)) continue;
+        for (int j = k; j < n; ++j) H[k * n + j] = H[k * n + j] + x * a[j];
       }
     }
   }
 
-  /// step = the Newton direction dy; dw, dheld.
-  HD_CALL void direction() {
+  /// step = the Newton direction du; dw, dheld.
+  HD void direction() {
     assemble();
-    cholesky_factor(n, H, T(0.5));  // H >= I
+    cholesky_factor(n, H, Real(S(0.5)));  // H >= I
     cholesky_solve(n, H, step);
-    for (int i = 0; i < m; ++i) dw[i] = product(X + i * n, step);
+    for (int i = 0; i < m; ++i) dw[i] = product(P.row(i), step);
     for (int i = 0; i < nc; ++i) {
-      const T *g = G + 6 * i, *d = dw + 3 * i, *l = lambda + 3 * i, *h = held + 3 * i;
-      T* out = dheld + 3 * i;
+      const Real *g = G + 6 * i, *d = dw + 3 * i, *l = lambda + 3 * i, *h = held + 3 * i;
+      Real* out = dheld + 3 * i;
       out[0] = l[0] - h[0] - (g[0] * d[0] + g[1] * d[1] + g[2] * d[2]);
       out[1] = l[1] - h[1] - (g[1] * d[0] + g[3] * d[1] + g[4] * d[2]);
       out[2] = l[2] - h[2] - (g[2] * d[0] + g[4] * d[1] + g[5] * d[2]);
     }
     for (int r = 0; r < nr; ++r) {
-      int k = 3 * nc + r;
+      const int k = 3 * nc + r;
       dheld[k] = lambda[k] - held[k] - G[6 * nc + r] * dw[k];
     }
   }
 
   /// Derivative of the inner objective at `x` along the step, and its curvature.
-  HD_CALL T slope(T x, T& curvature) const {
-    T sum(0);
-    curvature = T(0);
+  HD Real slope(Real x, Real& curvature) const {
+    Real sum(0);
+    curvature = Real(0);
     for (int i = 0; i < nc; ++i) {
-      const T *d = dw + 3 * i, *h = held + 3 * i, *dh = dheld + 3 * i, *u = w + 3 * i;
-      Vec3<T> scaled = trial(i, u[0] + x * d[0], u[1] + x * d[1], u[2] + x * d[2]), l = impulse(i, scaled),
-              v = {d[0], d[1], d[2]};
-      sum += d[0] * (h[0] + x * dh[0] - l.x) + d[1] * (h[1] + x * dh[1] - l.y) + d[2] * (h[2] + x * dh[2] - l.z);
-      curvature += d[0] * dh[0] + d[1] * dh[1] + d[2] * dh[2] + dot(v, contact_stiffness(i, scaled) * v);
+      const Real *d = dw + 3 * i, *h = held + 3 * i, *dh = dheld + 3 * i, *v = w + 3 * i;
+      const Vec3<Real> scaled = trial(i, v[0] + x * d[0], v[1] + x * d[1], v[2] + x * d[2]), l = impulse(i, scaled),
+                       along = {d[0], d[1], d[2]};
+      sum = sum + (d[0] * (h[0] + x * dh[0] - l.x) + d[1] * (h[1] + x * dh[1] - l.y) + d[2] * (h[2] + x * dh[2] - l.z));
+      curvature =
+          curvature + (d[0] * dh[0] + d[1] * dh[1] + d[2] * dh[2] + dot(along, contact_stiffness(i, scaled) * along));
     }
     for (int r = 0; r < nr; ++r) {
-      int k = 3 * nc + r;
-      T l = row_impulse(r, w[k] + x * dw[k]);
-      sum += dw[k] * (held[k] + x * dheld[k] - l);
-      curvature += dw[k] * dheld[k] + dw[k] * dw[k] * row_stiffness(r, l);
+      const int k = 3 * nc + r;
+      const Real l = row_impulse(r, w[k] + x * dw[k]);
+      sum = sum + dw[k] * (held[k] + x * dheld[k] - l);
+      curvature = curvature + (dw[k] * dheld[k] + dw[k] * dw[k] * row_stiffness(r, l));
     }
     return sum;
   }
 
   /// Safeguarded Newton (rtsafe) for the zero of the slope in (0, 1]; 1 if the objective still falls, or hardly rises, there.
-  HD T line_search() const {
-    T curvature, first = slope(T(0), curvature), goal = T(0.05) * abs(first), low(0), high(1), x(1);
+  HD Real line_search(M searching) const {
+    Real curvature, low(0), high(1), x(1);
+    const Real goal = abs(slope(Real(0), curvature)) * S(0.05);
     for (int k = 0; k < opt.search; ++k) {
-      T s = slope(x, curvature);
-      if (abs(s) <= goal || (k == 0 && s < T(0))) break;
-      (s > T(0) ? high : low) = x;
-      T next = x - s / curvature;
-      x = next > low && next < high ? next : (low + high) * T(0.5);
+      const Real s = slope(x, curvature);
+      M enough = abs(s) <= goal;
+      if (k == 0) enough = enough | (s < Real(0));
+      searching = searching & negate(enough);
+      if (!any(searching)) break;
+      const M above = s > Real(0);
+      high = select(searching & above, x, high), low = select(searching & negate(above), x, low);
+      const Real next = x - s / curvature;
+      x = select(searching, select((next > low) & (next < high), next, (low + high) * S(0.5)), x);
     }
     return x;
   }
 
   /// What rounding alone may leave of the gradient.
-  HD T noise() const {
-    T sum(0);
+  HD Real noise() const {
+    Real sum(0);
     for (int i = 0; i < m; ++i) {
-      int block = i < 3 * nc ? i / 3 : i - 2 * nc;
-      bool normal = i < 3 * nc && i % 3 == 2;
-      T root = normal ? root_n[block] : root_t[block], e = i < 3 * nc ? P.e[i] : P.e_row[i - 3 * nc];
-      T size = root * root * (abs(w[i]) + abs(e) + (normal ? abs(p[block]) : T(0))) + abs(lambda[i]);
-      sum += mobility[block] * size * size;
+      const int block = block_of(i);
+      const bool normal = i < 3 * nc && i % 3 == 2;
+      const Real root = normal ? root_n[block] : root_t[block];
+      const Real size = root * root * (abs(w[i]) + abs(P.e[i]) + (normal ? abs(p[block]) : Real(0))) + abs(lambda[i]);
+      sum = sum + mobility[block] * size * size;
     }
-    return T(2) * kEpsilon<T> * sqrt(sum);
+    return sqrt(sum) * (S(2) * kEpsilon<S>);
   }
 
-  /// Solves the inner problem to |gradient| <= accuracy max(|y|, |X'l|).
-  HD_CALL void newton(T accuracy) {
+  /// Solves the inner problem of worlds `which` to |gradient| <= accuracy |Y'l|.
+  HD void newton(const M& which, Real accuracy) {
     project_all();
     for (int k = 0; k < opt.inner; ++k) {
-      for (int j = 0; j < n; ++j) step[j] = pull[j] = T(0), y[j] = free[j];
       for (int i = 0; i < m; ++i) dheld[i] = lambda[i] - held[i];
-      add_push(dheld, step);  // minus the gradient y - free - X'l
-      add_push(lambda, pull);
-      add_push(held, y);
-      T gradient = sqrt(product(step, step)), size = sqrt(max(product(pull, pull), product(y, y)));
-      if (!(gradient > max(accuracy * size, noise()))) return;
+      P.push(dheld, step);  // minus the gradient u - Y'l
+      P.push(lambda, pull);
+      const Real gradient = sqrt(product(step, step)), size = sqrt(product(pull, pull));
+      const M going = which & (gradient > max(accuracy * size, noise()));
+      if (!any(going)) return;
       direction();
-      T x = line_search();
-      for (int i = 0; i < m; ++i) w[i] += x * dw[i], held[i] += x * dheld[i];
+      const Real x = line_search(going);
+      for (int i = 0; i < m; ++i)
+        w[i] = select(going, w[i] + x * dw[i], w[i]), held[i] = select(going, held[i] + x * dheld[i], held[i]);
       project_all();
-      ++stats.newton;
+      stats.newton = stats.newton + select(going, Real(1), Real(0));
     }
   }
 
   // ---- outer iteration --------------------------------------------------------------------------------------------------
 
-  HD T slip(int i, const T* u, const T* l, const T* l0) const {
-    T R = P.R[3 * i], D = soft[i], x = u[0] + P.e[3 * i] + R * l[0], y = u[1] + P.e[3 * i + 1] + R * l[1];
-    if (l0) x += D * (l[0] - l0[0]), y += D * (l[1] - l0[1]);
-    return sqrt(x * x + y * y);
+  /// mu |s_t| of contact i, with what the multiplier still moves if l0 is given.
+  HD Real correction(int i, const Real* v, const Real* l, const Real* l0) const {
+    const Real R = P.R[3 * i];
+    Real x = v[0] + P.e[3 * i] + R * l[0], y = v[1] + P.e[3 * i + 1] + R * l[1];
+    if (l0) x = x + soft[i] * (l[0] - l0[0]), y = y + soft[i] * (l[1] - l0[1]);
+    return P.mu[i] * sqrt(x * x + y * y);
   }
 
-  /// Residuals of impulses l at velocities u: r_con, V, r_row into stats; returns the worst of r_con / V, r_split / 10 V
-  /// (contact/residual_dense.h) and r_row / V_row.
-  HD_CALL T certify(const T* l, const T* u) {
-    T con(0), row(0), ratio(0), scale = opt.least_velocity, bad(0), split(0);
+  /// Residuals of impulses l at velocities v into stats; score: the worst of r_con / V, r_split / 10 V and r_row / V_row.
+  HD void certify(const Real* l, const Real* v) {
+    const Real zero(0), one(1);
+    Real con(0), ratio(0), scale = P.least_velocity, split(0), sum(0);
     for (int i = 0; i < nc; ++i) {
-      T g = mobility[i], mu = P.mu[i];
-      const T *li = l + 3 * i, *ui = u + 3 * i, *e = P.e + 3 * i, *R = P.R + 3 * i;
-      if (!(g > T(0))) continue;
-      if (li[0] != T(0) || li[1] != T(0) || li[2] != T(0) || e[2] <= T(0)) scale = max(scale, fast[i]);
-      Vec3<T> s = {ui[0] + e[0] + R[0] * li[0], ui[1] + e[1] + R[1] * li[1], ui[2] + e[2] + R[2] * li[2]};
-      Vec3<T> held_g = {g * li[0], g * li[1], g * li[2]}, next = held_g - s;
-      T reach = sqrt(next.x * next.x + next.y * next.y), limit = mu * held_g.z,
-        shrink = reach > limit ? limit / reach : T(1);
-      split = max(split, max(abs(held_g.z - max(next.z, T(0))),
-                             norm(Vec3<T>{held_g.x - next.x * shrink, held_g.y - next.y * shrink, T(0)})));
-      next.z -= mu * sqrt(s.x * s.x + s.y * s.y);
-      T r = norm(held_g - project_proximal(next, mu));
-      con = max(con, r), bad += r;
+      const Real *li = l + 3 * i, *vi = v + 3 * i, *e = P.e + 3 * i, *R = P.R + 3 * i, *q = P.free + 3 * i;
+      const M on = mobility[i] > zero;
+      const Vec3<Real> f{li[0], li[1], li[2]},
+          s{vi[0] + e[0] + R[0] * f.x, vi[1] + e[1] + R[1] * f.y, vi[2] + e[2] + R[2] * f.z};
+      const M touching = on & ((max(max(abs(f.x), abs(f.y)), abs(f.z)) > zero) | (e[2] <= zero));
+      scale = max(scale, select(touching, max(max(abs(q[0]), abs(q[1])), abs(q[2])), zero));
+      const ContactResidual<Real> r = contact_residual(f, s, P.mu[i], select(on, mobility[i], one));
+      con = max(con, select(on, r.con, zero)), split = max(split, select(on, r.split, zero));
+      sum = sum + select(on, r.con + r.split, zero);
     }
     for (int r = 0; r < nr; ++r) {
-      int k = 3 * nc + r;
-      T g = mobility[nc + r];
-      if (!(g > T(0))) continue;
-      T s = u[k] + P.e_row[r] + P.R_row[r] * l[k], d = g * abs(l[k] - clamp(l[k] - s / g, lower(r), upper(r)));
-      row = max(row, d), ratio = max(ratio, d / max(fast[nc + r], opt.least_velocity)), bad += s * s;
+      const int k = 3 * nc + r;
+      const M on = mobility[nc + r] > zero;
+      const Real s = v[k] + P.e[k] + P.R[k] * l[k],
+                 d = row_residual(l[k], s, lower(r), upper(r), select(on, mobility[nc + r], one));
+      ratio = max(ratio, select(on, d / max(abs(P.free[k]), P.least_velocity), zero)),
+      sum = sum + select(on, abs(s), zero);
     }
-    stats.r_con = con, stats.r_row = row, stats.scale = scale;
-    score = max(max(con, T(0.1) * split) / scale, ratio);
-    if (!is_finite(bad) || !is_finite(score)) score = T(1e30f);
-    return score;
+    stats.r_con = con, stats.row_ratio = ratio, stats.scale = scale;
+    score = max(max(con, split * S(0.1)) / scale, ratio);
+    score = select(is_finite(sum) & is_finite(score), score, Real(S(1e30)));
   }
 
-  /// Takes l, projected strictly, as the present point: accepted, y, w = X y, held; keeps it if it is the best yet.
-  HD_CALL void accept(const T* l) {
+  /// Takes l, projected strictly, as the present point: accepted, w, held; of worlds `which` keeps it if it is the best yet.
+  HD void accept(const M& which, const Real* l) {
+    const Real zero(0);
     for (int i = 0; i < nc; ++i) {
-      T on = mobility[i] > T(0) ? T(1) : T(0);
-      Vec3<T> x = project_strict(Vec3<T>{l[3 * i] * on, l[3 * i + 1] * on, l[3 * i + 2] * on}, P.mu[i]);
+      const M on = mobility[i] > zero;
+      const Vec3<Real> x = project_strict(
+          Vec3<Real>{select(on, l[3 * i], zero), select(on, l[3 * i + 1], zero), select(on, l[3 * i + 2], zero)},
+          P.mu[i]);
       accepted[3 * i] = x.x, accepted[3 * i + 1] = x.y, accepted[3 * i + 2] = x.z;
     }
     for (int r = 0; r < nr; ++r) accepted[3 * nc + r] = clamp(l[3 * nc + r], lower(r), upper(r));
-    for (int k = 0; k < n; ++k) y[k] = free[k];
-    add_push(accepted, y);
-    for (int i = 0; i < m; ++i) w[i] = product(X + i * n, y), held[i] = accepted[i];
-    if (certify(accepted, w) < best_score) {
-      best_score = score;
-      for (int i = 0; i < m; ++i) best[i] = accepted[i];
-    }
+    P.push(accepted, pull);
+    for (int i = 0; i < m; ++i) w[i] = P.velocity(i, pull), held[i] = accepted[i];
+    certify(accepted, w);
+    const M better = which & (score < best_score);
+    best_score = select(better, score, best_score);
+    for (int i = 0; i < m; ++i) answer[i] = select(better, accepted[i], answer[i]);
   }
 
   /// Warm start: the caller's impulses where they are finite.
   HD void begin() {
-    best_score = T(1e29f);
-    for (int i = 0; i < m; ++i) {
-      T l = i < 3 * nc ? P.impulse[i] : P.row_impulse[i - 3 * nc];
-      lambda[i] = is_finite(l) ? l : T(0), best[i] = T(0);
-    }
-    accept(lambda);
-    for (int i = 0; i < nc; ++i) p[i] = slip_before[i] = P.mu[i] * slip(i, w + 3 * i, accepted + 3 * i, nullptr);
+    const Real zero(0);
+    best_score = Real(S(1e29)), penalty = Real(opt.penalty);
+    stats.outer = stats.newton = zero;
+    for (int k = 0; k < nc + nr; ++k) mobility[k] = P.mobility(k);
+    for (int i = 0; i < m; ++i) lambda[i] = select(is_finite(answer[i]), answer[i], zero), answer[i] = zero;
+    accept(mask_of<Real>(true), lambda);
+    for (int i = 0; i < nc; ++i) p[i] = slip_before[i] = correction(i, w + 3 * i, accepted + 3 * i, nullptr);
     for (int i = 0; i < m; ++i) lambda0[i] = accepted[i];
     set_penalty();
+    anderson.begin();
   }
 
-  /// After an inner solve: |Jv - z| (largest, m/s) and the next correction's image.
-  HD T defect() const {
-    T worst(0);
-    for (int i = 0; i < m; ++i) worst = max(worst, soft[i < 3 * nc ? i / 3 : i - 2 * nc] * abs(lambda[i] - lambda0[i]));
-    return worst;
-  }
-
-  HD void outer_loop() {
-    T last_defect = T(1e29f), mark = best_score;
-    int idle = 0;
-    for (int k = 0; k < opt.outer && best_score > opt.tolerance && score < T(1e29f); ++k) {
-      T least = kEpsilon<T> * T(4500), accuracy = max(least, min(T(1e-3f), T(0.01) * score));
-      newton(accuracy);
-      ++stats.outer;
-      T gap = defect(), moved(0);
+  HD void outer_loop(M which) {
+    const Real zero(0), one(1), limit(limits.tolerance);
+    Real last_defect(S(1e29)), mark = best_score, idle(0);
+    for (int k = 0; k < limits.iterations; ++k) {
+      which = which & (best_score > limit) & (score < Real(S(1e29)));
+      if (!any(which)) return;
+      newton(which, max(Real(kEpsilon<S> * S(4500)), min(Real(S(1e-3)), score * S(0.01))));
+      stats.outer = stats.outer + select(which, one, zero);
+      Real gap(0), moved(0);  // |Jv - z|, and how far the correction moved, m/s
+      for (int i = 0; i < m; ++i) gap = max(gap, soft[block_of(i)] * abs(lambda[i] - lambda0[i]));
       for (int i = 0; i < nc; ++i) {
-        image[i] = P.mu[i] * slip(i, w + 3 * i, lambda + 3 * i, lambda0 + 3 * i);
+        image[i] = correction(i, w + 3 * i, lambda + 3 * i, lambda0 + 3 * i);
         moved = max(moved, abs(image[i] - slip_before[i]));
         slip_before[i] = image[i];
       }
-      accept(lambda);
-      ++idle;
-      if (best_score < T(0.7) * mark) mark = best_score, idle = 0;
-      if (idle > opt.patience) anderson.restart(), idle = 0;
+      accept(which, lambda);
+      const M progress = best_score < mark * S(0.7);
+      mark = select(progress, best_score, mark), idle = select(progress, zero, idle + one);
+      const M stuck = idle > Real(S(opt.patience));
+      anderson.forget(stuck), idle = select(stuck, zero, idle);
       if (opt.accelerate) anderson.advance(p, image);
-      for (int i = 0; i < nc; ++i) p[i] = max(image[i], T(0));
+      for (int i = 0; i < nc; ++i) p[i] = max(image[i], zero);
       for (int i = 0; i < m; ++i) lambda0[i] = accepted[i];
-      if (gap > opt.decrease * last_defect && (opt.uniform || gap > moved) && penalty < opt.penalty_cap) {
-        penalty = min(penalty * opt.growth, opt.penalty_cap);
-        set_penalty();
-      }
+      M stiffer = gap > last_defect * opt.decrease;
+      if (!opt.uniform) stiffer = stiffer & (gap > moved);
+      penalty = select(stiffer, min(penalty * opt.growth, Real(opt.penalty_cap)), penalty);
+      set_penalty();
       last_defect = gap;
     }
   }
 
-  /// v = A^-1 (b + J'best) with one refinement, and the certificate of that very pair from J itself.
-  HD void finish(T* v) {
-    for (int i = 0; i < m; ++i) (i < 3 * nc ? P.impulse[i] : P.row_impulse[i - 3 * nc]) = best[i];
-    for (int k = 0; k < n; ++k) v[k] = T(0);
-    for (int pass = 0; pass < 2; ++pass) {
-      for (int k = 0; k < n; ++k) step[k] = P.b[k] - product(P.A + k * n, v);
-      for (int i = 0; i < m; ++i) {
-        const T* J = jacobian(i);
-        if (best[i] != T(0))
-          for (int k = 0; k < n; ++k) step[k] += best[i] * J[k];
-      }
-      cholesky_solve(n, U, step);
-      for (int k = 0; k < n; ++k) v[k] += step[k];
-    }
-    for (int i = 0; i < m; ++i) w[i] = product(jacobian(i), v);
-    certify(best, w);
-    stats.converged = score <= opt.tolerance;
+  /// The certificate of the answer itself.
+  HD void finish() {
+    P.push(answer, pull);
+    for (int i = 0; i < m; ++i) w[i] = P.velocity(i, pull);
+    certify(answer, w);
+    stats.converged = score <= Real(limits.tolerance);
+    stats.sound = best_score < Real(S(1e29));
   }
 };
 
 }  // namespace canal_detail
 
-/// Solves `problem`: impulse and row_impulse (warm start on entry), v (nv). Workspace: canal_workspace_size numbers.
-template <class T>
-HD_CALL CanalStats<T> canal(DenseProblem<T>& problem, const CanalOptions<T>& options, T* workspace, T* v) {
-  canal_detail::Solver<T> s(problem, options, workspace);
-  bool sound = s.prepare();
-  if (sound) {
-    s.begin();
-    sound = s.score < T(1e29f);
+struct Canal {
+  static constexpr const char* kName = "canal";
+  template <class S>
+  using Options = CanalOptions<S>;
+  template <class S>
+  HD static Law law(const Options<S>&) {
+    return Law::kCoulomb;
   }
-  if (!sound) {
-    for (int i = 0; i < s.m; ++i) (i < 3 * s.nc ? problem.impulse[i] : problem.row_impulse[i - 3 * s.nc]) = T(0);
-    for (int k = 0; k < s.n; ++k) v[k] = T(0);
-    s.stats.r_con = s.stats.r_row = T(1e30f), s.stats.sound = false;
-    return s.stats;
+  template <class Real>
+  HD static int64_t memory(const RowCounts& most) {
+    RowProblem<Real> largest;
+    static_cast<RowCounts&>(largest) = most;
+    Arena<Real> measure;
+    canal_detail::Newton<Real>(largest, {}, {}, nullptr).carve(measure);
+    return measure.used();
   }
-  s.outer_loop();
-  s.finish(v);
-  return s.stats;
-}
+  /// Of worlds `which`, with what became of it; iterations limit the outer passes.
+  template <class Real>
+  HD static CanalStats<Real> improve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                     const Options<Scalar<Real>>& options, const Mask<Real>& which, Real* memory,
+                                     Real* impulse) {
+    canal_detail::Newton<Real> newton(problem, limits, options, impulse);
+    Arena<Real> arena(memory);
+    newton.carve(arena);
+    newton.begin();
+    newton.outer_loop(which);
+    newton.finish();
+    return newton.stats;
+  }
+  template <class Real>
+  HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                   const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
+    return {improve(problem, limits, options, mask_of<Real>(true), memory, impulse).outer};
+  }
+};
 
 }  // namespace stiction

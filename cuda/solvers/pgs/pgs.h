@@ -1,172 +1,165 @@
-// Projected Gauss-Seidel on the Delassus operator: the plain baseline, exact Coulomb by the strict projection.
+// Projected Gauss-Seidel: the plain baseline, exact Coulomb by the strict projection.
 //
-// One sweep, contacts in order, then rows in order; w is always that of the newest impulses:
+// One sweep, contacts in order, then rows in order; w = J v* + Y u is always that of the newest impulses, because u = Y'l is kept:
 //
-//   l_n <- max(0, l_n - r_n (w_n + e_n + R_n l_n)),           r_n = a / (W_zz + R_n)
-//   l_t <- disk of radius mu l_n ( l_t - r_t (w_t + e_t + R_t l_t) ),  r_t = a / (max(W_xx, W_yy) + R_t)
+//   l_n <- max(0, l_n - r_n (w_n + e_n + R_n l_n)),           r_n = a / (W_n + R_n)
+//   l_t <- disk of radius mu l_n ( l_t - r_t (w_t + e_t + R_t l_t) ),  r_t = a / (max(W_11, W_22) + R_t)
 //   row <- clamp(l - a (w + e + R l) / (W_kk + R), lower, upper)
 //
 // a = relaxation, 0.6 by default: 1 / max with a = 1 cycles on 8 % of quadruped states, 1 / min on many more. Both tangents are
 // updated from the same w: with one after the other a sliding contact's fixed point is not Coulomb's. The normal goes first.
 //
-// Stop: r_con <= tolerance V, r_split <= 10 tolerance V and r_row <= tolerance V_row, the natural residuals of contact/residual_dense.h taken from W and q,
-// tested every `check` sweeps; tolerance 0: always `sweeps` sweeps. A world that has converged is frozen by select.
-//
-// Shapes: DelassusProblem of contact/dense.h; R_t equal for both tangents; W finite also in inactive entries. Real may be a
-// pack. Inactive contacts, and those nothing can move (W_ii = 0), get l = 0. No workspace. NaN: never converged.
-// Cost of a sweep: (3 contacts + rows)^2 multiply-adds; of a test as much again.
+// Stop: con <= tolerance V, split <= 10 tolerance V and every row <= tolerance V_row, the natural residuals of contact/law.h,
+// tested every `check` sweeps, when u is made anew; tolerance 0: always `iterations` sweeps.
+// Cost of a sweep: 6 width multiply-adds a contact, 2 width another row.
 #pragma once
-#include "contact/dense.h"
-#include "math/cone.h"
+#include "solvers/solver.h"
 
 namespace stiction {
 
-template <class T>
+template <class S>
 struct PgsOptions {
-  int sweeps = 200;
+  S relaxation = S(0.6);
   int check = 4;  // sweeps between two tests
-  T relaxation = T(0.6);
-  T tolerance = sizeof(T) == 8 ? T(1e-8) : T(1e-5);  // times V; 0: fixed number of sweeps
-  T least_velocity = T(1e-4);  // floor of V: max(g h, 1e-4); |q| of a bare problem             m/s
-};
 
-template <class Real>
-struct PgsStats {
-  Real iterations;           // sweeps that changed this world
-  Real r_con, r_row, scale;  // of the result; scale = V                                                            m/s
-  Mask<Real> converged;
+  template <class Visit, class... O>
+  HD static void each_field(Visit visit, O&... o) {
+    visit("relaxation", o.relaxation...), visit("check", o.check...);
+  }
 };
 
 namespace pgs_detail {
 
 template <class Real>
 struct Sweeper {
-  using Number = Scalar<Real>;
+  using S = Scalar<Real>;
 
-  const PgsOptions<Number>& opt;
-  DelassusProblem<Real>& P;
-  int n, nc;
+  const RowProblem<Real>& p;
+  const SolveLimits<S>& limits;
+  const PgsOptions<S>& opt;
+  Real* l;
+  Real *u, *most_t;  // (width); (contacts) max(W_11, W_22)
 
-  HD Real velocity(int k) const {
-    const Real* row = P.W + k * n;
-    Real sum = P.q[k];
-    for (int j = 0; j < n; ++j) sum = sum + row[j] * P.impulse[j];
-    return sum;
-  }
-  HD Real sigma(int k) const { return velocity(k) + P.e[k] + P.R[k] * P.impulse[k]; }
-  HD Real diagonal(int k) const { return P.W[k * n + k]; }
-  HD Real mobility(int i) const {
-    return (diagonal(3 * i) + diagonal(3 * i + 1) + diagonal(3 * i + 2)) * Number(1.0 / 3.0);
-  }
+  HD void carve(Arena<Real>& arena) { u = arena.take(p.width), most_t = arena.take(p.contacts); }
+
+  HD Real sigma(int i) const { return p.velocity(i, u) + p.e[i] + p.R[i] * l[i]; }
   /// relaxation / g where g > 0, else 0.
   HD Real pace(Real g) const {
-    auto moves = g > Real(0);
+    const Mask<Real> moves = g > Real(0);
     return select(moves, Real(opt.relaxation) / select(moves, g, Real(1)), Real(0));
   }
-  HD Mask<Real> acts(int i) const {
-    if (i < nc) return P.active[i] & (mobility(i) > Real(0));
-    return P.active[i] & (diagonal(2 * nc + i) > Real(0));
+  HD Real square(int i) const {
+    const Real* y = p.row(i);
+    Real sum(0);
+    for (int a = 0; a < p.width; ++a) sum = sum + y[a] * y[a];
+    return sum;
   }
 
-  /// Impulses that the cone, the bounds and the masks allow.
-  HD void admit() {
-    Real zero(0);
-    for (int i = 0; i < nc; ++i) {
-      Real* l = P.impulse + 3 * i;
-      Vec3<Real> a = project_strict(Vec3<Real>{l[0], l[1], l[2]}, P.mu[i]);
-      auto on = acts(i);
-      l[0] = select(on, a.x, zero), l[1] = select(on, a.y, zero), l[2] = select(on, a.z, zero);
+  /// Impulses that the cone and the bounds allow; rows that are not used get 0.
+  HD void begin() {
+    const Real zero(0);
+    for (int k = 0; k < p.contacts; ++k) {
+      Real* f = l + 3 * k;
+      const Vec3<Real> a = project_strict(Vec3<Real>{f[0], f[1], f[2]}, p.mu[k]);
+      const Mask<Real> on = p.W[3 * k] > zero;
+      f[0] = select(on, a.x, zero), f[1] = select(on, a.y, zero), f[2] = select(on, a.z, zero);
+      most_t[k] = max(p.W[3 * k], max(square(3 * k), square(3 * k + 1)));
     }
-    for (int r = 0; r < P.rows; ++r) {
-      Real& l = P.impulse[3 * nc + r];
-      l = select(acts(nc + r), clamp(l, P.lower[r], P.upper[r]), zero);
+    for (int k = 0; k < p.scalars; ++k) {
+      Real& f = l[p.scalar_row(k)];
+      f = select(p.W[p.scalar_row(k)] > zero, clamp(f, p.lower[k], p.upper[k]), zero);
+    }
+    p.push(l, u);
+  }
+
+  HD void take(const Mask<Real>& on, int i, Real next) {
+    const Real change = select(on, next - l[i], Real(0));
+    l[i] = select(on, next, l[i]);
+    p.add_push(i, change, u);
+  }
+  HD void sweep(const Mask<Real>& running) {
+    for (int k = 0; k < p.contacts; ++k) {
+      const int i = 3 * k;
+      const Mask<Real> on = running & (p.W[i] > Real(0));
+      if (!any(on)) continue;
+      take(on, i + 2, max(l[i + 2] - pace(p.W[i + 2] + p.R[i + 2]) * sigma(i + 2), Real(0)));
+      const Real step = pace(most_t[k] + p.R[i]);
+      const Vec3<Real> t =
+          project_strict(Vec3<Real>{l[i] - step * sigma(i), l[i + 1] - step * sigma(i + 1), l[i + 2]}, p.mu[k]);
+      take(on, i, t.x), take(on, i + 1, t.y);
+    }
+    for (int k = 0; k < p.scalars; ++k) {
+      const int i = p.scalar_row(k);
+      const Mask<Real> on = running & (p.W[i] > Real(0));
+      if (!any(on)) continue;
+      take(on, i, clamp(l[i] - pace(p.W[i] + p.R[i]) * sigma(i), p.lower[k], p.upper[k]));
     }
   }
 
-  HD void sweep(Mask<Real> running) {
-    for (int i = 0; i < nc; ++i) {
-      int k = 3 * i;
-      Real* l = P.impulse + k;
-      auto on = running & acts(i);
-      if (!any(on)) continue;
-      Real n_step = pace(diagonal(k + 2) + P.R[k + 2]);
-      l[2] = select(on, max(l[2] - n_step * sigma(k + 2), Real(0)), l[2]);
-      Real t_step = pace(max(diagonal(k), diagonal(k + 1)) + P.R[k]);
-      Vec3<Real> t = project_strict(Vec3<Real>{l[0] - t_step * sigma(k), l[1] - t_step * sigma(k + 1), l[2]}, P.mu[i]);
-      l[0] = select(on, t.x, l[0]), l[1] = select(on, t.y, l[1]);
+  /// Worlds whose impulses pass; u is made anew from them.
+  HD Mask<Real> converged() {
+    const Real zero(0), one(1);
+    Real V = p.least_velocity, con(0), split(0), ratio(0);
+    p.push(l, u);
+    for (int k = 0; k < p.contacts; ++k) {
+      const int i = 3 * k;
+      const Mask<Real> on = p.W[i] > zero;
+      const Vec3<Real> f{l[i], l[i + 1], l[i + 2]}, s{sigma(i), sigma(i + 1), sigma(i + 2)};
+      const ContactResidual<Real> r = contact_residual(f, s, p.mu[k], select(on, p.mobility(k), one));
+      const Real fast = max(max(abs(p.free[i]), abs(p.free[i + 1])), abs(p.free[i + 2]));
+      V = max(V, select(on & ((f.z > zero) | (p.e[i + 2] <= zero)), fast, zero));
+      con = max(con, select(on, r.con, zero)), split = max(split, select(on, r.split, zero));
     }
-    for (int r = 0; r < P.rows; ++r) {
-      int k = 3 * nc + r;
-      auto on = running & acts(nc + r);
-      if (!any(on)) continue;
-      Real l = P.impulse[k], next = clamp(l - pace(diagonal(k) + P.R[k]) * sigma(k), P.lower[r], P.upper[r]);
-      P.impulse[k] = select(on, next, l);
+    for (int k = 0; k < p.scalars; ++k) {
+      const int i = p.scalar_row(k);
+      const Mask<Real> on = p.W[i] > zero;
+      const Real r = row_residual(l[i], sigma(i), p.lower[k], p.upper[k], select(on, p.W[i], one));
+      ratio = max(ratio, select(on, r / max(abs(p.free[i]), p.least_velocity), zero));
     }
+    const Real limit(limits.tolerance);
+    return (max(con, split * S(0.1)) <= limit * V) & (ratio <= limit);
   }
 
-  /// r_con and r_split of contact i, m/s.
-  HD Real contact_residual(int i, Real& split) const {
-    int k = 3 * i;
-    Real g = mobility(i), mu = P.mu[i], zero(0);
-    Vec3<Real> s = {sigma(k), sigma(k + 1), sigma(k + 2)}, l = {P.impulse[k], P.impulse[k + 1], P.impulse[k + 2]};
-    Vec3<Real> held = l * g, next = held - s;
-    Vec3<Real> disk = project_strict(Vec3<Real>{next.x, next.y, held.z}, mu);
-    split = max(abs(held.z - max(next.z, zero)), norm(Vec3<Real>{held.x - disk.x, held.y - disk.y, zero}));
-    next.z = next.z - mu * sqrt(s.x * s.x + s.y * s.y);
-    return norm(held - project_proximal(next, mu));
-  }
-
-  /// r_con, r_row, scale and converged of the present impulses.
-  HD void test(PgsStats<Real>& out) const {
-    Real zero(0), least(opt.least_velocity), ratio(0), sum(0), split(0);
-    out.r_con = out.r_row = zero, out.scale = least;
-    for (int i = 0; i < nc; ++i) {
-      int k = 3 * i;
-      auto on = acts(i);
-      if (!any(on)) continue;
-      Real half_way, r = select(on, contact_residual(i, half_way), zero),
-                     pushed = max(abs(P.impulse[k]), abs(P.impulse[k + 1]));
-      Real fast = max(max(abs(P.q[k]), abs(P.q[k + 1])), abs(P.q[k + 2]));
-      auto touching = on & ((max(pushed, P.impulse[k + 2]) > zero) | (P.e[k + 2] <= zero));
-      out.scale = max(out.scale, select(touching, fast, zero));
-      out.r_con = max(out.r_con, r), split = max(split, select(on, half_way, zero)), sum = sum + r;
+  HD Real solve() {
+    const bool until = limits.tolerance > 0;
+    Real count(0);
+    begin();
+    Mask<Real> running = until ? negate(converged()) : mask_of<Real>(true);
+    for (int k = 1; k <= limits.iterations && any(running); ++k) {
+      sweep(running);
+      count = count + select(running, Real(1), Real(0));
+      if (until && (k % opt.check == 0 || k == limits.iterations)) running = running & negate(converged());
     }
-    for (int r = 0; r < P.rows; ++r) {
-      int k = 3 * nc + r;
-      auto on = acts(nc + r);
-      if (!any(on)) continue;
-      Real g = select(on, diagonal(k), Real(1)), s = sigma(k), l = P.impulse[k];
-      Real d = select(on, abs(l - clamp(l - s / g, P.lower[r], P.upper[r])) * g, zero);
-      out.r_row = max(out.r_row, d), ratio = max(ratio, d / max(abs(P.q[k]), least)),
-      sum = sum + select(on, s * s, zero);
-    }
-    Real limit(opt.tolerance);
-    out.converged = (max(out.r_con, split * Number(0.1)) <= limit * out.scale) & (ratio <= limit) & is_finite(sum);
+    return count;
   }
 };
 
 }  // namespace pgs_detail
 
-/// Solves `problem` in place: impulse is the warm start on entry, the solution on exit.
-template <class Real>
-HD_CALL PgsStats<Real> pgs(DelassusProblem<Real>& problem, const PgsOptions<Scalar<Real>>& options) {
-  pgs_detail::Sweeper<Real> s{options, problem, 3 * problem.contacts + problem.rows, problem.contacts};
-  PgsStats<Real> stats;
-  bool until = options.tolerance > 0;
-  stats.iterations = Real(0);
-  s.admit();
-  s.test(stats);
-  Mask<Real> running = until ? negate(stats.converged) : mask_of<Real>(true);
-  for (int k = 1; k <= options.sweeps && any(running); ++k) {
-    s.sweep(running);
-    stats.iterations = stats.iterations + select(running, Real(1), Real(0));
-    if (until && (k % options.check == 0 || k == options.sweeps)) {
-      s.test(stats);
-      running = running & negate(stats.converged);
-    }
+struct Pgs {
+  static constexpr const char* kName = "pgs";
+  template <class S>
+  using Options = PgsOptions<S>;
+  template <class S>
+  HD static Law law(const Options<S>&) {
+    return Law::kCoulomb;
   }
-  if (!until) s.test(stats);
-  return stats;
-}
+  template <class Real>
+  HD static int64_t memory(const RowCounts& most) {
+    RowProblem<Real> largest;
+    static_cast<RowCounts&>(largest) = most;
+    Arena<Real> measure;
+    pgs_detail::Sweeper<Real>{largest, {}, {}, nullptr, nullptr, nullptr}.carve(measure);
+    return measure.used();
+  }
+  template <class Real>
+  HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                   const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
+    pgs_detail::Sweeper<Real> sweeper{problem, limits, options, impulse, nullptr, nullptr};
+    Arena<Real> arena(memory);
+    sweeper.carve(arena);
+    return {sweeper.solve()};
+  }
+};
 
 }  // namespace stiction

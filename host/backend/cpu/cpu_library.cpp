@@ -4,22 +4,19 @@
 namespace stiction {
 namespace {
 
-template <class Real>
-void step(const CpuJob<Scalar<Real>>& job, int first, int last, void* workspace, void* tables) {
-  const bool pgs = job.solver == SolverKind::kPgs;
-  if (tables != nullptr)
-    return (pgs ? step_pgs<PerEnvLane<Real>> : step_subadmm<PerEnvLane<Real>>)(job, first, last, workspace, tables);
-  (pgs ? step_pgs<SharedLane<Real>> : step_subadmm<SharedLane<Real>>)(job, first, last, workspace, nullptr);
+// SharedLane and PerEnvLane are one type where a Real is one world.
+template <class Real, class... Arguments>
+auto by_lane(const CpuJob<Scalar<Real>>& job, auto shared, auto per_env, Arguments... arguments) {
+  return job.per_env ? per_env(job, arguments...) : shared(job, arguments...);
 }
 template <class Real>
-DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables,
-                             double* memory) {
-  const bool pgs = job.solver == SolverKind::kPgs;
-  if (tables != nullptr)
-    return (pgs ? problem_pgs<PerEnvLane<Real>> : problem_subadmm<PerEnvLane<Real>>)(job, world, workspace, tables,
-                                                                                     memory);
-  return (pgs ? problem_pgs<SharedLane<Real>> : problem_subadmm<SharedLane<Real>>)(job, world, workspace, nullptr,
-                                                                                   memory);
+void step(const CpuJob<Scalar<Real>>& job, int first, int last, void* workspace, void* tables) {
+  by_lane<Real>(job, StepOf<SharedLane<Real>>::step, StepOf<PerEnvLane<Real>>::step, first, last, workspace, tables);
+}
+template <class Real>
+DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables, double* out) {
+  return by_lane<Real>(job, StepOf<SharedLane<Real>>::problem, StepOf<PerEnvLane<Real>>::problem, world, workspace,
+                       tables, out);
 }
 template <class Real>
 void* create_tables(const CpuJob<Scalar<Real>>& job) {
@@ -38,50 +35,30 @@ void kinematics(const CpuJob<Scalar<Real>>& job, int first, int last, void* work
     write_kinematics<L>(*job.model, job.arrays, job.outputs, Rows<Real>{p * kWidth<Real>, job.arrays.num_envs}, w);
 }
 
-template <class Real, template <class> class Solver>
-using SpaceOf = Workspace<SharedLane<Real>, Solver<SharedLane<Real>>>;
-template <class Real, template <class> class Solver>
-constexpr bool kOneWorkspace =
-    sizeof(SpaceOf<Real, Solver>) == sizeof(Workspace<PerEnvLane<Real>, Solver<PerEnvLane<Real>>>);
-static_assert(kOneWorkspace<CpuReal, SubAdmm> && kOneWorkspace<CpuReal, Pgs>,
+template <class Real>
+using Space = Workspace<SharedLane<Real>>;
+static_assert(sizeof(Space<CpuReal>) == sizeof(Workspace<PerEnvLane<CpuReal>>),
               "one workspace serves both: nothing in it depends on the type of the model's numbers");
 
 template <class Real>
-int64_t fallback_numbers(const CpuJob<Scalar<Real>>& job) {
-  return fallback_size(*job.model);
+int64_t memory_bytes(const CpuJob<Scalar<Real>>& job) {
+  return WorldMemory::sizes<Real>(*job.model, job.options).total();
 }
 template <class Real>
-int64_t solver_bytes(const CpuJob<Scalar<Real>>& job) {
-  return sizeof(Real) * (job.solver == SolverKind::kPgs ? Pgs<SharedLane<Real>>::memory_size(*job.model)
-                                                        : PackedAdmm<SharedLane<Real>>::memory_size(*job.model));
+void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, void* memory) {
+  static_cast<Space<Real>*>(workspace)->bind(
+      WorldMemory::of(memory, WorldMemory::sizes<Real>(*job.model, job.options)));
 }
 template <class Real>
-void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, double* fallback, void* solver) {
-  if (job.solver == SolverKind::kPgs) {
-    auto* w = static_cast<SpaceOf<Real, Pgs>*>(workspace);
-    w->fallback.memory = fallback, w->solver.memory = static_cast<Real*>(solver);
-  } else {
-    auto* w = static_cast<SpaceOf<Real, SubAdmm>*>(workspace);
-    w->fallback.memory = fallback;
-    const bool packs = !job.options.body_split && PackedAdmm<SharedLane<Real>>::memory_size(*job.model) > 0;
-    w->problem.packed.memory = packs ? static_cast<Real*>(solver) : nullptr;
-  }
+int64_t problem_size(const CpuJob<Scalar<Real>>& job) {
+  const RowCounts most = most_rows(*job.model);
+  return dense_problem_size(job.model->nv, most.contacts, most.scalars);
 }
 
 template <class Real>
 constexpr CpuKernels<Scalar<Real>> kernels() {
-  constexpr size_t kBytes = sizeof(SpaceOf<Real, SubAdmm>) > sizeof(SpaceOf<Real, Pgs>) ? sizeof(SpaceOf<Real, SubAdmm>)
-                                                                                        : sizeof(SpaceOf<Real, Pgs>);
-  return {kWidth<Real>,
-          kBytes,
-          step<Real>,
-          create_tables<Real>,
-          destroy_tables<Real>,
-          kinematics<Real>,
-          fallback_numbers<Real>,
-          solver_bytes<Real>,
-          bind_memory<Real>,
-          problem<Real>};
+  return {kWidth<Real>,     sizeof(Space<Real>), step<Real>,        create_tables<Real>, destroy_tables<Real>,
+          kinematics<Real>, memory_bytes<Real>,  bind_memory<Real>, problem_size<Real>,  problem<Real>};
 }
 
 #if STICTION_FLOAT32

@@ -6,7 +6,6 @@
 
 #include "host/backend/cpu/kernels.h"
 #include "model/number_cast.h"
-#include "solvers/pgs/pgs_world.h"
 #include "step/step_world.h"
 
 namespace stiction {
@@ -68,53 +67,22 @@ Real* pack_record(const CpuJob<Scalar<Real>>& job, int pack) {
   return reinterpret_cast<Real*>(job.arrays.records + pack * size * kWidth<Real>);
 }
 
-/// L: SharedLane or PerEnvLane.
-template <class L, template <class> class Solver>
-void step_packs(const CpuJob<Scalar<typename L::Real>>& job, int first, int last, void* memory, void* tables) {
+/// What is compiled for each kind of lane, in a file of its own.
+template <class L>
+struct StepOf {
   using Real = typename L::Real;
-  auto& w = *static_cast<Workspace<L, Solver<L>>*>(memory);
-  for (int p = first; p < last; ++p) {
-    const Rows<Real> rows = pack_rows<Real>(job, p);
-    Real* record = pack_record<Real>(job, p);
-    if constexpr (std::is_same_v<typename L::Number, Real>) {
-      if (tables != nullptr) {
-        const auto& own = static_cast<EnvironmentTables<Real>*>(tables)->of(job, rows);
-        step_batch<L, Solver<L>>(Serial{}, own, job.options, job.arrays, rows, record, job.steps, w);
-        continue;
-      }
-    }
-    if constexpr (std::is_same_v<typename L::Number, Scalar<Real>>)
-      step_batch<L, Solver<L>>(Serial{}, *job.model, job.options, job.arrays, rows, record, job.steps, w);
+  using S = Scalar<Real>;
+
+  /// The model of some worlds; both kinds of lanes are one type where a Real is one world.
+  static const typename L::Model& model(const CpuJob<S>& job, const Rows<Real>& rows, void* tables) {
+    if constexpr (std::is_same_v<typename L::Number, S>)
+      if (tables == nullptr) return *job.model;
+    if constexpr (std::is_same_v<typename L::Number, Real>)
+      return static_cast<EnvironmentTables<Real>*>(tables)->of(job, rows);
+    __builtin_unreachable();
   }
-}
-
-template <class L, template <class> class Solver>
-DenseProblem<double> problem_of(const CpuJob<Scalar<typename L::Real>>& job, int world, void* memory, void* tables,
-                                double* out) {
-  using Real = typename L::Real;
-  constexpr int W = kWidth<Real>;
-  auto& w = *static_cast<Workspace<L, Solver<L>>*>(memory);
-  const Rows<Real> rows = pack_rows<Real>(job, world / W);
-  Real* record = pack_record<Real>(job, world / W);
-  if constexpr (std::is_same_v<typename L::Number, Real>)
-    if (tables != nullptr)
-      return last_problem<L, Solver<L>>(static_cast<EnvironmentTables<Real>*>(tables)->of(job, rows), job.options,
-                                        job.arrays, rows, record, world % W, w, out);
-  if constexpr (std::is_same_v<typename L::Number, Scalar<Real>>)
-    return last_problem<L, Solver<L>>(*job.model, job.options, job.arrays, rows, record, world % W, w, out);
-  return {};
-}
-
-/// Each lane type of each solver is compiled in a file of its own.
-template <class L>
-void step_subadmm(const CpuJob<Scalar<typename L::Real>>& job, int first, int last, void* memory, void* tables);
-template <class L>
-DenseProblem<double> problem_subadmm(const CpuJob<Scalar<typename L::Real>>& job, int world, void* memory, void* tables,
-                                     double* out);
-template <class L>
-void step_pgs(const CpuJob<Scalar<typename L::Real>>& job, int first, int last, void* memory, void* tables);
-template <class L>
-DenseProblem<double> problem_pgs(const CpuJob<Scalar<typename L::Real>>& job, int world, void* memory, void* tables,
-                                 double* out);
+  static void step(const CpuJob<S>& job, int first, int last, void* workspace, void* tables);
+  static DenseProblem<double> problem(const CpuJob<S>& job, int world, void* workspace, void* tables, double* out);
+};
 
 }  // namespace stiction

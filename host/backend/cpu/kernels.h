@@ -4,43 +4,40 @@
 #include <cstddef>
 
 #include "contact/dense.h"
-#include "core/options.h"
 #include "model/parameters.h"
 #include "step/outputs.h"
+#include "step/step_options.h"
 #include "step/user_arrays.h"
 
 namespace stiction {
 
-enum class SolverKind : int { kSubAdmm = 0, kPgs = 1 };
-
 template <class T>
 struct CpuJob {
   const ModelView<Capacity, T>* model;
-  Options<T> options;
+  StepOptions<T> options;
   BatchArrays<T> arrays;
   ParameterArrays<T> parameters;
   bool per_env = false;  // some parameter is per environment
   KinematicArrays<T> outputs;
   int steps;
-  SolverKind solver;
 };
 
-/// What a thread calls for packs first .. last - 1 of a batch. Workspaces are per thread, 64-byte aligned.
+/// What a thread calls for packs first .. last - 1 of a batch. Workspaces and memory are per thread, 64-byte aligned.
 template <class T>
 struct CpuKernels {
-  int width;               // worlds per pack
-  size_t workspace_bytes;  // of any solver
+  int width;  // worlds per pack
+  size_t workspace_bytes;
   void (*step)(const CpuJob<T>& job, int first, int last, void* workspace, void* tables);
   /// A thread's own tables for per-environment parameters; null where there are none.
   void* (*create_tables)(const CpuJob<T>& job);
   void (*destroy_tables)(void* tables);
   void (*kinematics)(const CpuJob<T>& job, int first, int last, void* workspace);
-  /// Memory besides the workspace, sized by the model: doubles of the fallback, bytes of the solver; and where they are.
-  int64_t (*fallback_size)(const CpuJob<T>& job);
-  int64_t (*solver_bytes)(const CpuJob<T>& job);
-  void (*bind_memory)(const CpuJob<T>& job, void* workspace, double* fallback, void* solver);
-  /// The last step's problem of one world, in double; the views point into `memory` (fallback_size numbers).
-  DenseProblem<double> (*problem)(const CpuJob<T>& job, int world, void* workspace, void* tables, double* memory);
+  /// Memory besides the workspace, sized by model and solver; and where it is.
+  int64_t (*memory_bytes)(const CpuJob<T>& job);
+  void (*bind_memory)(const CpuJob<T>& job, void* workspace, void* memory);
+  /// The last step's problem of one world, in double; the views point into `out` (problem_size numbers).
+  int64_t (*problem_size)(const CpuJob<T>& job);
+  DenseProblem<double> (*problem)(const CpuJob<T>& job, int world, void* workspace, void* tables, double* out);
 };
 
 struct CpuLibrary {

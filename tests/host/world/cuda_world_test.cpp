@@ -26,7 +26,8 @@ std::string missing() {
 
 std::unique_ptr<World> make(const Model& model, bool cuda, int num_envs = 33) {
   WorldOptions o;
-  o.num_envs = num_envs, o.cuda = cuda, o.step.h = 0, o.step.fallback = 0, o.step.tolerance = 0, o.step.anderson = 0;
+  o.num_envs = num_envs, o.cuda = cuda, o.step.h = 0, o.step.fallback = 0, o.step.tolerance = 0;
+  o.solver.options.first.anderson = 0;
   return World::create(std::make_shared<Model>(model), o);
 }
 

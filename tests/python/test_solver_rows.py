@@ -1,4 +1,4 @@
-"""SubADMM on dense rows, which small worlds take on the CPU, against SubADMM on the tree, which is what CUDA runs."""
+"""The active rows of worlds as solvers read them: few beside many, every solver and penalty rule, merged contacts."""
 
 from pathlib import Path
 
@@ -53,53 +53,52 @@ def kicked(model: Model, num_envs: int, seed: int) -> tuple[np.ndarray, np.ndarr
     return sim.qpos.copy(), sim.qvel.copy()
 
 
-@pytest.mark.parametrize("name", SCENES)
-def test_dense_rows_and_the_tree_give_the_same_motion(name):
-    xml, near = SCENES[name]
+@pytest.mark.parametrize("solver", ["pgs", "canal"])
+def test_every_solver_gives_the_same_motion(solver):
+    """Where the velocity is unique: contacts on a face may have several. Gauss-Seidel comes less near on armature-free legs."""
+    (xml, near), share = SCENES["ant"], {"pgs": 0.6, "canal": 0.9}[solver]
     model = Model.from_mjcf(xml)
     qpos, qvel = kicked(model, 16, seed=3)
     after, contacts, solved = [], [], []
-    for split in (False, True):
-        sim = Simulation(model, 16, dtype="float64", solver=SolverOptions(body_split=split, **TIGHT))
+    for kind in ("subadmm", solver):
+        sim = Simulation(model, 16, dtype="float64", solver=SolverOptions(name=kind, **TIGHT))
         sim.qpos, sim.qvel = qpos, qvel
         sim.step(1)
         solved.append(sim.certificate.r_con <= near * sim.certificate.scale)
         after.append(sim.qvel.copy()), contacts.append(sim.certificate.num_contacts.copy())
     both = solved[0] & solved[1]
-    assert both.mean() >= 0.8 and contacts[0][both].mean() >= 3
+    assert both.mean() >= share and contacts[0][both].mean() >= 3
     np.testing.assert_allclose(after[0][both], after[1][both], atol=max(near, 1e-7))
 
 
-def test_a_world_with_more_contacts_than_dense_rows_hold_walks_the_tree():
-    """Ten boxes have forty corners on the floor. Their neighbours, which stand on end, are small enough."""
+def test_a_world_does_not_feel_how_many_contacts_its_neighbours_have():
+    """Ten boxes have forty corners on the floor. Their neighbours stand on end."""
     model = Model.from_mjcf(crawler(10))
     few = Simulation(model, 1)
     few.qpos[:, :7] = [0, 0, 2.5, np.sqrt(0.5), 0, np.sqrt(0.5), 0]  # along z, off the floor
     few.step(1)
     start = few.qpos[0].copy()
 
-    def run(rows: list[bool], split: bool) -> np.ndarray:
-        sim = Simulation(model, len(rows), solver=SolverOptions(body_split=split))
+    def run(rows: list[bool]) -> np.ndarray:
+        sim = Simulation(model, len(rows))
         sim.qpos[np.array(rows)] = start
         sim.step(50)
         assert not sim.status.any()
         return np.concatenate([sim.qpos, sim.qvel], axis=1)
 
-    lying, standing = run([False], split=False), run([True], split=False)
-    assert np.array_equal(lying, run([False], split=True))
-    together = run([False, True, True, False, True], split=False)
+    lying, standing = run([False]), run([True])
+    together = run([False, True, True, False, True])
     for row, alone in zip(together, (lying, standing, standing, lying, standing), strict=True):
         assert np.array_equal(row, alone[0])
 
 
-@pytest.mark.parametrize("split", [False, True])
-@pytest.mark.parametrize("penalty", ["per_contact", "paper", "adaptive"])
-def test_every_penalty_rule_gives_the_same_motion(penalty, split):
+@pytest.mark.parametrize("penalty", ["per_contact", "common", "adaptive"])
+def test_every_penalty_rule_gives_the_same_motion(penalty):
     model = Model.from_mjcf(SCENES["ant"][0])
     qpos, qvel = kicked(model, 8, seed=5)
     after = []
     for rule in ("normal_tangential", penalty):
-        sim = Simulation(model, 8, dtype="float64", solver=SolverOptions(penalty=rule, body_split=split, **TIGHT))
+        sim = Simulation(model, 8, dtype="float64", solver=SolverOptions(penalty=rule, **TIGHT))
         sim.qpos, sim.qvel = qpos, qvel
         sim.step(1)
         assert (sim.certificate.r_con <= 1e-8 * sim.certificate.scale).all()
@@ -107,20 +106,17 @@ def test_every_penalty_rule_gives_the_same_motion(penalty, split):
     np.testing.assert_allclose(after[0], after[1], atol=1e-7)
 
 
-@pytest.mark.parametrize("split", [False, True])
-def test_the_adaptive_penalty_rescues_a_bad_one(split):
+def test_the_adaptive_penalty_rescues_a_bad_one():
     """A heavy box on a light one: W_ii of their contacts tells too little of what carries whom."""
     bodies = body("low", (0, 0, 0.05), box(0.05), 0.02) + body("high", (0, 0, 0.2), box(0.1), 20)
     model = Model.from_mjcf(scene(bodies, mu=0.5, timestep=0.002))
     needed = {}
-    for penalty in ("paper", "adaptive"):
-        options = SolverOptions(
-            penalty=penalty, body_split=split, anderson=False, iterations=4000, tolerance=1e-9, fallback=False
-        )
+    for penalty in ("common", "adaptive"):
+        options = SolverOptions(penalty=penalty, anderson=False, iterations=4000, tolerance=1e-9, fallback=False)
         sim = Simulation(model, 1, dtype="float64", solver=options)
         sim.step(1)
         needed[penalty] = sim.certificate.iterations[0]
-    assert needed["adaptive"] < 0.7 * needed["paper"]
+    assert needed["adaptive"] < 0.7 * needed["common"]
 
 
 def two_feet(gap: float, height: float, rest: str = "") -> str:
@@ -141,7 +137,8 @@ def test_contacts_that_hardly_differ_count_once(carried):
         np.testing.assert_allclose(supported, 1.0 * 9.81, rtol=1e-3)
 
 
-def test_body_split_must_be_a_switch():
-    with pytest.raises(TypeError, match="body_split"):
-        SolverOptions(body_split=2)
-    assert SolverOptions().to_core()["body_split"] == 0
+def test_switches_must_be_switches_and_solvers_known():
+    with pytest.raises(TypeError, match="anderson"):
+        SolverOptions(anderson=2)
+    with pytest.raises(ValueError, match="'newton', expected one of 'subadmm', 'pgs', 'canal'"):
+        SolverOptions(name="newton")

@@ -1,19 +1,24 @@
-// The passes of SubADMM on packed rows (packed_admm.h), in units where every penalty is 1:
+// The passes of SubADMM (subadmm.h), in units where every penalty is 1:
 //
-//   J v = J v* + T (z - J v* + l),   y = alpha J v + (1 - alpha) z - l,   l = projection(-(y + e) / (1 + R)),   z = y + l
+//   J v = J v* + T (z - J v* + l),   T = Z Z',   y = alpha J v + (1 - alpha) z - l,   l = projection(-(y + e) / (1 + R)),   z = y + l
+//
+// T is kept for worlds where that is less work than the factor Z (n, width): those with at most 2 width rows of their own. What a
+// world does must not depend on how many rows its pack has, so a mixed pack does both.
 //
 // Worlds of a pack need different numbers of passes. When half of a wide pack is done, the rest goes on in a narrower one,
 // whose passes cost half as much; what a world computes does not depend on who is beside it. Moving costs about two passes, so
 // it comes when some more are to be expected.
 //
 // The plain iteration comes nearer with every pass; an extrapolated one need not. A world that ran out of passes answers with
-// the multipliers that a pass changed least, of those after the first kWorthKeeping.
+// the multipliers that a pass changed least, of those after the first kWorthKeeping; one that has come no nearer for kPatience
+// passes goes on plainly (many contacts at one place make extrapolation jump to and fro).
 #pragma once
+#include "core/arena.h"
 #include "core/group.h"
-#include "core/options.h"
+#include "linalg/anderson.h"
 #include "math/cone.h"
 #include "solvers/subadmm/adaptive.h"
-#include "solvers/subadmm/anderson.h"
+#include "solvers/subadmm/options.h"
 
 namespace stiction {
 
@@ -29,51 +34,49 @@ struct NarrowerPack<Pack<T, 16>> {
 };
 #endif
 
-/// Contacts first, `near` of them before the scalars and the others behind.
+/// Contacts first, then the other rows.
 template <class Real>
-class PackedPasses {
+class Passes {
  public:
   using S = Scalar<Real>;
   using Entry = History<Real, 3>;
+  using Opt = SubAdmmOptions<S>;
   using Narrow = typename NarrowerPack<Real>::Type;
-  static constexpr int kBlock = 4;
+  static constexpr int kBlock = 4, kMostWidth = 128;
   static constexpr bool kNarrows = kWidth<Narrow> < kWidth<Real>;
 
-  int near, contacts, scalars, n;
+  int contacts, scalars, n, width;  // width: of Z, padded
   // By rows: v* and bias, give 1 / (1 + R), soft B^-1/2 (m/s of a unit); by contacts and scalars: mu, bounds.
   Real *free, *e, *give, *soft, *mu, *lower, *upper;
   Real *z, *lambda, *push;  // push: z - J v* + l, what T is multiplied with
   Real* best;               // l, where it was changed least
-  Real* T;                  // symmetric, by blocks of kBlock rows up to and with the diagonal's; see triangle()
+  Real* Z;                  // (padded n, width), rows behind the last are 0
+  Real*
+      T;  // symmetric, by blocks of kBlock rows up to and with the diagonal's, see triangle(); where some world is small
+  Mask<Real> small;  // worlds that go by T
 
-  /// Reals of the memory of so many rows, of this pack and of the narrower one.
-  static int64_t memory_size(int64_t rows) {
-    const int64_t own = padded(rows) * (kVectors + kEntryReals) + triangle(padded(rows));
-    return own + (kNarrows ? own / 2 : 0);
+  /// For `n` rows, of this pack and of the narrower one.
+  HD void carve(Arena<Real>& arena) {
+    const int64_t begin = arena.used(), size = padded(n);
+    Real** const vectors[] = {&free, &e, &give, &soft, &mu, &lower, &upper, &z, &lambda, &push, &best, &w_};
+    for (Real** vector : vectors) *vector = arena.take(size);
+    history_ = arena.template take_as<Entry>(size);
+    Z = arena.take(size * width), T = arena.take(triangle(size)), other_ = arena.take(size);
+    rest_ = arena.take(kNarrows ? (arena.used() - begin + 1) / 2 : 0);
   }
-  void carve(Real* memory, int rows) {
-    const int64_t size = padded(rows);
-    Real** const vectors[kVectors] = {&free, &e, &give, &soft, &mu, &lower, &upper, &z, &lambda, &push, &best, &w_};
-    for (Real** vector : vectors) *vector = memory, memory += size;
-    history_ = reinterpret_cast<Entry*>(memory), memory += size * kEntryReals;
-    T = memory, rest_ = memory + triangle(size);
-  }
-  static int64_t padded(int64_t rows) { return (rows + kBlock - 1) / kBlock * kBlock; }
+  HD static int64_t padded(int64_t rows) { return (rows + kBlock - 1) / kBlock * kBlock; }
   /// Block I of T begins at triangle(kBlock I) and holds column j of its rows at kBlock j.
-  static int64_t triangle(int64_t rows) { return rows * (rows + kBlock) / 2; }
+  HD static int64_t triangle(int64_t rows) { return rows * (rows + kBlock) / 2; }
 
-  int contact_row(int k) const { return k < near ? 3 * k : 3 * k + scalars; }
-  int scalar_row(int k) const { return 3 * near + k; }
-
-  void forget() {
+  HD void forget() {
     anderson_.clear();
     for (int i = 0; i < n; ++i) anderson_.clear(history_[i], Real(0)), best[i] = lambda[i];
-    least_ = Real(1e30f);
+    least_ = Real(1e30f), idle_ = Real(0);
   }
 
-  /// From pass `pass` to `last`, or until all worlds are done, which they are when nothing changes by more than `allowed` m/s
+  /// From pass `pass` to `last` of at most `most`, or until all worlds are done, which they are when nothing changes by more than `allowed` m/s
   /// (negative: never). Returns what the last pass changed. `count`: passes of each world.
-  AdmmChange<Real> run(const Options<S>& opt, Real allowed, int& pass, int last, Mask<Real>& done, Real& count) {
+  HD AdmmChange<Real> run(const Opt& opt, int most, Real allowed, int& pass, int last, Mask<Real>& done, Real& count) {
     AdmmChange<Real> change;
     while (pass < last) {
       velocities();
@@ -86,28 +89,29 @@ class PackedPasses {
       if (left == 0) break;
       if constexpr (kNarrows)
         if (left <= kWidth<Narrow> && pass >= kWorthMoving && opt.penalty != kPenaltyAdaptive) {
-          run_narrow(opt, allowed, pass, last, done, count);
+          run_narrow(opt, most, allowed, pass, last, done, count);
           return change;
         }
     }
-    if (opt.anderson && pass == opt.iterations && pass > kWorthKeeping)
+    if (opt.anderson && pass == most && pass > kWorthKeeping)
       for (int i = 0; i < n; ++i) lambda[i] = select(done, lambda[i], best[i]);
     return change;
   }
 
  private:
   template <class Other>
-  friend class PackedPasses;
-  static constexpr int kWorthMoving = 8, kWorthKeeping = 30, kVectors = 12, kEntryReals = sizeof(Entry) / sizeof(Real);
+  friend class Passes;
+  static constexpr int kWorthMoving = 8, kWorthKeeping = 30, kPatience = 100,
+                       kEntryReals = sizeof(Entry) / sizeof(Real);
 
-  static int lanes_of(const Mask<Real>& is) {
+  HD static int lanes_of(const Mask<Real>& is) {
     int number = 0;
     for (int w = 0; w < kWidth<Real>; ++w) number += lane(is, w) ? 1 : 0;
     return number;
   }
 
   /// The worlds that are not done, and some others to fill the pack, go on in a narrower one.
-  void run_narrow(const Options<S>& opt, Real allowed, int& pass, int last, Mask<Real>& done, Real& count) {
+  HD void run_narrow(const Opt& opt, int most, Real allowed, int& pass, int last, Mask<Real>& done, Real& count) {
     Index<Real> from{};
     int number = 0;
     for (const bool wanted : {false, true})
@@ -119,14 +123,15 @@ class PackedPasses {
       __builtin_memcpy(&part, &sorted, sizeof(Narrow));
       return part;
     };
-    PackedPasses<Narrow> some;
-    some.near = near, some.contacts = contacts, some.scalars = scalars, some.n = n;
-    some.carve(reinterpret_cast<Narrow*>(rest_), n);
+    Passes<Narrow> some;
+    some.contacts = contacts, some.scalars = scalars, some.n = n, some.width = width;
+    Arena<Narrow> arena(reinterpret_cast<Narrow*>(rest_));
+    some.carve(arena);
     some.assign(*this, take);
     const Real one(1), zero(0);
     Mask<Narrow> rest_done = take(select(done, one, zero)) > Narrow(0);
     Narrow rest_count = take(count);
-    some.run(opt, take(allowed), pass, last, rest_done, rest_count);
+    some.run(opt, most, take(allowed), pass, last, rest_done, rest_count);
     for (int w = 0; w < kWidth<Narrow>; ++w) {
       const int to = lane(from, w);
       set_lane(count, to, lane(rest_count, w)), set_lane(done, to, lane(rest_done, w));
@@ -134,7 +139,7 @@ class PackedPasses {
     }
   }
   template <class Wide, class Take>
-  void assign(const PackedPasses<Wide>& x, Take take) {
+  HD void assign(const Passes<Wide>& x, Take take) {
     auto copy = [&take](int64_t count, const Wide* from, Real* to) {
       for (int64_t i = 0; i < count; ++i) to[i] = take(from[i]);
     };
@@ -142,50 +147,81 @@ class PackedPasses {
     copy(size, x.free, free), copy(n, x.e, e), copy(n, x.give, give), copy(n, x.soft, soft);
     copy(contacts, x.mu, mu), copy(scalars, x.lower, lower), copy(scalars, x.upper, upper);
     copy(n, x.z, z), copy(n, x.lambda, lambda), copy(size, x.push, push), copy(n, x.best, best);
-    copy(triangle(size), x.T, T);
+    if (any(x.small)) copy(triangle(size), x.T, T);
+    if (!all(x.small)) copy(size * width, x.Z, Z);
+    small = take(select(x.small, Wide(1), Wide(0))) > Real(0);
     copy(n * kEntryReals, reinterpret_cast<const Wide*>(x.history_), reinterpret_cast<Real*>(history_));
-    anderson_.assign(x.anderson_, take), least_ = take(x.least_);
+    anderson_.assign(x.anderson_, take), least_ = take(x.least_), idle_ = take(x.idle_);
   }
 
-  /// w = J v. Every sum runs over the columns in order, whoever adds: above the diagonal it is the row of the other index.
-  void velocities() {
+  HD void velocities() {
+    const bool some = any(small);
+    if (some) by_operator(w_);
+    if (all(small)) return;
+    by_factor(some ? other_ : w_);
+    if (!some) return;
+    for (int i = 0; i < n; ++i) w_[i] = select(small, w_[i], other_[i]);
+  }
+  /// w = J v = free + Z (Z' push).
+  HD void by_factor(Real* out) {
+    Real sum[kMostWidth];
+    for (int a = 0; a < width; ++a) sum[a] = Real(0);
+    for (int i = 0; i < n; ++i) {
+      const Real *row = Z + static_cast<int64_t>(i) * width, p = push[i];
+      for (int a = 0; a < width; ++a) sum[a] = sum[a] + row[a] * p;
+    }
+    for (int i = 0; i < n; i += kBlock) {
+      const Real* row = Z + static_cast<int64_t>(i) * width;
+      Real w[kBlock];
+      for (int r = 0; r < kBlock; ++r) w[r] = free[i + r];
+      for (int a = 0; a < width; ++a)
+        for (int r = 0; r < kBlock; ++r) w[r] = w[r] + row[r * width + a] * sum[a];
+      for (int r = 0; r < kBlock; ++r) out[i + r] = w[r];
+    }
+  }
+  /// The same by T. Every sum runs over the columns in order, whoever adds: above the diagonal it is the row of the other index.
+  HD void by_operator(Real* out) {
     const Real* block = T;
     for (int i = 0; i < n; i += kBlock) {
       Real sum[kBlock], own[kBlock];
       for (int r = 0; r < kBlock; ++r) sum[r] = free[i + r], own[r] = push[i + r];
       for (int j = 0; j < i; ++j, block += kBlock) {
-        Real wj = w_[j];
+        Real wj = out[j];
         const Real pj = push[j];
         for (int r = 0; r < kBlock; ++r) sum[r] = sum[r] + block[r] * pj, wj = wj + block[r] * own[r];
-        w_[j] = wj;
+        out[j] = wj;
       }
       for (int j = 0; j < kBlock; ++j, block += kBlock)
         for (int r = 0; r < kBlock; ++r) sum[r] = sum[r] + block[r] * own[j];
-      for (int r = 0; r < kBlock; ++r) w_[i + r] = sum[r];
+      for (int r = 0; r < kBlock; ++r) out[i + r] = sum[r];
     }
   }
 
   /// y into w, or into the history that takes a better one of it.
-  void images(const Options<S>& opt) {
+  HD void images(const Opt& opt) {
     const Real alpha(opt.relaxation), rest = Real(1) - alpha;
     if (opt.anderson) anderson_.begin_sums();
     for (int i = 0; i < n; ++i) {
       w_[i] = w_[i] * alpha + z[i] * rest - lambda[i];
       if (opt.anderson) anderson_.gather(history_[i], w_[i], anderson_.own, [](Real x) { return x; });
     }
-    if (opt.anderson) anderson_.finish_sums(Serial{}, Real(opt.tikhonov));
+    if (!opt.anderson) return;
+    anderson_.finish_sums(Serial{}, Real(opt.tikhonov));
+    const Mask<Real> plain = idle_ > Real(S(kPatience));
+    if (!any(plain)) return;
+    for (Real& gamma : anderson_.gamma) gamma = select(plain, Real(0), gamma);
   }
 
   /// Before a pass changes l: by how much is known already.
-  void keep_best() {
+  HD void keep_best() {
     const auto better = anderson_.last < least_;
-    least_ = min(least_, anderson_.last);
+    least_ = min(least_, anderson_.last), idle_ = select(better, Real(0), idle_ + Real(1));
     for (int i = 0; i < n; ++i) best[i] = select(better, lambda[i], best[i]);
   }
 
   /// l and z from y; their largest changes. Worlds that are done keep theirs.
   template <bool kAccelerated>
-  AdmmChange<Real> multipliers(const Options<S>& opt, Mask<Real> done) {
+  HD AdmmChange<Real> multipliers(const Opt& opt, Mask<Real> done) {
     AdmmChange<Real> change;
     auto y = [&](int i) { return kAccelerated ? anderson_.step(history_[i]) : w_[i]; };
     auto put = [&](int i, Real yi, Real l) {
@@ -195,24 +231,25 @@ class PackedPasses {
       push[i] = z[i] - free[i] + lambda[i];
     };
     for (int k = 0; k < contacts; ++k) {
-      const int i = contact_row(k);
+      const int i = 3 * k;
       const Vec3<Real> a{y(i), y(i + 1), y(i + 2)};
-      const Vec3<Real> free{-a.x * give[i], -a.y * give[i + 1], -(a.z + e[i + 2]) * give[i + 2]};
+      const Vec3<Real> free{-(a.x + e[i]) * give[i], -(a.y + e[i + 1]) * give[i + 1], -(a.z + e[i + 2]) * give[i + 2]};
       const Vec3<Real> l =
           opt.convex ? project_weighted(free, mu[k], sqrt(give[i + 2] / give[i])) : project_strict(free, mu[k]);
       put(i, a.x, l.x), put(i + 1, a.y, l.y), put(i + 2, a.z, l.z);
     }
     for (int k = 0; k < scalars; ++k) {
-      const int i = scalar_row(k);
+      const int i = 3 * contacts + k;
       const Real a = y(i);
       put(i, a, clamp(-(a + e[i]) * give[i], lower[k], upper[k]));
     }
     return change;
   }
 
-  Real* w_;     // J v
-  Real least_;  // square of the least change, in units of the penalties
-  Real* rest_;  // of the memory
+  Real *w_, *other_;  // J v; by the factor, where both are needed
+  Real least_;        // square of the least change, in units of the penalties
+  Real idle_;         // passes since then
+  Real* rest_;        // of the memory
   Entry* history_;
   Anderson<Real, 3> anderson_;
 };

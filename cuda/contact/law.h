@@ -1,0 +1,63 @@
+// One contact and one row: the laws, their biases and their natural residuals, written once for assembly, solvers and the
+// certificate. Symbols: w = J v, e bias, R compliance, s = w + e + R l, g = mobility (mean or only entry of W_ii, 1/kg).
+//
+//   contact   0 <= l_n  complementary to  s_n >= 0,   |l_t| <= mu l_n,   sliding: l_t = -mu l_n s_t / |s_t|     Coulomb
+//             the same with s_n - mu |s_t| for s_n: the convex relaxation, in which what slides lifts off
+//   row       l in [lower, upper];  s >= 0 at the lower end, s <= 0 at the upper, s = 0 between
+//
+// A residual is the distance, in m/s, that one projected step of length 1 / g would move g l:
+//
+//   con     |g l - P(g l - s - (0, 0, mu |s_t|))|,  P nearest point of the cone; 0 exactly for Coulomb's law
+//   ccp     the same without mu |s_t|: 0 exactly for the convex relaxation
+//   split   the larger of |g l_n - max(0, g l_n - s_n)| and |g l_t - D(g l_t - s_t)|, D disk of radius mu g l_n: also 0 exactly
+//           for Coulomb's law; con goes blind at large friction (l = 0, closing at u while sliding: con is about u / mu)
+//   cone    g max(0, |l_t| - mu l_n, -l_n)
+#pragma once
+#include "core/options.h"
+#include "math/cone.h"
+
+namespace stiction {
+
+/// What a solver aims at.
+enum class Law : int { kCoulomb, kConvex };
+
+/// Bias of a rigid row at distance `gap`: speculative where it is open, recovery of a part of the overlap where it is not.
+template <class Real, class S>
+HD Real normal_bias(const Options<S>& opt, Real gap) {
+  return select(gap > Real(0), gap, max(gap * opt.erp, Real(-opt.max_recovery * opt.h))) * (S(1) / opt.h);
+}
+
+/// Speeds below it are no scale to judge by: what gravity adds in a step, and 0.1 mm/s.
+template <class Real>
+HD Real least_scale(Real gravity, Real h) {
+  return max(gravity * h, Real(1e-4f));
+}
+
+template <class Real>
+struct ContactResidual {
+  Real con, ccp, split, cone;
+};
+
+/// s = w + e + R l. g > 0.
+template <class Real>
+HD ContactResidual<Real> contact_residual(Vec3<Real> l, Vec3<Real> s, Real mu, Real g) {
+  const Real zero(0);
+  const Vec3<Real> held = l * g, next = held - s;
+  const Vec3<Real> disk = project_strict(Vec3<Real>{next.x, next.y, held.z}, mu);
+  auto distance = [&](Real lift) {
+    return norm(held - project_proximal(Vec3<Real>{next.x, next.y, next.z - lift}, mu));
+  };
+  ContactResidual<Real> r;
+  r.con = distance(sqrt(s.x * s.x + s.y * s.y) * mu), r.ccp = distance(zero);
+  r.split = max(abs(held.z - max(next.z, zero)), norm(Vec3<Real>{held.x - disk.x, held.y - disk.y, zero}));
+  r.cone = max(sqrt(l.x * l.x + l.y * l.y) - mu * l.z, max(-l.z, zero)) * g;
+  return r;
+}
+
+/// s = w + e + R l. g > 0.
+template <class Real>
+HD Real row_residual(Real l, Real s, Real lower, Real upper, Real g) {
+  return abs(l - clamp(l - s / g, lower, upper)) * g;
+}
+
+}  // namespace stiction

@@ -1,0 +1,102 @@
+// The contact problem as every solver sees it: the active contacts and other rows of a world, or of each world of a pack, in
+// coordinates in which A is the identity (half-solved, or whitened, rows).
+//
+//   A = L' D L,   Y = J L^-1 D^-1/2,   v = v* + L^-1 D^-1/2 u
+//   u = Y' l,   w = J v = J v* + Y u,   W = J A^-1 J' = Y Y'          find l with (w + e + R l, l) in the law (contact/law.h)
+//
+// All that solvers are made of follows from Y: W = Y Y' (Gauss-Seidel), I + Y' G Y (Newton), (Y Y' + R + 1 / rho)^-1 on the smaller
+// side (ADMM). No solver knows trees, slots or lanes.
+//
+// Rows: contact k has 3 k (t1), 3 k + 1 (t2), 3 k + 2 (n); other row k has 3 contacts + k. A world of a pack uses the first of
+// them; in a place that it does not use all numbers are 0, W too: there the answer is l = 0.
+// Contacts that the free motion does not close come last (`near` and later): a solver may leave them out at first.
+#pragma once
+#include "core/arena.h"
+#include "math/vec3.h"
+
+namespace stiction {
+
+/// How many there are, or at most are.
+struct RowCounts {
+  int contacts = 0, scalars = 0, width = 0;  // width: of Y
+  HD int rows() const { return 3 * contacts + scalars; }
+};
+
+/// Read-only. n = 3 contacts + scalars.
+template <class Real>
+struct RowProblem : RowCounts {
+  int near = 0;                              // contacts before those that stay open in the free motion
+  const Real* Y = nullptr;                   // (n, width)                          1/sqrt(kg)
+  const Real *free = nullptr, *e = nullptr;  // (n)   J v*, bias                    m/s
+  const Real* R = nullptr;                   // (n)   compliance, equal for t1, t2  1/kg
+  const Real* W = nullptr;   // (n)   W_ii, of a contact (W_11 + W_22) / 2 twice and W_33; 0: not used   1/kg
+  const Real* mu = nullptr;  // (contacts)
+  const Real *lower = nullptr, *upper = nullptr;  // (scalars) bounds of l               N s
+  Real least_velocity;                            // floor of all velocity scales        m/s
+  Real scale;                                     // V, by what is closed or warm before anything is solved   m/s
+
+  HD const Real* row(int i) const { return Y + static_cast<int64_t>(i) * width; }
+  HD int scalar_row(int k) const { return 3 * contacts + k; }
+  /// Mean of a contact's W_ii; of another row, counted behind the contacts, W_ii.
+  HD Real mobility(int k) const {
+    if (k >= contacts) return W[scalar_row(k - contacts)];
+    return (W[3 * k] * Real(2) + W[3 * k + 2]) * Real(Scalar<Real>(1.0 / 3));
+  }
+
+  /// u += Y_i' l of one row.
+  HD void add_push(int i, Real l, Real* u) const {
+    const Real* y = row(i);
+    for (int a = 0; a < width; ++a) u[a] = u[a] + y[a] * l;
+  }
+  /// u = Y' l.
+  HD void push(const Real* l, Real* u) const {
+    for (int a = 0; a < width; ++a) u[a] = Real(0);
+    for (int i = 0; i < rows(); ++i) add_push(i, l[i], u);
+  }
+  /// w_i of u.
+  HD Real velocity(int i, const Real* u) const {
+    const Real* y = row(i);
+    Real w = free[i];
+    for (int a = 0; a < width; ++a) w = w + y[a] * u[a];
+    return w;
+  }
+};
+
+/// The numbers of a RowProblem where they are made.
+template <class Real>
+struct RowArrays : RowCounts {
+  int near = 0;
+  Real *Y = nullptr, *free = nullptr, *e = nullptr, *R = nullptr, *W = nullptr;
+  Real *mu = nullptr, *lower = nullptr, *upper = nullptr;
+  Real* impulse = nullptr;  // (n) warm start on a solver's entry, its answer on exit                         N s
+  int64_t used = 0;
+
+  HD explicit RowArrays(const RowCounts& counts = {}) : RowCounts(counts) {}
+  HD void carve(Arena<Real>& arena) {
+    const int64_t n = rows(), begin = arena.used();
+    Y = arena.take(n * width);
+    free = arena.take(n), e = arena.take(n), R = arena.take(n), W = arena.take(n), impulse = arena.take(n);
+    mu = arena.take(contacts), lower = arena.take(scalars), upper = arena.take(scalars);
+    used = arena.used() - begin;
+  }
+  /// Numbers of memory for so many rows.
+  HD static int64_t size(const RowCounts& most) {
+    Arena<Real> measure;
+    RowArrays(most).carve(measure);
+    return measure.used();
+  }
+  /// Sets all to 0, the lanes of a group together; pieces lie one behind the other.
+  template <class Group>
+  HD void clear(const Group& g) {
+    for (int64_t i = g.rank(); i < used; i += Group::kSize) Y[i] = Real(0);
+  }
+  HD RowProblem<Real> view(Real least_velocity, Real scale) const {
+    RowProblem<Real> p;
+    static_cast<RowCounts&>(p) = *this;
+    p.near = near, p.Y = Y, p.free = free, p.e = e, p.R = R, p.W = W, p.mu = mu, p.lower = lower, p.upper = upper;
+    p.least_velocity = least_velocity, p.scale = scale;
+    return p;
+  }
+};
+
+}  // namespace stiction

@@ -1,0 +1,108 @@
+// The place that every slot, limit, dry friction and tie has among the half-solved rows of its world, and those rows: made by
+// contact/whiten.h.
+#pragma once
+#include "collision/slots.h"
+#include "contact/row_problem.h"
+
+namespace stiction {
+
+template <class Real>
+HD void blend(const Mask<Real>& is, Real from, Real& to) {
+  to = select(is, from, to);
+}
+
+/// The places that one slot or row has in the worlds of a pack.
+template <class Real>
+class Places {
+ public:
+  HD explicit Places(Real place) : first_(1 << 20), count_(0) {
+    if constexpr (kWidth<Real> == 1) {
+      if (place >= Real(0)) first_ = static_cast<int>(place), count_ = 1, is_[0] = true;
+    } else {
+      int last = -1;
+      const auto number = to_int(place);
+      for (int w = 0; w < kWidth<Real>; ++w) {  // without a branch, which the processor could not foresee
+        const int k = lane(number, w);
+        first_ = min(first_, k < 0 ? first_ : k), last = max(last, k);
+      }
+      if (last >= 0) count_ = last - first_ + 1;
+      for (int i = 0; i < count_; ++i) is_[i] = place == Real(Scalar<Real>(first_ + i));
+    }
+  }
+  /// body(k, is): place k, which the worlds `is` use.
+  template <class Body>
+  HD void each(Body body) const {
+    for (int i = 0; i < count_; ++i) body(first_ + i, is_[i]);
+  }
+
+ private:
+  static constexpr int kMost = Capacity::kSlots + Capacity::kPairs;
+  int first_, count_;
+  Mask<Real> is_[kWidth<Real> == 1 ? 1 : kMost];
+};
+
+/// At most so many rows can be active at once in a world of the model.
+template <class Model>
+HD RowCounts most_rows(const Model& m) {
+  int links = 0;
+  for (int i = 0; i < m.limbs(); ++i) links += m.limb[i].links;
+  RowCounts most;
+  most.contacts = m.world_slots + m.pair_slots;
+  most.scalars = 2 * m.nv + m.ties;  // limits and dry friction; parameters per environment may bring both
+  most.width = m.trunk_dofs() + links;
+  return most;
+}
+
+/// Puts the entries it sees into Y: of a contact's three rows at once (Vec3), or of another row.
+template <class L>
+struct RowVisit {
+  using Real = typename L::Real;
+  const RowArrays<Real>& rows;
+  const TreeVector<L>& root;  // D^-1/2
+  const Places<Real>& places;
+  int limbs;  // column of the lane's first limb entry, less its number
+  Real sign;
+
+  HD void operator()(bool on_trunk, int i, Real y) const {
+    const Real entry = y * (on_trunk ? root.trunk[i] : root.limb[i]) * sign;
+    Real* column = rows.Y + 3ll * rows.contacts * rows.width + (on_trunk ? i : limbs + i);
+    places.each([&](int k, const Mask<Real>& is) { blend(is, entry, column[static_cast<int64_t>(k) * rows.width]); });
+  }
+  HD void operator()(bool on_trunk, int i, const Vec3<Real>& y) const {
+    const Vec3<Real> entry = y * (on_trunk ? root.trunk[i] : root.limb[i]);
+    Real* column = rows.Y + (on_trunk ? i : limbs + i);
+    places.each([&](int k, const Mask<Real>& is) {
+      Real* at = column + 3ll * k * rows.width;
+      blend(is, entry.x, at[0]), blend(is, entry.y, at[rows.width]), blend(is, entry.z, at[2 * rows.width]);
+    });
+  }
+  /// One direction d of a contact.
+  HD void direction(int d, bool on_trunk, int i, Real y) const {
+    const Real entry = y * (on_trunk ? root.trunk[i] : root.limb[i]);
+    Real* column = rows.Y + static_cast<int64_t>(d) * rows.width + (on_trunk ? i : limbs + i);
+    places.each([&](int k, const Mask<Real>& is) { blend(is, entry, column[3ll * k * rows.width]); });
+  }
+};
+
+/// Which places all rows have, and the numbers behind them.
+template <class L>
+struct RowTable {
+  using Real = typename L::Real;
+  using Shape = typename L::Shape;
+
+  RowArrays<Real> rows;
+  PerSlot<L, Real> slot;
+  Real pair[at_least_one(Shape::kPairs)], tie[at_least_one(Shape::kTies)];
+  PerDof<L, Real> limit, friction;
+  TreeVector<L> root;  // D^-1/2
+  Real* memory;        // of `rows`, for most_rows(m), shared by the lanes
+
+  HD RowVisit<L> visit(const typename L::Model& m, const LimbView<L>& limb, Place at, const Places<Real>& places,
+                       Real sign = Real(1)) const {
+    return {rows, root, places, m.trunk_dofs() + limb.t.first_link - at.link, sign};
+  }
+  /// Of rows on the trunk alone.
+  HD RowVisit<L> visit(const Places<Real>& places, Real sign = Real(1)) const { return {rows, root, places, 0, sign}; }
+};
+
+}  // namespace stiction

@@ -1,0 +1,236 @@
+// From a world's slots, limits, dry friction and ties to the half-solved rows that solvers read (contact/row_problem.h).
+//
+// Every world of a pack has other rows active. Each takes the places 0, 1, ... in the fixed order of world slots (limb by limb),
+// pair slots; limits (trunk first), dry friction, ties. A pack has as many places as its fullest world, and what a world computes
+// does not depend on its neighbours: a place that it does not use holds zeros. Contacts that the free motion does not close come
+// behind the others.
+//
+// A row is half a solve of A, y = D^-1/2 L^-T J', which lives on the way from its link to the root; it is made on the way that
+// W_ii takes anyhow (linalg/ltdl.h, `visit`). On a tile a lane writes the rows of its own limbs, and of rows that several limbs
+// share its own limbs' part; the numbers lie in memory that the lanes share.
+#pragma once
+#include "contact/impulses.h"
+#include "linalg/ltdl.h"
+
+namespace stiction {
+
+/// Entries that lanes count in their limbs become where each limb begins, in the limbs' order; `total` grows by all.
+template <class L, class Real = typename L::Real>
+HD void number_limbs(const typename L::Group& g, const typename L::Model& m, Real (&of_limb)[L::kLimbs], Real& total) {
+  for (int l = 0; l < m.limbs(); ++l) {
+    const bool mine = l % L::Group::kSize == g.rank();
+    Real& here = of_limb[mine ? l / L::Group::kSize : 0];
+    const Real count = g.sum(mine ? here : Real(0));
+    if (mine) here = total;
+    total = total + count;
+  }
+}
+
+/// Gives every active row its place and clears all numbers. Needs which rows are live and active and, with `reserve` >= 0 (m), the
+/// contacts' free velocities: contacts that keep a gap of more than that in the free motion are put behind.
+template <class L, class S = Scalar<typename L::Real>>
+HD void number_rows(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts, S h, S reserve,
+                    ContactProblem<L>& problem) {
+  using Real = typename L::Real;
+  RowTable<L>& table = problem.table;
+  const Real none(-1), one(1), zero(0);
+  Real near(0), later(0), scalars(0);
+  Real near_of[L::kLimbs], later_of[L::kLimbs];
+  auto take = [&](const ContactPoint<Real>& x, const ContactRow<Real>& row, Real& place, Real& nears, Real& laters) {
+    Mask<Real> closes = x.active;
+    if (reserve >= 0) closes = closes & (x.gap < max(-row.free.z, zero) * h + reserve);
+    const Mask<Real> open = x.active & negate(closes);
+    place = select(closes, nears, select(open, Real(-2) - laters, none));
+    nears = select(closes, nears + one, nears), laters = select(open, laters + one, laters);
+  };
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    Real nears(0), laters(0);
+    for (int c = at.slot; c < at.slot + limb.slots(); ++c)
+      if (!contacts.skip(c)) take(contacts.point.slot[c], problem.row.slot[c], table.slot.slot[c], nears, laters);
+    near_of[at.limb] = nears, later_of[at.limb] = laters;
+  });
+  number_limbs<L>(g, m, near_of, near), number_limbs<L>(g, m, later_of, later);
+  Real near_pairs = near, later_pairs = later;
+  for (int i = 0; i < contacts.pairs; ++i)
+    take(contacts.pair[i].point, problem.pair_row[i], table.pair[i], near, later);
+
+  auto most = [](const Real& count) {
+    int n = 0;
+    for (int w = 0; w < kWidth<Real>; ++w) n = max(n, static_cast<int>(lane(count, w)));
+    return n;
+  };
+  RowCounts counts = most_rows(m);
+  const int nears = most(near);
+  counts.contacts = nears + most(later);
+  auto settle = [&](Real& place, Real near_begin, Real later_begin) {
+    const Real behind = Real(static_cast<S>(nears - 2)) + later_begin - place;
+    place = select(place < none, behind, select(place > none, place + near_begin, none));
+  };
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    for (int c = at.slot; c < at.slot + limb.slots(); ++c)
+      if (!contacts.skip(c)) settle(table.slot.slot[c], near_of[at.limb], later_of[at.limb]);
+  });
+  near_pairs = later_pairs = zero;  // pairs were counted on from the limbs
+  for (int i = 0; i < contacts.pairs; ++i) settle(table.pair[i], near_pairs, later_pairs);
+
+  auto number = [](const ScalarRow<Real>& r, Real& place, Real& next) {
+    place = select(r.active, next, Real(-1)), next = select(r.active, next + Real(1), next);
+  };
+  auto dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& row, PerDof<L, Real>& place) {
+    for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
+      if (live.trunk[t]) number(row.trunk[t], place.trunk[t], scalars);
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      near_of[at.limb] = zero;
+      for (int i = at.link; i < at.link + limb.links(); ++i)
+        if (live.limb[i]) number(row.limb[i], place.limb[i], near_of[at.limb]);
+    });
+    number_limbs<L>(g, m, near_of, scalars);
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      for (int i = at.link; i < at.link + limb.links(); ++i)
+        if (live.limb[i]) place.limb[i] = select(place.limb[i] >= zero, place.limb[i] + near_of[at.limb], none);
+    });
+  };
+  if (m.has_limits) dofs(problem.limit_live, problem.limit, table.limit);
+  if (m.has_friction) dofs(problem.friction_live, problem.friction, table.friction);
+  for (int i = 0; i < m.ties; ++i)
+    if (problem.tie_live[i]) number(problem.tie[i], table.tie[i], scalars);
+  counts.scalars = most(scalars);
+
+  table.rows = RowArrays<Real>(counts);
+  table.rows.near = nears;
+  Arena<Real> arena(table.memory);
+  table.rows.carve(arena);
+  g.sync();  // the rows of the step before have been read
+  table.rows.clear(g);
+  g.sync();
+  each_dof<L>(g, m, [](Real& root) { root = Real(0); }, table.root);
+  for (int t = 0; t < m.trunk_dofs(); ++t) table.root.trunk[t] = sqrt(problem.factor.trunk[t][t]);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    for (int k = 0; k < limb.links(); ++k)
+      table.root.limb[at.link + k] = sqrt(problem.factor.limb[at.entry + entry_of(k, k)]);
+  });
+}
+
+/// W_kk of the three rows of a contact between two links, the same in all worlds. Serial groups.
+template <class L, class Real = typename L::Real>
+Vec3<Real> pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, const PerDof<L, Motion<Real>>& S,
+                           int link1, const AxisForces<Real>& F1, int link2, const AxisForces<Real>& F2,
+                           const RowTable<L>& table, const Places<Real>& places) {
+  const typename L::Group g;
+  using V = Vec3<Real>;
+  V y[L::kTrunkDofs], w{};
+  for (int t = 0; t < m.trunk_dofs(); ++t) y[t] = V{};
+  int trunk_dofs = 0;  // that move one of the links
+  auto on_trunk = [&](int link, const AxisForces<Real>& F) {
+    if (m.free_base()) {
+      V base[6];
+      put(F, base);
+      for (int t = 0; t < 6; ++t) y[t] = y[t] + base[t];
+      trunk_dofs = max(trunk_dofs, 6);
+    }
+    for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
+      if (m.link_of_dof(t) <= link) y[t] = y[t] + dot(S.trunk[t], F), trunk_dofs = max(trunk_dofs, t + 1);
+  };
+  if (link1 < L::kTrunkLinks) on_trunk(link1, F1);
+  if (link2 < L::kTrunkLinks) on_trunk(link2, F2);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    auto inside = [&](int link) {
+      const int k = link - L::kTrunkLinks - at.link;
+      return k >= 0 && k < limb.links() ? k : -1;
+    };
+    const int k1 = inside(link1), k2 = inside(link2);
+    if (k1 < 0 && k2 < 0) return;
+    if (limb.on_trunk() && k1 >= 0) on_trunk(limb.attach(), F1);
+    if (limb.on_trunk() && k2 >= 0) on_trunk(limb.attach(), F2);
+    V x[L::kLimbLinks];
+    bool moved[L::kLimbLinks] = {};
+    auto add = [&](int k, const AxisForces<Real>& F) {
+      const V f = dot(S.limb[at.link + k], F);
+      x[k] = moved[k] ? x[k] + f : f, moved[k] = true;
+    };
+    for (int k = k1; k >= 0; k = limb.parent(k)) add(k, F1);
+    for (int k = k2; k >= 0; k = limb.parent(k)) add(k, F2);
+    const RowVisit<L> visit = table.visit(m, limb, at, places);
+    for (int k = max(k1, k2); k >= 0; --k)
+      if (moved[k]) eliminate_link<L>(limb, at, H, k, x, y, w, visit);
+  });
+  eliminate_trunk<L>(H, trunk_dofs, y, w, table.visit(places));
+  return w;
+}
+
+/// Everything but the contacts' rows of Y, once the problem is complete.
+template <class L>
+HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts,
+                  ContactProblem<L>& problem) {
+  using Real = typename L::Real;
+  RowTable<L>& table = problem.table;
+  const RowArrays<Real>& rows = table.rows;
+  auto contact = [&](const ContactPoint<Real>& x, const ContactRow<Real>& r, Real place) {
+    Places<Real>(place).each([&](int k, const Mask<Real>& is) {
+      const int i = 3 * k;
+      blend(is, r.free.x, rows.free[i]), blend(is, r.free.y, rows.free[i + 1]), blend(is, r.free.z, rows.free[i + 2]);
+      blend(is, r.R_t, rows.R[i]), blend(is, r.R_t, rows.R[i + 1]), blend(is, r.R_n, rows.R[i + 2]);
+      blend(is, r.W_t, rows.W[i]), blend(is, r.W_t, rows.W[i + 1]), blend(is, r.W_n, rows.W[i + 2]);
+      blend(is, r.e, rows.e[i + 2]), blend(is, x.mu, rows.mu[k]);
+    });
+  };
+  auto scalar = [&](const ScalarRow<Real>& r, const Places<Real>& places) {
+    places.each([&](int k, const Mask<Real>& is) {
+      const int i = 3 * rows.contacts + k;
+      blend(is, r.free, rows.free[i]), blend(is, r.R, rows.R[i]), blend(is, r.W, rows.W[i]);
+      blend(is, r.e, rows.e[i]), blend(is, r.lower, rows.lower[k]), blend(is, r.upper, rows.upper[k]);
+    });
+  };
+  each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) {
+    contact(contacts.point.slot[c], problem.row.slot[c], table.slot.slot[c]);
+  });
+  auto dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& of, const PerDof<L, Real>& place) {
+    if (g.rank() == 0)
+      for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
+        if (!live.trunk[t]) continue;
+        const Places<Real> places(place.trunk[t]);
+        scalar(of.trunk[t], places);
+        trunk_dof_compliance<L>(problem.factor, t, table.visit(places, of.trunk[t].sign));
+      }
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      for (int k = 0; k < limb.links(); ++k) {
+        const int i = at.link + k;
+        if (!live.limb[i]) continue;
+        const Places<Real> places(place.limb[i]);
+        scalar(of.limb[i], places);
+        dof_compliance<L>(limb, at, problem.factor, k, table.visit(m, limb, at, places, of.limb[i].sign));
+      }
+    });
+  };
+  if (m.has_limits) dofs(problem.limit_live, problem.limit, table.limit);
+  if (m.has_friction) dofs(problem.friction_live, problem.friction, table.friction);
+  if (g.rank() == 0) {  // what all lanes know
+    for (int i = 0; i < contacts.pairs; ++i) contact(contacts.pair[i].point, problem.pair_row[i], table.pair[i]);
+    for (int i = 0; i < m.ties; ++i)
+      if (problem.tie_live[i]) scalar(problem.tie[i], Places<Real>(table.tie[i]));
+  }
+}
+
+/// visit(is, i, f) for every row: place i of worlds `is` is the entry f of l. The lane that holds f does, or all that hold it alike.
+template <class L, class Visit>
+HD void each_row(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts,
+                 const ContactProblem<L>& problem, Impulses<L>& l, Visit visit) {
+  using Real = typename L::Real;
+  const RowTable<L>& table = problem.table;
+  auto contact = [&](Real place, Vec3<Real>& f) {
+    Places<Real>(place).each([&](int k, const Mask<Real>& is) {
+      visit(is, 3 * k, f.x), visit(is, 3 * k + 1, f.y), visit(is, 3 * k + 2, f.z);
+    });
+  };
+  auto scalar = [&](bool, const Real& place, Real& f) {
+    Places<Real>(place).each([&](int k, const Mask<Real>& is) { visit(is, 3 * table.rows.contacts + k, f); });
+  };
+  each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) { contact(table.slot.slot[c], l.slot.slot[c]); });
+  for (int i = 0; i < contacts.pairs; ++i) contact(table.pair[i], l.pair[i]);
+  each_dof_row<L>(g, m, problem.limit_live, scalar, table.limit, l.limit);
+  each_dof_row<L>(g, m, problem.friction_live, scalar, table.friction, l.friction);
+  for (int i = 0; i < m.ties; ++i)
+    if (problem.tie_live[i]) scalar(true, table.tie[i], l.tie[i]);
+}
+
+}  // namespace stiction

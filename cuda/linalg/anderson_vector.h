@@ -1,0 +1,85 @@
+// Anderson acceleration of a fixed-point iteration p <- F(p) on a plain vector, of one world or of each world of a pack: of the
+// last kDepth + 1 passes it takes the affine combination of images whose residuals F(p) - p cancel best,
+//
+//   f = F(p) - p,   gamma = argmin |f - dF gamma|,   p' = F(p) - dImage gamma.
+//
+// Normal equations of size kDepth with a ridge relative to each column. No damping. Columns that are not yet filled, or that a
+// world has forgotten, are 0 and get gamma = 0. For few unknowns that a costly F improves; see linalg/anderson.h for many.
+#pragma once
+#include "core/arena.h"
+#include "linalg/small_cholesky.h"
+
+namespace stiction {
+
+template <class Real>
+struct AndersonVector {
+  using S = Scalar<Real>;
+  static constexpr int kDepth = 5;
+
+  int size, passes;
+  Mask<Real> known;   // worlds with a pass before this one
+  Real *f, *image;    // (size)           of the last pass
+  Real *df, *dimage;  // (kDepth, size)   differences, a ring
+
+  HD void carve(int n, Arena<Real>& arena) {
+    size = n, passes = 0, known = mask_of<Real>(false);
+    f = arena.take(n), image = arena.take(n), df = arena.take(kDepth * n), dimage = arena.take(kDepth * n);
+  }
+  HD void begin() {
+    for (int i = 0; i < kDepth * size; ++i) df[i] = dimage[i] = Real(0);
+    for (int i = 0; i < size; ++i) f[i] = image[i] = Real(0);
+  }
+  HD void forget(const Mask<Real>& which) {
+    if (!any(which)) return;
+    known = known & negate(which);
+    for (int i = 0; i < kDepth * size; ++i)
+      df[i] = select(which, Real(0), df[i]), dimage[i] = select(which, Real(0), dimage[i]);
+  }
+
+  /// p: where the pass began; next: its image F(p) on entry, the next point on exit.
+  HD void advance(const Real* p, Real* next) {
+    const Real zero(0);
+    Real *column = df + passes % kDepth * size, *moved = dimage + passes % kDepth * size;
+    for (int i = 0; i < size; ++i) {
+      const Real fresh = next[i] - p[i];
+      column[i] = select(known, fresh - f[i], zero), moved[i] = select(known, next[i] - image[i], zero);
+      f[i] = fresh, image[i] = next[i];
+    }
+    if (any(known)) combine(next);
+    known = mask_of<Real>(true), ++passes;
+  }
+
+ private:
+  HD void combine(Real* next) const {
+    Real gram[kDepth * kDepth], gamma[kDepth], scale[kDepth];
+    const Real ridge(kEpsilon<S> * S(100)), zero(0), one(1);
+    for (int j = 0; j < kDepth; ++j) {
+      for (int k = j; k < kDepth; ++k) gram[j * kDepth + k] = product(df + j * size, df + k * size);
+      gamma[j] = product(df + j * size, f);
+    }
+    // Columns scaled to length one: the ridge then means the same for all.
+    for (int j = 0; j < kDepth; ++j) {
+      const Real square = gram[j * kDepth + j];
+      const Mask<Real> filled = square > zero;
+      scale[j] = select(filled, one / sqrt(select(filled, square, one)), zero);
+    }
+    for (int j = 0; j < kDepth; ++j) {
+      gamma[j] = gamma[j] * scale[j];
+      for (int k = j; k < kDepth; ++k) gram[j * kDepth + k] = gram[j * kDepth + k] * scale[j] * scale[k];
+      gram[j * kDepth + j] = gram[j * kDepth + j] + ridge;
+    }
+    cholesky_factor(kDepth, gram, ridge);
+    cholesky_solve(kDepth, gram, gamma);
+    for (int j = 0; j < kDepth; ++j) {
+      const Real a = gamma[j] * scale[j], *moved = dimage + j * size;
+      for (int i = 0; i < size; ++i) next[i] = next[i] - a * moved[i];
+    }
+  }
+  HD Real product(const Real* a, const Real* b) const {
+    Real sum(0);
+    for (int i = 0; i < size; ++i) sum = sum + a[i] * b[i];
+    return sum;
+  }
+};
+
+}  // namespace stiction

@@ -1,0 +1,120 @@
+// What step/solvers.h and step/fallback.h declare: compiled once per number type, not once per kind of step.
+#pragma once
+#include "step/fallback.h"
+#include "step/solvers.h"
+
+namespace stiction {
+
+template <class Real>
+HD_CALL SolveStats<Real> solve_rows(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                    const SolverOptions<Scalar<Real>>& options, Real* memory, Real* impulse) {
+  return with_solver(options, [&](auto solver, const auto& own) {
+    using Solver = decltype(solver);
+    static_assert(ContactSolver<Solver, Real>);
+    return Solver::template solve<Real>(problem, limits, own, memory, impulse);
+  });
+}
+
+namespace fallback_detail {
+
+/// Some worlds of a problem in double, to be changed.
+template <class Real>
+struct DoubleRows {
+  using Double = typename DoubleOf<Real>::Type;
+  static constexpr int W = kWidth<Double>;
+  RowArrays<Double> rows;
+  RowProblem<Double> view;
+
+  HD DoubleRows(const RowProblem<Real>& p, const int (&from)[W], const Real* impulse, Arena<Double>& arena)
+      : rows(static_cast<const RowCounts&>(p)) {
+    rows.near = p.near;
+    rows.carve(arena);
+    auto copy = [&](int64_t n, const Real* a, Double* b) {
+      for (int64_t i = 0; i < n; ++i) b[i] = taken(a[i], from);
+    };
+    const int64_t n = p.rows();
+    copy(n * p.width, p.Y, rows.Y), copy(n, p.free, rows.free), copy(n, p.e, rows.e), copy(n, p.R, rows.R);
+    copy(n, p.W, rows.W), copy(p.contacts, p.mu, rows.mu), copy(p.scalars, p.lower, rows.lower);
+    copy(p.scalars, p.upper, rows.upper), copy(n, impulse, rows.impulse);
+    view = rows.view(taken(p.least_velocity, from), taken(p.scale, from));
+  }
+  HD static Double taken(const Real& x, const int (&from)[W]) {
+    Double y;
+    for (int w = 0; w < W; ++w) set_lane(y, w, static_cast<double>(lane(x, from[w])));
+    return y;
+  }
+  HD static Mask<Double> taken(const Mask<Real>& x, const int (&from)[W], int count) {
+    Mask<Double> y{};
+    for (int w = 0; w < count; ++w) set_lane(y, w, lane(x, from[w]) ? (W == 1 ? 1 : -1) : 0);
+    return y;
+  }
+
+  /// Overlaps, limits that are passed and joints that drifted apart need not close any more. Starts from no impulses.
+  HD void give_up_recovery(const Mask<Double>& which) {
+    const Double zero(0);
+    for (int i = 0; i < 3 * rows.contacts; ++i) rows.e[i] = select(which, max(rows.e[i], zero), rows.e[i]);
+    for (int k = 0; k < rows.scalars; ++k) {
+      Double& e = rows.e[3 * rows.contacts + k];
+      const Mask<Double> rigid = which & (rows.R[3 * rows.contacts + k] == zero);
+      e = select(rigid, select(rows.lower[k] == zero, max(e, zero), zero), e);
+    }
+    drop_impulses(which);
+  }
+  HD void drop_impulses(const Mask<Double>& which) {
+    for (int i = 0; i < rows.rows(); ++i) rows.impulse[i] = select(which, Double(0), rows.impulse[i]);
+  }
+  /// The largest W_nn |l| of the contacts, m/s.
+  HD Double largest_push() const {
+    Double most(0);
+    for (int i = 0; i < 3 * rows.contacts; ++i) most = max(most, abs(rows.impulse[i]) * rows.W[i / 3 * 3 + 2]);
+    return most;
+  }
+};
+
+}  // namespace fallback_detail
+
+template <class Real>
+HD_CALL void fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
+                       const FallbackScore<Real>& before, void* memory, Real* impulse) {
+  using Rows = fallback_detail::DoubleRows<Real>;
+  using Double = typename Rows::Double;
+  constexpr int W = Rows::W;
+  SolveLimits<double> limits;
+  limits.tolerance = 0.1 * certify, limits.iterations = 30;
+  CanalOptions<double> options;
+  options.inner = 10;
+  const Double hopeless(max(kHopeless, static_cast<double>(certify))), most(kLargestPush<Scalar<Real>>);
+
+  for (int next = 0; next < kWidth<Real>;) {
+    int from[W], count = 0;
+    for (; next < kWidth<Real> && count < W; ++next)
+      if (lane(flagged, next)) from[count++] = next;
+    if (count == 0) break;
+    for (int w = count; w < W; ++w) from[w] = from[0];  // something finite; what becomes of it is not looked at
+
+    Arena<Double> arena(static_cast<Double*>(memory));
+    Rows d(problem, from, impulse, arena);
+    Mask<Double> used{};
+    for (int w = 0; w < count; ++w) set_lane(used, w, W == 1 ? 1 : -1);
+    const Double r_con = Rows::taken(before.r_con, from), scale = Rows::taken(before.scale, from);
+    auto keep = [&](const Mask<Double>& which) {
+      for (int w = 0; w < count; ++w)
+        if (lane(which, w))
+          for (int i = 0; i < problem.rows(); ++i)
+            set_lane(impulse[i], from[w], static_cast<Scalar<Real>>(lane(d.rows.impulse[i], w)));
+    };
+    CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
+    auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.scale); };
+    auto answers = [&] { return bounded() & (stats.r_con <= hopeless * stats.scale); };
+    keep(used & bounded() & (stats.converged | (stats.r_con * scale <= r_con * stats.scale)));
+
+    const Mask<Double> lost = used & negate(answers() | (r_con <= hopeless * scale));
+    if (!any(lost)) continue;
+    d.give_up_recovery(lost);
+    stats = Canal::improve(d.view, limits, options, lost, arena.rest(), d.rows.impulse);
+    d.drop_impulses(lost & negate(answers()));  // nothing is pushed by what is not understood
+    keep(lost);
+  }
+}
+
+}  // namespace stiction

@@ -1,0 +1,20 @@
+// All solvers of the list and the fallback, once per number type.
+#include "host/backend/cpu/executor.h"
+#include "step/solve_rows.h"
+
+namespace stiction {
+
+#define STICTION_INSTANTIATE(Real)                                                                                     \
+  template SolveStats<Real> solve_rows(const RowProblem<Real>&, const SolveLimits<Scalar<Real>>&,                      \
+                                       const SolverOptions<Scalar<Real>>&, Real*, Real*);                              \
+  template void fall_back(const RowProblem<Real>&, Scalar<Real>, const Mask<Real>&, const FallbackScore<Real>&, void*, \
+                          Real*);
+
+#if STICTION_FLOAT32
+STICTION_INSTANTIATE(CpuReal)
+#endif
+#if STICTION_ISA_SCALAR
+STICTION_INSTANTIATE(double)
+#endif
+
+}  // namespace stiction

@@ -1,0 +1,26 @@
+// StepOf, to be instantiated.
+#pragma once
+#include "host/backend/cpu/executor.h"
+
+namespace stiction {
+
+template <class L>
+void StepOf<L>::step(const CpuJob<S>& job, int first, int last, void* workspace, void* tables) {
+  auto& w = *static_cast<Workspace<L>*>(workspace);
+  for (int p = first; p < last; ++p) {
+    const Rows<Real> rows = pack_rows<Real>(job, p);
+    step_batch<L>(Serial{}, model(job, rows, tables), job.options, job.arrays, rows, pack_record<Real>(job, p),
+                  job.steps, w);
+  }
+}
+
+template <class L>
+DenseProblem<double> StepOf<L>::problem(const CpuJob<S>& job, int world, void* workspace, void* tables, double* out) {
+  constexpr int W = kWidth<Real>;
+  auto& w = *static_cast<Workspace<L>*>(workspace);
+  const Rows<Real> rows = pack_rows<Real>(job, world / W);
+  return last_problem<L>(model(job, rows, tables), job.options, job.arrays, rows, pack_record<Real>(job, world / W),
+                         world % W, w, out);
+}
+
+}  // namespace stiction

@@ -1,0 +1,68 @@
+// A solver of the list on a dense problem, judged by the certificate in double.
+#pragma once
+#include <gtest/gtest.h>
+
+#include "contact/residual_dense.h"
+#include "solvers/solver.h"
+#include "tests/problems/dense_problems.h"
+
+namespace stiction::testing {
+
+struct Solved {
+  problems::Dense<double> d;
+  std::vector<double> v;
+  DenseResidual residual;
+  double iterations;
+
+  double sum(int axis) const {
+    double total = 0;
+    for (int i = 0; i < d.contacts(); ++i) total += d.impulse[3 * i + axis];
+    return total;
+  }
+  /// By the exact law and every row; r_split binds where friction is extreme.
+  bool converged(double tolerance) const {
+    return residual.r_con <= tolerance * residual.scale && residual.r_split <= 10 * tolerance * residual.scale &&
+           residual.row_ratio <= tolerance;
+  }
+};
+
+/// v = A^-1 (b + J'l) and the certificate of that pair.
+inline void judge(Solved& s, double least_velocity) {
+  problems::Dense<double>& d = s.d;
+  s.v = d.b;
+  for (int k = 0; k < d.nv; ++k) {
+    for (int i = 0; i < 3 * d.contacts(); ++i) s.v[k] += d.J[i * d.nv + k] * d.impulse[i];
+    for (int r = 0; r < d.rows(); ++r) s.v[k] += d.J_row[r * d.nv + k] * d.row_impulse[r];
+  }
+  std::vector<double> U = d.A, work(static_cast<size_t>(residual_dense_workspace(d.nv)));
+  cholesky_factor(d.nv, U.data(), 0.0);
+  cholesky_solve(d.nv, U.data(), s.v.data());
+  s.residual = residual_dense(d.view(), s.v.data(), {least_velocity, 0}, work.data());
+}
+
+template <class Solver, class Real>
+std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& worlds,
+                                 const SolveLimits<Scalar<Real>>& limits, double least_velocity = 1e-4,
+                                 const typename Solver::template Options<Scalar<Real>>& options = {}) {
+  problems::Whitened<Real> whitened(worlds, least_velocity);
+  const auto view = whitened.view();
+  std::vector<Real> memory(static_cast<size_t>(Solver::template memory<Real>(view)) + 1);
+  auto* bytes = reinterpret_cast<unsigned char*>(memory.data());
+  for (size_t i = 0; i < memory.size() * sizeof(Real); ++i)
+    bytes[i] = 0xff;  // NaN: nothing is read before it is written
+  const auto stats = Solver::template solve<Real>(view, limits, options, memory.data(), whitened.rows.impulse);
+  std::vector<Solved> solved;
+  for (size_t i = 0; i < worlds.size(); ++i) {
+    solved.push_back({worlds[i], {}, {}, double(lane(stats.iterations, static_cast<int>(i)))});
+    whitened.take(solved.back().d, static_cast<int>(i));
+    judge(solved.back(), least_velocity);
+  }
+  return solved;
+}
+template <class Solver, class T>
+Solved solve_dense(const problems::Dense<double>& d, const SolveLimits<T>& limits, double least_velocity = 1e-4,
+                   const typename Solver::template Options<T>& options = {}) {
+  return solve_worlds<Solver, T>({d}, limits, least_velocity, options)[0];
+}
+
+}  // namespace stiction::testing
