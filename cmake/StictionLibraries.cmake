@@ -70,7 +70,6 @@ if(STICTION_WITH_CUDA)
     "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xptxas=-v;-Xcompiler=-ffp-contract=off,-Wno-psabi>")
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cuda/*.cu")
   if(STICTION_CUDA_EMULATED)
-    list(FILTER cuda_sources EXCLUDE REGEX "/fused_")  # no World launches them; tests/step runs their code on TileEmulator
     stiction_emulate_sources(${cuda_sources})
     list(APPEND cuda_sources "${PROJECT_SOURCE_DIR}/tests/cuda_emulator/emulator.cpp")
     set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/cuda_emulator/emulator.cpp" PROPERTIES COMPILE_OPTIONS

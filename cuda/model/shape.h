@@ -33,7 +33,6 @@ struct Capacity {
   static constexpr bool kLimits = true, kFriction = true;  // of joints
   static constexpr bool kLoads = true;                     // qfrc_applied, xfrc_applied, weight compensation
   static constexpr bool kCompliance = true;                // contact stiffness
-  static constexpr bool kAnderson = true, kCertificate = true;
 };
 
 /// `Slots...`: world slots on the stations of a limb. Station 0 is the limb's share of the trunk link it hangs from; station
@@ -50,7 +49,6 @@ struct FixedShape {
   static constexpr int kPairs = 0, kTies = 0, kTieTerms = 1, kActuators = kTrunkDofs + kLinks;
   static constexpr int kDofs = kTrunkDofs + kLinks;
   static constexpr bool kLimits = true, kFriction = false, kLoads = false, kCompliance = false;
-  static constexpr bool kAnderson = false, kCertificate = false;
   HD static constexpr int slot_begin(int station) {
     int s = 0, begin = 0;
     ((begin += s++ < station ? Slots : 0), ...);  // no loop and no array: the compiler must see a constant
@@ -62,10 +60,5 @@ struct FixedShape {
 using AntShape = FixedShape<true, 1, 4, 2, 0, 0, 1>;
 /// A quadruped on four feet: legs of three hinges, whose ranges are left to the controller.
 struct QuadrupedShape : FixedShape<true, 1, 4, 3, 0, 0, 0, 1> { static constexpr bool kLimits = false; };
-/// The same with all rows, Anderson acceleration and the certificate: more than a lane's registers hold.
-struct QuadrupedFullShape : QuadrupedShape {
-  static constexpr bool kLimits = true, kFriction = true, kCompliance = true;
-  static constexpr bool kAnderson = true, kCertificate = true;
-};
 
 }  // namespace stiction

@@ -1,4 +1,4 @@
-"""The headers of cuda/ and the step compile under NVRTC, which has no standard library, without a GPU."""
+"""The headers of cuda/ compile under NVRTC, which has no standard library, without a GPU."""
 
 from pathlib import Path
 
@@ -19,15 +19,35 @@ def nvrtc():
 
 
 @pytest.mark.parametrize("shape", ["AntShape", "QuadrupedShape"])
-def test_fused_kernels_compile_into_registers_alone(nvrtc, shape):
-    source = f"""#include "kernels/fused.cuh"
-    template __global__ void stiction::fused_step_kernel<stiction::{shape}, 4>(
-        const stiction::ModelView<stiction::{shape}, float>*, stiction::Options<float>, stiction::BatchArrays<float>,
-        int);"""
+def test_the_dynamics_of_a_fixed_shape_fit_into_registers_alone(nvrtc, shape):
+    source = f"""#include "tests/dynamics/free_velocity.h"
+    using namespace stiction;
+    using L = Lane<float, {shape}, LockstepTile<4>>;
+    extern "C" __global__ void __launch_bounds__(128, 1) free_velocity_kernel(
+        const ModelView<{shape}, float>* __restrict__ m, Options<float> options, const float* q, const float* v,
+        float* out, int nv) {{
+      const int world = (blockIdx.x * 128 + threadIdx.x) / 4;
+      testing::FreeMotionSpace<L> w;
+      testing::free_velocity(LockstepTile<4>(), *m, options, q + world * nv, v + world * nv, w, out + world * nv);
+    }}"""
     compiled, log = nvrtc_library.compile_source(nvrtc, source, OPTIONS)
     assert compiled, log
-    assert "fused_step_kernel" in log
+    assert "free_velocity_kernel" in log
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in log, log
+
+
+def test_the_whole_step_compiles_for_a_tile(nvrtc):
+    source = """#include "step/solve_rows.h"
+    #include "step/step_world.h"
+    using namespace stiction;
+    using L = Lane<float, Capacity, Tile<4>>;
+    extern "C" __global__ void step_kernel(const ModelView<Capacity, float>* m, StepOptions<float> options,
+                                           BatchArrays<float> arrays, Workspace<L>* w) {
+      step_batch<L>(Tile<4>(), *m, options, arrays, Rows<float>{0, 1}, arrays.records, 1, w[threadIdx.x]);
+    }"""
+    ptx = [option.replace("sm_90", "compute_90") for option in OPTIONS if not option.startswith("--ptxas")]
+    compiled, log = nvrtc_library.compile_source(nvrtc, source, ptx)
+    assert compiled, log
 
 
 def test_an_error_in_a_header_is_reported(nvrtc):
