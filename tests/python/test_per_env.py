@@ -1,4 +1,4 @@
-"""Parameters per environment where the model disables what they are of: springs, dampers, dry friction, gravity."""
+"""Parameters per environment: what the model disables stays off, what depends follows."""
 
 import numpy as np
 import pytest
@@ -85,3 +85,40 @@ def test_actuators_on_tendons_have_their_own_gains(dtype, integrator):
         file = Model.from_mjcf(GRIPPER.format(gain=gain, bias=" ".join(map(str, bias))))
         np.testing.assert_allclose(found[env], run(Simulation(file, **options))[0], rtol=1e-5, atol=1e-6)
     assert np.abs(found[0] - found[1]).max() > 0.1
+
+
+#: A floating body with a part welded on, and an arm whose links are compensated in part; a counterweight is not.
+LIFTED = """
+<mujoco><option timestep="0.002" integrator="Euler"><flag contact="disable"/></option><worldbody>
+  <body name="drone" pos="0 0 1" gravcomp="1"><freejoint/><geom type="box" size=".2 .1 .05" mass="1"/>
+    <body name="payload" pos=".1 0 -.1" gravcomp=".5"><geom size=".05" mass=".4"/></body></body>
+  <body name="upper" pos="2 0 1" gravcomp="1"><joint name="s" axis="0 1 0" damping=".1"/>
+    <geom type="capsule" fromto="0 0 0 .4 0 0" size=".04" mass="2"/>
+    <body name="counterweight" pos="-.2 0 0"><geom size=".06" mass="1"/></body>
+    <body name="lower" pos=".4 0 0" gravcomp=".7"><joint name="e" axis="0 1 0" damping=".1"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 .1" size=".03" mass="1"/></body></body>
+</worldbody></mujoco>"""
+
+
+def test_gravity_compensation_follows_each_environments_masses():
+    """As in MuJoCo with those masses; an inertia goes with its mass."""
+    import mujoco
+
+    factors = {"twice": 2.0, "as it is": 1.0, "half": 0.5, "by body": [1, 2, 0.3, 1.5, 0.7, 3.0]}
+    model = Model.from_mjcf(LIFTED)
+    options = {"dtype": "float64", "integrator": "euler", "num_threads": 1}
+    sim = Simulation(model, len(factors), per_env=("body_mass",), **options)
+    for env, factor in enumerate(factors.values()):
+        sim.params.body_mass[env] *= factor
+    sim.step(200)
+    for env, (name, factor) in enumerate(factors.items()):
+        m = mujoco.MjModel.from_xml_string(LIFTED)
+        m.body_mass *= factor
+        m.body_inertia *= np.broadcast_to(factor, m.nbody)[:, None]
+        d = mujoco.MjData(m)
+        mujoco.mj_setConst(m, d)
+        mujoco.mj_resetData(m, d)
+        mujoco.mj_step(m, d, 200)
+        np.testing.assert_allclose(sim.qvel[env], d.qvel, rtol=1e-7, atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(sim.qvel[0, :6], sim.qvel[1, :6], atol=1e-9)  # all twice as heavy: as before
+    assert np.abs(sim.qvel[3] - sim.qvel[1]).max() > 0.1
