@@ -90,9 +90,10 @@ HD_CALL void fall_back(const typename L::Model& m, const Options<Scalar<Real>>& 
   double *workspace = memory.memory + dense_size, *v = memory.memory;
   CanalOptions<double> canal_options;
   canal_options.tolerance = 0.1 * opt.certify;
-  canal_options.least_velocity = lane(least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)), 0);
+  const Real least_velocity = least_scale(norm(vec<Real>(m.gravity)), Real(opt.h));
   canal_options.outer = 30, canal_options.inner = 10;
   for_each_lane<Real>(flagged, [&](int w) {
+    canal_options.least_velocity = lane(least_velocity, w);
     DenseProblem<double> d = dense_problem<L>(m, kin, problem, list, w, memory.memory + m.nv);
     CanalStats<double> stats = canal(d, canal_options, workspace + m.nv, v);
     const double r_con = lane(before.r_con, w), scale = lane(before.scale, w),

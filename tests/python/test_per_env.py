@@ -1,11 +1,12 @@
-"""Parameters per environment: what the model disables stays off, what depends follows."""
+"""Parameters per environment: what the model disables stays off, what depends follows, neighbours do not show."""
 
 import numpy as np
 import pytest
 
 pytest.importorskip("mujoco")
 
-from stiction import Model, Simulation  # noqa: E402
+from scenes import MIXED  # noqa: E402
+from stiction import Model, Simulation, SolverOptions, Status  # noqa: E402
 
 #: A floating trunk with a hinge, and a ball and a slide joint that hang from the world.
 SCENE = """
@@ -122,3 +123,64 @@ def test_gravity_compensation_follows_each_environments_masses():
         np.testing.assert_allclose(sim.qvel[env], d.qvel, rtol=1e-7, atol=1e-9, err_msg=name)
     np.testing.assert_allclose(sim.qvel[0, :6], sim.qvel[1, :6], atol=1e-9)  # all twice as heavy: as before
     assert np.abs(sim.qvel[3] - sim.qvel[1]).max() > 0.1
+
+
+#: Of the environments beside the one that is looked at: what differs, and by how much.
+MATES = {
+    "body_mass": 30.0,
+    "body_inertia": 30.0,
+    "geom_friction": 5.0,
+    "geom_size": 0.7,
+    "dof_damping": 50.0,
+    "dof_armature": 50.0,
+    "dof_frictionloss": 50.0,
+    "jnt_stiffness": 20.0,
+    "jnt_range": 0.1,
+    "actuator_gainprm": 20.0,
+    "actuator_biasprm": 20.0,
+    "gravity": 100.0,
+}
+SOLVERS = {
+    "default": SolverOptions(),
+    "fallback": SolverOptions(iterations=3, certify=1e-6),
+    "adaptive": SolverOptions(penalty="adaptive"),
+    "convex": SolverOptions(law="convex"),
+    "body_split": SolverOptions(body_split=True),
+    "pgs": SolverOptions(name="pgs", iterations=40),
+    "pgs with fallback": SolverOptions(name="pgs", iterations=2, certify=1e-6),
+}
+
+
+def crowd():
+    """Every kind of row, with something to set in each parameter."""
+    xml = MIXED.replace('name="a1"', 'name="a1" stiffness="2"').replace('name="c1"', 'name="c1" frictionloss=".02"')
+    return Model.from_mjcf(xml)
+
+
+def bits_of(model, solver, place, num_envs, field=None, **options):
+    """The state of environment ``place`` after some steps, the others with other parameters, and its FALLBACK bit."""
+    sim = Simulation(model, num_envs, per_env=tuple(MATES), solver=solver, num_threads=1, **options)
+    rng = np.random.default_rng(8)
+    u, v = rng.uniform(-1, 1, model.nu), rng.standard_normal(model.nv)
+    others = np.arange(num_envs) != place
+    sim.ctrl[:], sim.qvel[:] = u, v
+    if field is not None:
+        getattr(sim.params, field)[others] *= MATES[field]
+        sim.qvel[others] *= 1.5
+    sim.step(120)
+    return np.hstack([sim.qpos[place], sim.qvel[place], sim.status[place]]), bool(sim.status[place] & Status.FALLBACK)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_no_parameter_of_a_neighbour_shows(solver):
+    """An environment alone, first and last among others, in a pack of its own: the same bits."""
+    model = crowd()
+    with pytest.raises(ValueError, match="these can: ") as refused:
+        Simulation(model, per_env=("qpos0",))
+    assert set(MATES) == set(str(refused.value).split("these can: ")[1].split(", "))
+    alone, helped = bits_of(model, SOLVERS[solver], 0, 1)
+    if "fallback" in solver:
+        assert helped
+    for field in MATES:
+        for place, num_envs in ((0, 16), (11, 16), (16, 17), (5, 6)):
+            np.testing.assert_array_equal(bits_of(model, SOLVERS[solver], place, num_envs, field)[0], alone, field)

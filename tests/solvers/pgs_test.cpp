@@ -128,16 +128,19 @@ TEST(Pgs, LanesAreBitEqualToScalars) {
   for (unsigned seed = 0; seed < 8; ++seed) worlds.push_back(problems::random_problem(18, 4, seed, true, seed % 2));
   for (float tolerance : {0.0f, 1e-4f}) {
     PgsOptions<float> options;
-    options.tolerance = tolerance, options.sweeps = 150;
+    PgsOptions<Wide> all;
+    options.tolerance = all.tolerance = tolerance, options.sweeps = all.sweeps = 150;
+    for (int i = 0; i < 8; ++i) set_lane(all.least_velocity, i, 1e-4f * static_cast<float>(1 << 2 * i));
     Delassus<Wide> wide(worlds);
     set_lane(wide.active[1], 3, 0);
     auto view = wide.view();
-    auto together = pgs(view, options);
+    auto together = pgs(view, all);
     bool differ = false;
     for (int i = 0; i < 8; ++i) {
       Delassus<float> one({worlds[i]});
       if (i == 3) one.active[1] = false;
       auto alone = one.view();
+      options.least_velocity = lane(all.least_velocity, i);
       auto stats = pgs(alone, options);
       for (size_t k = 0; k < one.impulse.size(); ++k) {
         float a = lane(wide.impulse[k], i), b = one.impulse[k];

@@ -21,13 +21,15 @@
 
 namespace stiction {
 
-template <class T>
+template <class Real>
 struct PgsOptions {
+  using T = Scalar<Real>;
   int sweeps = 200;
   int check = 4;  // sweeps between two tests
   T relaxation = T(0.6);
   T tolerance = sizeof(T) == 8 ? T(1e-8) : T(1e-5);  // times V; 0: fixed number of sweeps
-  T least_velocity = T(1e-4);  // floor of V: max(g h, 1e-4); |q| of a bare problem             m/s
+  Real least_velocity =
+      Real(T(1e-4));  // of each world: floor of V: max(g h, 1e-4); |q| of a bare problem             m/s
 };
 
 template <class Real>
@@ -43,7 +45,7 @@ template <class Real>
 struct Sweeper {
   using Number = Scalar<Real>;
 
-  const PgsOptions<Number>& opt;
+  const PgsOptions<Real>& opt;
   DelassusProblem<Real>& P;
   int n, nc;
 
@@ -118,7 +120,7 @@ struct Sweeper {
 
   /// r_con, r_row, scale and converged of the present impulses.
   HD void test(PgsStats<Real>& out) const {
-    Real zero(0), least(opt.least_velocity), ratio(0), sum(0), split(0);
+    Real zero(0), least = opt.least_velocity, ratio(0), sum(0), split(0);
     out.r_con = out.r_row = zero, out.scale = least;
     for (int i = 0; i < nc; ++i) {
       int k = 3 * i;
@@ -149,7 +151,7 @@ struct Sweeper {
 
 /// Solves `problem` in place: impulse is the warm start on entry, the solution on exit.
 template <class Real>
-HD_CALL PgsStats<Real> pgs(DelassusProblem<Real>& problem, const PgsOptions<Scalar<Real>>& options) {
+HD_CALL PgsStats<Real> pgs(DelassusProblem<Real>& problem, const PgsOptions<Real>& options) {
   pgs_detail::Sweeper<Real> s{options, problem, 3 * problem.contacts + problem.rows, problem.contacts};
   PgsStats<Real> stats;
   bool until = options.tolerance > 0;

@@ -53,9 +53,9 @@ struct Pgs {
       }
     gather(list, q, e, R, mu, lower, upper, impulse, w.active);
     DelassusProblem<Real> P{nc, list.rows, W, q, e, R, mu, w.active, lower, upper, impulse};
-    PgsOptions<Scalar<Real>> options;
+    PgsOptions<Real> options;
     options.sweeps = opt.iterations, options.tolerance = opt.tolerance;
-    options.least_velocity = lane(max(norm(vec<Real>(m.gravity)) * opt.h, Real(1e-4f)), 0);
+    options.least_velocity = max(norm(vec<Real>(m.gravity)) * opt.h, Real(1e-4f));
     PgsStats<Real> stats = pgs(P, options);
     for (int i = 0; i < nc; ++i) *list.contact_impulse[i] = {impulse[3 * i], impulse[3 * i + 1], impulse[3 * i + 2]};
     for (int i = 0; i < list.rows; ++i) *list.row_impulse[i] = impulse[3 * nc + i];
