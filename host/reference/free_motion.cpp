@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -21,11 +22,19 @@ void add_joint_terms(const Model& model, FreeMotion& m) {
   }
 }
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Range { double low = -kInfinity, high = kInfinity; };
+Range scaled(double low, double high, double by) {
+  return {std::min(low * by, high * by), std::max(low * by, high * by)};
+}
+
 /// Appends the soft row of a force F along `row` with stiffness k and damping d; false if there is nothing implicit in it.
-bool add_soft_row(const Vector& row, const Vector& v, double h, double F, double k, double d, FreeMotion& m) {
+bool add_soft_row(const Vector& row, const Vector& v, double h, double F, double k, double d, Range range,
+                  FreeMotion& m) {
   double b_s = h * d + h * h * k;
   if (!(b_s > 0) || row.squaredNorm() == 0) return false;
-  m.soft_rows.push_back({row, -h * (F + d * row.dot(v)) / b_s, 1 / b_s});
+  m.soft_rows.push_back({row, -h * (F + d * row.dot(v)) / b_s, 1 / b_s, h * range.low, h * range.high});
   return true;
 }
 
@@ -37,27 +46,52 @@ void add_tendon_rows(const Model& model, const PassiveForces& passive, const Vec
     double d = disabled(model, kDisableDamper) ? 0 : model.tendon_damping[t];
     double F = passive.tendon_spring[t] + passive.tendon_damper[t];
     Vector row = tendon_row(model, t);
-    if (add_soft_row(row, v, h, F, k, d, m)) f -= row * F;
+    if (add_soft_row(row, v, h, F, k, d, {}, m)) f -= row * F;
   }
 }
 
-void add_actuator_terms(const Model& model, const ActuatorForces& actuators, const Vector& v, double h, Vector& f,
-                        FreeMotion& m) {
+/// Force at (q, v) of servos, and how it falls with velocity and position.
+struct Servo { double force = 0, damping = 0, stiffness = 0; };
+Servo held(const Servo& s, Range range, double v, double mass, double h) {
+  double slope = s.damping + h * s.stiffness;
+  double end = (s.force + s.damping * v - slope * v) / (1 + h * slope / mass);
+  if (end > range.high) return {range.high, 0, 0};
+  if (end < range.low) return {range.low, 0, 0};
+  return s;
+}
+
+void add_actuators(const Model& model, const ActuatorForces& actuators, const Vector& v, double h, Vector& f,
+                   FreeMotion& m) {
   if (disabled(model, kDisableActuation)) return;
+  std::vector<Servo> joint(model.nv);
   for (int i = 0; i < model.nu; ++i) {
-    if (actuators.clamped[i]) continue;
-    double k = std::max(0.0, -model.actuator_biasprm[3 * i + 1]), d = std::max(0.0, -model.actuator_biasprm[3 * i + 2]);
-    Vector row = actuators.moment.row(i).transpose();
+    double gear = model.actuator_gear[6 * i];
+    double k = gear * gear * std::max(0.0, -model.actuator_biasprm[3 * i + 1]);
+    double d = gear * gear * std::max(0.0, -model.actuator_biasprm[3 * i + 2]);
+    Range range;
+    if (model.actuator_forcelimited[i])
+      range = scaled(model.actuator_forcerange[2 * i], model.actuator_forcerange[2 * i + 1], gear);
     if (on_hinge_or_slide(model, i)) {
-      m.stiffness += k * row.cwiseAbs2();
-      m.damping += d * row.cwiseAbs2();
+      int dof = model.jnt_dofadr[model.actuator_trnid[i]];
+      Servo s = held({gear * actuators.asked[i], d, k}, range, v[dof], m.M(dof, dof), h);
+      joint[dof].force += s.force, joint[dof].damping += s.damping, joint[dof].stiffness += s.stiffness;
     } else if (static_cast<Transmission>(model.actuator_trntype[i]) == Transmission::kTendon) {
       // The row is the tendon's own, so that l is along the tendon: force and gains take one and two factors of the gear.
-      double gear = model.actuator_gear[6 * i];
       Vector tendon = tendon_row(model, model.actuator_trnid[i]);
-      if (add_soft_row(tendon, v, h, gear * actuators.force[i], gear * gear * k, gear * gear * d, m))
-        f -= row * actuators.force[i];
+      if (!add_soft_row(tendon, v, h, gear * actuators.asked[i], k, d, range, m))
+        f += tendon * (gear * actuators.force[i]);
+    } else {
+      f += actuators.moment.row(i).transpose() * actuators.force[i];
     }
+  }
+  for (int j = 0; j < model.njnt; ++j) {
+    auto type = static_cast<JointType>(model.jnt_type[j]);
+    if (type != JointType::kHinge && type != JointType::kSlide) continue;
+    int dof = model.jnt_dofadr[j];
+    Servo s = joint[dof];
+    if (model.jnt_actfrclimited[j])
+      s = held(s, {model.jnt_actfrcrange[2 * j], model.jnt_actfrcrange[2 * j + 1]}, v[dof], m.M(dof, dof), h);
+    f[dof] += s.force, m.damping[dof] += s.damping, m.stiffness[dof] += s.stiffness;
   }
 }
 
@@ -72,14 +106,16 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const V
   FreeMotion m;
   m.M = mass_matrix(model, kinematics);
   m.damping = m.stiffness = Vector::Zero(model.nv);
-  Vector f = passive.total + actuators.total + applied_forces(model, kinematics, qfrc_applied, xfrc_applied) -
-             bias(model, kinematics, q, v);
+  Vector c = bias(model, kinematics, q, v);
+  Vector f = passive.total + applied_forces(model, kinematics, qfrc_applied, xfrc_applied) - c;
   if (integrator == Integrator::kImplicit) {
     add_joint_terms(model, m);
-    add_actuator_terms(model, actuators, v, h, f, m);
+    add_actuators(model, actuators, v, h, f, m);
     add_tendon_rows(model, passive, v, h, f, m);
-  } else if (!disabled(model, kDisableDamper) && !disabled(model, kDisableEulerdamp)) {
-    m.damping = Eigen::Map<const Vector>(model.dof_damping.data(), model.nv);
+  } else {
+    f += actuators.total;
+    if (!disabled(model, kDisableDamper) && !disabled(model, kDisableEulerdamp))
+      m.damping = Eigen::Map<const Vector>(model.dof_damping.data(), model.nv);
   }
   m.A = m.M;
   m.A.diagonal() += h * m.damping + h * h * m.stiffness;
