@@ -12,6 +12,7 @@
 #include "core/options.h"
 #include "dynamics/actuator.h"
 #include "dynamics/crba.h"
+#include "dynamics/gyroscopic.h"
 #include "dynamics/rnea.h"
 #include "kinematics/jacobian.h"
 #include "math/rotation.h"
@@ -95,6 +96,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
   each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, x.v, scratch);
   inverse_dynamics<L>(g, m, kin, I, x.v, scratch, b);
   mass_matrix<L>(g, m, kin, I, A);
+  if (opt.implicit) add_gyroscopic<L>(g, m, h, kin, x, A, b);
 
   const Real zero(0);
   if (m.free_base()) {

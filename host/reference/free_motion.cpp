@@ -1,7 +1,10 @@
 #include "host/reference/free_motion.h"
 
 #include <Eigen/Cholesky>
+#include <Eigen/Geometry>
+#include <Eigen/LU>
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -95,6 +98,47 @@ void add_actuators(const Model& model, const ActuatorForces& actuators, const Ve
   }
 }
 
+Matrix3d cross_matrix(const Vector3d& a) {
+  Matrix3d X;
+  X << 0, -a.z(), a.y(), a.z(), 0, -a.x(), -a.y(), a.x(), 0;
+  return X;
+}
+
+/// d of free_motion.h.
+Vector3d midpoint_turn(const Matrix3d& I, const Vector3d& w, const Vector3d& L, const Vector3d& torque, double h) {
+  Eigen::FullPivLU<Matrix3d> J(I + h / 2 * (cross_matrix(w) * I - cross_matrix(L)));
+  Vector3d next = w - J.solve(h * w.cross(L));
+  double energy = w.dot(I * w), found = next.dot(I * next);
+  if (found > 0) next *= std::sqrt(energy / found);
+  return next - w + J.solve(h * torque);
+}
+
+/// M without armature; c: bias(), which is what f has of it.
+void add_gyroscopic(const Model& model, const Kinematics& k, const Vector& v, double h, const Matrix& M,
+                    const Vector& c, Vector& f) {
+  for (int j = 0; j < model.njnt; ++j) {
+    auto type = static_cast<JointType>(model.jnt_type[j]);
+    int body = model.jnt_bodyid[j], dof = model.jnt_dofadr[j], turn = dof + 3;
+    if (type == JointType::kBall && model.body_weldid[model.body_parentid[body]] == 0 && model.body_jntadr[body] == j) {
+      Matrix3d I = M.block<3, 3>(dof, dof);
+      Vector3d w = v.segment<3>(dof), L = M.middleRows<3>(dof) * v, all = -c.segment<3>(dof);
+      f.segment<3>(dof) += I * midpoint_turn(I, w, L, all + w.cross(L), h) / h - all;
+    } else if (type == JointType::kFree) {
+      double mass = M(dof, dof);
+      Matrix3d moment = M.block<3, 3>(dof, turn), R = k.body_rot[body];
+      Matrix3d I = M.block<3, 3>(turn, turn) - moment.transpose() * moment / mass;
+      Vector3d w = v.segment<3>(turn);
+      Vector3d L = M.middleRows<3>(turn) * v - moment.transpose() * (M.middleRows<3>(dof) * v) / mass;
+      Vector3d d = midpoint_turn(I, w, L, Vector3d::Zero(), h), next = w + d;
+      Vector3d arm = R.transpose() * moment * next, axis = next.normalized();  // arm: next x (mass times c), body axes
+      Matrix3d turned = Eigen::AngleAxisd(h * next.norm(), axis).toRotationMatrix() - Matrix3d::Identity();
+      Vector3d F = (R * w).cross(moment * w) - R * (turned * arm) / h;
+      f.segment<3>(dof) += F;
+      f.segment<3>(turn) += I * d / h + w.cross(L) + moment.transpose() * F / mass;
+    }
+  }
+}
+
 }  // namespace
 
 FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const Vector& q, const Vector& v,
@@ -109,9 +153,11 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const V
   Vector c = bias(model, kinematics, q, v);
   Vector f = passive.total + applied_forces(model, kinematics, qfrc_applied, xfrc_applied) - c;
   if (integrator == Integrator::kImplicit) {
+    Vector armature = Eigen::Map<const Vector>(model.dof_armature.data(), model.nv);
     add_joint_terms(model, m);
     add_actuators(model, actuators, v, h, f, m);
     add_tendon_rows(model, passive, v, h, f, m);
+    add_gyroscopic(model, kinematics, v, h, m.M - Matrix(armature.asDiagonal()), c, f);
   } else {
     f += actuators.total;
     if (!disabled(model, kDisableDamper) && !disabled(model, kDisableEulerdamp))

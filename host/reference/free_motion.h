@@ -21,6 +21,14 @@
 // hence e = k_s stretch / b_s with k_s = h k (theory 6). An actuator's l is held between h times its forcerange. One without
 // stiffness and damping stays in f. A spring inside its dead band has k = 0.
 //
+// Under "implicit", free joints and ball joints that hang from the world have an implicit gyroscopic torque. With the other
+// joints held, I is the inertia of what the joint carries about its centre of mass (ball: about the anchor), w its angular
+// velocity and L its angular momentum, all in the axes of the joint's body. In place of -w x L the torque is I d / h with
+//   J d' = -h w x L,   J = I + h/2 ([w]x I - [L]x),   d = s (w + d') - w,   s so that w . I w stays as it is,
+// and in place of m w x (w x x), x from the origin of a free joint to the centre of mass, the force is there
+//   m (w' x (R x - x)) / h,   w' = w + d,   R = exp(h w').
+// Of a ball joint, gravity's torque and the Coriolis forces of the joints beyond it add J^-1 h torque to d.
+//
 // Shapes as in dynamics.h; h in s. Errors: std::invalid_argument for wrong sizes or h <= 0.
 #pragma once
 #include "host/reference/dynamics.h"

@@ -136,7 +136,8 @@ def _options(m, mujoco, found: Findings) -> None:
     if integrator == "discrete":
         found.refuse("integrator 'discrete'")
     else:
-        found.note("approximated", f"integrator '{integrator}' -> the simulation's own ('implicit' unless chosen)")
+        ours = "the simulation's own: 'implicit' (in stiffness, damping and gyroscopic torque) unless chosen"
+        found.note("approximated", f"integrator '{integrator}' -> {ours}")
     cone = enum_name(mujoco.mjtCone, opt.cone)
     impratio = f" with impratio {opt.impratio:g}" if opt.impratio != 1 else ""
     found.note("approximated", f"cone '{cone}'{impratio} -> the exact Coulomb cone")
