@@ -6,6 +6,7 @@
 #pragma once
 #include "contact/law.h"
 #include "contact/whiten.h"
+#include "dynamics/actuator.h"
 #include "math/rotation.h"
 
 namespace stiction {
@@ -210,35 +211,24 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       row.active = row.active & limited;
     } else if (tie.kind == kTieFriction) {
       row.upper = Real(tie.friction) * opt.h, row.lower = -row.upper;
-    } else {  // spring or servo: l = -(k_s e + b_s J v), k_s = h k, b_s = h d + h^2 k, as a bilateral row with R = 1 / b_s
-      Real k(tie.stiffness), d(tie.damping), force(0);
+    } else {  // spring or servo: l = -(k_s e + b_s J v), k_s = h k, b_s = h d + h^2 k, as a row with R = 1 / b_s
+      Drive<Real> drive;
+      ForceRange<Real> range{-unbounded, unbounded};
       if (tie.kind == kTieSpring) {
-        force = k * (max(Real(tie.lower) - length, zero) - max(length - tie.upper, zero));
-        k = select((length > Real(tie.lower)) & (length < Real(tie.upper)), zero, k);
+        const Real k(tie.stiffness), force = k * (max(Real(tie.lower) - length, zero) - max(length - tie.upper, zero));
+        drive = {force, Real(tie.damping), select((length > Real(tie.lower)) & (length < Real(tie.upper)), zero, k)};
       } else {
-        const auto& a = tie.actuator;
-        Real u = ctrl[i], g1 = Real(a.gear);
-        if (a.clamp_ctrl) u = clamp(u, Real(a.ctrl_lower), Real(a.ctrl_upper));
-        force = Real(a.gain) * u + a.bias0 + Real(a.bias1) * g1 * length;
-        if (!opt.implicit) force = force + Real(a.bias2) * g1 * rate;
-        k = -Real(a.bias1) * g1 * g1, d = -Real(a.bias2) * g1 * g1;
-        if (a.clamp_force) {
-          auto clamped = (force > Real(a.force_upper)) | (force < Real(a.force_lower));
-          force = clamp(force, Real(a.force_lower), Real(a.force_upper));
-          k = select(clamped, zero, k), d = select(clamped, zero, d);
-        }
-        force = force * g1;
+        drive = drive_of(tie.actuator, ctrl[i], length);
+        if (tie.actuator.clamp_force) range = force_range<Real>(tie.actuator);
       }
-      if (!opt.implicit) {  // MuJoCo's Euler: everything about tendons is explicit
-        if (tie.kind == kTieSpring) force = force - Real(tie.damping) * rate;
-        k = d = zero;
-      }
-      Real h(opt.h), bs = h * d + h * h * k;
+      drive = stepped(drive, rate, opt.implicit != 0);  // MuJoCo's Euler: everything about tendons is explicit
+      const Real h(opt.h), bs = h * drive.damping + h * h * drive.stiffness;
       auto soft = bs > Real(1e-12f);
       row.R = select(soft, one / select(soft, bs, one), zero);
-      row.e = select(soft, -(h * force) * row.R, zero);
+      row.e = select(soft, -(h * drive.force) * row.R, zero);
       // Without stiffness and damping the force is constant: bounds that allow nothing else.
-      row.lower = select(soft, -unbounded, h * force), row.upper = select(soft, unbounded, h * force);
+      const Real force = clamp(drive.force, range.low, range.high);
+      row.lower = h * select(soft, range.low, force), row.upper = h * select(soft, range.high, force);
     }
     row.free = along(problem.free);
     problem.tie_live[i] = g.any(row.active);

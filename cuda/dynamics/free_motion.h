@@ -4,13 +4,15 @@
 //   explicit     A = M + h D (joint damping only), b likewise with the actuators' damping in f      MuJoCo's Euler
 //
 // f: springs, actuators, applied forces, gravity compensation. From A (v' - v) = h (f - D v - c - h K v) at the old state.
-// An actuator at its force limit counts as a constant force.
+// An actuator at its force limit counts as a constant force, as do all of a joint at the joint's; see actuator.h.
 //
 // The spring of a ball joint is -k r, r the rotation vector from where it rests, as in MuJoCo; in K it is k times the identity,
 // which leaves out how r changes with a turn across r. A free base has the same, and -k x, in world axes.
 #pragma once
 #include "core/options.h"
+#include "dynamics/actuator.h"
 #include "dynamics/crba.h"
+#include "dynamics/gyroscopic.h"
 #include "dynamics/rnea.h"
 #include "kinematics/jacobian.h"
 #include "math/rotation.h"
@@ -30,26 +32,6 @@ struct Loads {
   HD bool has_force() const { return L::Shape::kLoads && any_force; }
   HD bool has_wrench() const { return L::Shape::kLoads && any_wrench; }
 };
-
-/// The force of one actuator on its joint, and what it adds to damping and stiffness.
-template <class Real, class Number>
-HD Real actuator_force(const ActuatorModel<Number>& a, Real ctrl, Real q, Real v, bool implicit, Real& damping,
-                       Real& stiffness) {
-  Real zero(0), gear(a.gear);
-  Real u = a.clamp_ctrl ? clamp(ctrl, Real(a.ctrl_lower), Real(a.ctrl_upper)) : ctrl;
-  Real force = Real(a.gain) * u + a.bias0 + Real(a.bias1) * gear * q;
-  Real d = -Real(a.bias2) * gear * gear, k = -Real(a.bias1) * gear * gear;
-  Real moving = Real(a.bias2) * gear * v;
-  if (a.clamp_force) {
-    Real low(a.force_lower), high(a.force_upper), whole = force + moving;
-    auto clamped = (whole > high) | (whole < low);
-    force = select(clamped, clamp(whole, low, high), force), moving = select(clamped, zero, moving);
-    d = select(clamped, zero, d), k = select(clamped, zero, k);
-  }
-  if (!implicit) return (force + moving) * gear;
-  damping = damping + d, stiffness = stiffness + k;
-  return force * gear;
-}
 
 /// How far a ball is turned from where its spring rests, in the body's axes.
 template <class Real, class Number>
@@ -75,28 +57,29 @@ HD void base_spring(const Options<Scalar<Real>>& opt, const typename L::Link& ba
 template <class L, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link, Real q,
                      Real v, const Real* ctrl, Real applied, Real& mass, Real& bias) {
-  Real h(opt.h), zero(0), damping(link.damping), stiffness(0), force(0);
-  if constexpr (L::Shape::kFixed) {
-    if (link.actuators)
-      force = actuator_force(m.actuator[link.actuator_begin], ctrl[0], q, v, opt.implicit, damping, stiffness);
-  } else {
-    for (int a = 0; a < link.actuators; ++a)
-      force =
-          force + actuator_force(m.actuator[link.actuator_begin + a], ctrl[a], q, v, opt.implicit, damping, stiffness);
-  }
-  auto clamped = (force > Real(link.force_upper)) | (force < Real(link.force_lower));
-  force = clamp(force, Real(link.force_lower), Real(link.force_upper));
-  damping = select(clamped, Real(link.damping), damping), stiffness = select(clamped, zero, stiffness);
-  if (m.has_springs) {
-    force = force - Real(link.stiffness) * (q - link.spring_ref);
-    if (opt.implicit) stiffness = stiffness + link.stiffness;
-  }
   if (link.dof < 0) {  // a ghost stands still
-    mass = Real(1), bias = zero;
+    mass = Real(1), bias = Real(0);
     return;
   }
-  mass = mass + link.armature + h * (damping + h * stiffness);
-  bias = v * link.armature - bias * h + h * (force + applied);
+  const Real h(opt.h), zero(0), inertia = mass + link.armature;
+  Drive<Real> drive{zero, zero, zero};
+  auto add = [&](const auto& a, Real u) {
+    Drive<Real> x = stepped(drive_of(a, u, q), v, opt.implicit != 0);
+    if (a.clamp_force) x = held(x, force_range<Real>(a), v, inertia, opt.h);
+    drive = drive + x;
+  };
+  if constexpr (L::Shape::kFixed) {
+    if (link.actuators) add(m.actuator[link.actuator_begin], ctrl[0]);
+  } else {
+    for (int a = 0; a < link.actuators; ++a) add(m.actuator[link.actuator_begin + a], ctrl[a]);
+  }
+  drive = held(drive, ForceRange<Real>{Real(link.force_lower), Real(link.force_upper)}, v, inertia, opt.h);
+  if (m.has_springs) {
+    drive.force = drive.force - Real(link.stiffness) * (q - link.spring_ref);
+    if (opt.implicit) drive.stiffness = drive.stiffness + link.stiffness;
+  }
+  mass = inertia + h * (drive.damping + link.damping + h * drive.stiffness);
+  bias = v * link.armature - bias * h + h * (drive.force + applied);
   if (opt.explicit_damping) mass = mass - h * link.damping, bias = bias - h * Real(link.damping) * v;
 }
 
@@ -113,6 +96,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
   each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, x.v, scratch);
   inverse_dynamics<L>(g, m, kin, I, x.v, scratch, b);
   mass_matrix<L>(g, m, kin, I, A);
+  if (opt.implicit) add_gyroscopic<L>(g, m, h, kin, x, A, b);
 
   const Real zero(0);
   if (m.free_base()) {

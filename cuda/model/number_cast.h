@@ -94,7 +94,14 @@ SiteModel<S> number_cast(const SiteModel<F>& a) {
 
 template <class S, class F>
 MassModel<S> number_cast(const MassModel<F>& a) {
-  return {a.link, a.body, a.first, S(a.mass), number_cast<S>(a.com), number_cast<S>(a.inertia), number_cast<S>(a.axes)};
+  return {a.link,
+          a.body,
+          a.first,
+          S(a.mass),
+          S(a.gravcomp),
+          number_cast<S>(a.com),
+          number_cast<S>(a.inertia),
+          number_cast<S>(a.axes)};
 }
 
 /// Counts, trunk, limbs and links of a view; the pointers stay as they are.

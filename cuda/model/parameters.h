@@ -43,18 +43,27 @@ HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
   auto link_of = [&](int flat) -> LinkModel<Real>& {
     return flat < Shape::kTrunkLinks ? t.view.trunk[flat] : t.view.link[flat - Shape::kTrunkLinks];
   };
-  const Real zero(0);
+  const Real zero(0), one(1);
+  const Vec3<Real> none{zero, zero, zero};
+  Real total(0), bodies(0);
   for (int i = 0; i < m.masses; ++i) {  // first sums of mass and moment, body by body
     const auto& b = m.mass[i];
     LinkModel<Real>& link = link_of(b.link);
-    Real mass = a.body_mass ? get(a.body_mass, m.nbody, b.body) : Real(b.mass);
-    if (b.first) link.mass = zero, link.com = {zero, zero, zero}, link.inertia = {zero, zero, zero, zero, zero, zero};
-    link.mass = link.mass + mass;
-    link.com = link.com + vec<Real>(b.com) * mass;
+    const Real mass = a.body_mass ? get(a.body_mass, m.nbody, b.body) : Real(b.mass), buoyant = mass * Real(b.gravcomp);
+    if (b.first)
+      link.mass = link.buoyant_mass = zero, link.com = link.buoyant_com = none,
+      link.inertia = {zero, zero, zero, zero, zero, zero};
+    link.mass = link.mass + mass, link.buoyant_mass = link.buoyant_mass + buoyant;
+    link.com = link.com + vec<Real>(b.com) * mass, link.buoyant_com = link.buoyant_com + vec<Real>(b.com) * buoyant;
+    total = total + mass, bodies = bodies + select(mass > zero, one, zero);
   }
+  t.view.mean_mass = total / max(bodies, one);
   for (int i = 0; i < m.masses; ++i) {
     LinkModel<Real>& link = link_of(m.mass[i].link);
-    if (m.mass[i].first) link.com = link.com * (Real(1) / max(link.mass, Real(1e-12f)));
+    if (!m.mass[i].first) continue;
+    link.com = link.com * (one / max(link.mass, Real(1e-12f)));
+    const Mask<Real> lifted = abs(link.buoyant_mass) > zero;
+    link.buoyant_com = link.buoyant_com * select(lifted, one / select(lifted, link.buoyant_mass, one), zero);
   }
   for (int i = 0; i < m.masses; ++i) {
     const auto& b = m.mass[i];

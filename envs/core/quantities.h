@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "envs/core/quantity_view.h"
+#include "host/model/links.h"
 #include "host/model/model.h"
 #include "host/world/world.h"
+#include "model/number_cast.h"
 
 namespace stiction {
 
@@ -70,10 +72,8 @@ class Quantities {
         throw std::invalid_argument("actuator '" + m.actuator_names[a] + "' (" + std::to_string(a) +
                                     ") does not drive a hinge or slide: its task needs the forces of actuators, which "
                                     "are told of hinges and slides only");
-      const bool clamps = m.actuator_ctrllimited[a] && !(m.disableflags & kDisableClampctrl);
-      motors.push_back({m.jnt_dofadr[joint], m.jnt_qposadr[joint], clamps, m.actuator_forcelimited[a] != 0,
-                        T(m.actuator_gear[6 * a]), T(m.actuator_ctrlrange[2 * a]), T(m.actuator_ctrlrange[2 * a + 1]),
-                        T(m.actuator_forcerange[2 * a]), T(m.actuator_forcerange[2 * a + 1])});
+      motors.push_back(
+          {m.jnt_dofadr[joint], m.jnt_qposadr[joint], number_cast<T>(actuator_of(m, a, m.actuator_gear[6 * a]))});
     }
     std::vector<JointForceRange<T>> ranges;
     for (int j = 0; j < m.njnt; ++j)

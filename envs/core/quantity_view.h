@@ -15,6 +15,7 @@
 // scales the inertia unless body_inertia is per_env too. Plain pointers, the same on the host and on a device; quantities.h
 // fills them in. Tests: tests/python/test_gymnasium_tasks.py (against MuJoCo).
 #pragma once
+#include "dynamics/actuator.h"
 #include "envs/core/task.h"
 #include "math/vec3.h"
 
@@ -32,8 +33,8 @@ struct Numbers {
 /// An actuator on a hinge or slide.
 template <class T>
 struct Motor {
-  int dof, qpos, clamps, limits;  // clamps: its control; limits: its force
-  T gear, ctrl_low, ctrl_high, force_low, force_high;
+  int dof, qpos;
+  ActuatorModel<T> law;  // the model's, with its gains
 };
 /// actuatorfrcrange of a joint.
 template <class T>
@@ -203,10 +204,9 @@ struct QuantityView {
     const T *u = ctrl + static_cast<int64_t>(env) * nu, *gains = gain.of(env), *biases = bias.of(env);
     for (int a = 0; a < motors; ++a) {
       const Motor<T>& m = motor[a];
-      const T asked = m.clamps ? clamp(u[a], m.ctrl_low, m.ctrl_high) : u[a];
-      const T length = m.gear * qpos[m.qpos], velocity = m.gear * qvel[m.dof];
-      const T force = gains[a] * asked + biases[3 * a] + biases[3 * a + 1] * length + biases[3 * a + 2] * velocity;
-      s.actuator[m.dof] += m.gear * (m.limits ? clamp(force, m.force_low, m.force_high) : force);
+      ActuatorModel<T> law = m.law;
+      law.gain = gains[a], law.bias0 = biases[3 * a], law.bias1 = biases[3 * a + 1], law.bias2 = biases[3 * a + 2];
+      s.actuator[m.dof] += force_now(law, u[a], qpos[m.qpos], qvel[m.dof]);
     }
     for (int j = 0; j < force_ranges; ++j) {
       T& f = s.actuator[force_range[j].dof];

@@ -450,6 +450,7 @@ class Compiler {
         const BodyPlace& at = graph_.place[b];
         MassModel<double> x;
         x.link = flat_.at(static_cast<int>(i)), x.body = b, x.first = j == 0, x.mass = m_.body_mass[b];
+        x.gravcomp = m_.body_gravcomp.empty() ? 0 : m_.body_gravcomp[b];
         x.com = at.pose * vec3_at(m_.body_ipos, b), x.inertia = vec3_at(m_.body_inertia, b);
         x.axes = transposed(at.pose.R * rotation(quat_at(m_.body_iquat, b)));
         out_->mass.push_back(x);

@@ -178,7 +178,7 @@ ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, co
   add_equalities(model, q, o, list);
   add_friction(model, o, list);
   add_limits(model, q, o, list);
-  for (const SoftRow& s : free.soft_rows) list.rows.push_back({s.J, s.e, s.R, -kInfinity, kInfinity, RowKind::kSoft});
+  for (const SoftRow& s : free.soft_rows) list.rows.push_back({s.J, s.e, s.R, s.lower, s.upper, RowKind::kSoft});
   list.store(model.nv, problem);
   return problem;
 }

@@ -39,10 +39,10 @@ PassiveForces passive_forces(const Model& model, const Kinematics& kinematics, c
 
 /// Forces of the actuators; row i of moment maps force[i] to the joints.
 struct ActuatorForces {
-  Vector length, velocity, force;  // (nu)
-  Matrix moment;                   // (nu, nv)
-  std::vector<bool> clamped;       // (nu)  its own force, or the sum on a joint that it moves, stands at a bound
-  Vector total;                    // (nv)  after jnt_actfrcrange
+  Vector length, velocity;  // (nu)
+  Vector asked, force;      // (nu)      before and after its forcerange
+  Matrix moment;            // (nu, nv)
+  Vector total;             // (nv)      after jnt_actfrcrange
 };
 ActuatorForces actuator_forces(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl);
 

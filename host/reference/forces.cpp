@@ -67,9 +67,8 @@ PassiveForces passive_forces(const Model& model, const Kinematics& k, const Vect
 ActuatorForces actuator_forces(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl) {
   require_size("ctrl", ctrl, model.nu);
   ActuatorForces f;
-  f.length = f.velocity = f.force = Vector::Zero(model.nu);
+  f.length = f.velocity = f.asked = f.force = Vector::Zero(model.nu);
   f.moment = Matrix::Zero(model.nu, model.nv);
-  f.clamped.assign(model.nu, false);
   f.total = Vector::Zero(model.nv);
   if (disabled(model, kDisableActuation)) return f;
   for (int i = 0; i < model.nu; ++i) {
@@ -81,21 +80,17 @@ ActuatorForces actuator_forces(const Model& model, const Vector& q, const Vector
     if (model.actuator_ctrllimited[i] && !disabled(model, kDisableClampctrl))
       control = std::clamp(control, model.actuator_ctrlrange[2 * i], model.actuator_ctrlrange[2 * i + 1]);
     const double* b = &model.actuator_biasprm[3 * i];
-    double force = model.actuator_gainprm[i] * control + b[0] + b[1] * f.length[i] + b[2] * f.velocity[i];
-    f.force[i] = force;
+    f.asked[i] = model.actuator_gainprm[i] * control + b[0] + b[1] * f.length[i] + b[2] * f.velocity[i];
+    f.force[i] = f.asked[i];
     if (model.actuator_forcelimited[i])
-      f.force[i] = std::clamp(force, model.actuator_forcerange[2 * i], model.actuator_forcerange[2 * i + 1]);
-    f.clamped[i] = f.force[i] != force;
+      f.force[i] = std::clamp(f.asked[i], model.actuator_forcerange[2 * i], model.actuator_forcerange[2 * i + 1]);
   }
   f.total = f.moment.transpose() * f.force;
   for (int joint = 0; joint < model.njnt; ++joint) {
     auto type = static_cast<JointType>(model.jnt_type[joint]);
     if (!model.jnt_actfrclimited[joint] || (type != JointType::kHinge && type != JointType::kSlide)) continue;
     int dof = model.jnt_dofadr[joint];
-    double sum = f.total[dof];
-    f.total[dof] = std::clamp(sum, model.jnt_actfrcrange[2 * joint], model.jnt_actfrcrange[2 * joint + 1]);
-    for (int i = 0; i < model.nu; ++i)
-      if (f.total[dof] != sum && f.moment(i, dof) != 0) f.clamped[i] = true;
+    f.total[dof] = std::clamp(f.total[dof], model.jnt_actfrcrange[2 * joint], model.jnt_actfrcrange[2 * joint + 1]);
   }
   return f;
 }

@@ -1,7 +1,11 @@
 #include "host/reference/free_motion.h"
 
 #include <Eigen/Cholesky>
+#include <Eigen/Geometry>
+#include <Eigen/LU>
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -21,11 +25,19 @@ void add_joint_terms(const Model& model, FreeMotion& m) {
   }
 }
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Range { double low = -kInfinity, high = kInfinity; };
+Range scaled(double low, double high, double by) {
+  return {std::min(low * by, high * by), std::max(low * by, high * by)};
+}
+
 /// Appends the soft row of a force F along `row` with stiffness k and damping d; false if there is nothing implicit in it.
-bool add_soft_row(const Vector& row, const Vector& v, double h, double F, double k, double d, FreeMotion& m) {
+bool add_soft_row(const Vector& row, const Vector& v, double h, double F, double k, double d, Range range,
+                  FreeMotion& m) {
   double b_s = h * d + h * h * k;
   if (!(b_s > 0) || row.squaredNorm() == 0) return false;
-  m.soft_rows.push_back({row, -h * (F + d * row.dot(v)) / b_s, 1 / b_s});
+  m.soft_rows.push_back({row, -h * (F + d * row.dot(v)) / b_s, 1 / b_s, h * range.low, h * range.high});
   return true;
 }
 
@@ -37,26 +49,92 @@ void add_tendon_rows(const Model& model, const PassiveForces& passive, const Vec
     double d = disabled(model, kDisableDamper) ? 0 : model.tendon_damping[t];
     double F = passive.tendon_spring[t] + passive.tendon_damper[t];
     Vector row = tendon_row(model, t);
-    if (add_soft_row(row, v, h, F, k, d, m)) f -= row * F;
+    if (add_soft_row(row, v, h, F, k, d, {}, m)) f -= row * F;
   }
 }
 
-void add_actuator_terms(const Model& model, const ActuatorForces& actuators, const Vector& v, double h, Vector& f,
-                        FreeMotion& m) {
+/// Force at (q, v) of servos, and how it falls with velocity and position.
+struct Servo { double force = 0, damping = 0, stiffness = 0; };
+Servo held(const Servo& s, Range range, double v, double mass, double h) {
+  double slope = s.damping + h * s.stiffness;
+  double end = (s.force + s.damping * v - slope * v) / (1 + h * slope / mass);
+  if (end > range.high) return {range.high, 0, 0};
+  if (end < range.low) return {range.low, 0, 0};
+  return s;
+}
+
+void add_actuators(const Model& model, const ActuatorForces& actuators, const Vector& v, double h, Vector& f,
+                   FreeMotion& m) {
   if (disabled(model, kDisableActuation)) return;
+  std::vector<Servo> joint(model.nv);
   for (int i = 0; i < model.nu; ++i) {
-    if (actuators.clamped[i]) continue;
-    double k = std::max(0.0, -model.actuator_biasprm[3 * i + 1]), d = std::max(0.0, -model.actuator_biasprm[3 * i + 2]);
-    Vector row = actuators.moment.row(i).transpose();
+    double gear = model.actuator_gear[6 * i];
+    double k = gear * gear * std::max(0.0, -model.actuator_biasprm[3 * i + 1]);
+    double d = gear * gear * std::max(0.0, -model.actuator_biasprm[3 * i + 2]);
+    Range range;
+    if (model.actuator_forcelimited[i])
+      range = scaled(model.actuator_forcerange[2 * i], model.actuator_forcerange[2 * i + 1], gear);
     if (on_hinge_or_slide(model, i)) {
-      m.stiffness += k * row.cwiseAbs2();
-      m.damping += d * row.cwiseAbs2();
+      int dof = model.jnt_dofadr[model.actuator_trnid[i]];
+      Servo s = held({gear * actuators.asked[i], d, k}, range, v[dof], m.M(dof, dof), h);
+      joint[dof].force += s.force, joint[dof].damping += s.damping, joint[dof].stiffness += s.stiffness;
     } else if (static_cast<Transmission>(model.actuator_trntype[i]) == Transmission::kTendon) {
       // The row is the tendon's own, so that l is along the tendon: force and gains take one and two factors of the gear.
-      double gear = model.actuator_gear[6 * i];
       Vector tendon = tendon_row(model, model.actuator_trnid[i]);
-      if (add_soft_row(tendon, v, h, gear * actuators.force[i], gear * gear * k, gear * gear * d, m))
-        f -= row * actuators.force[i];
+      if (!add_soft_row(tendon, v, h, gear * actuators.asked[i], k, d, range, m))
+        f += tendon * (gear * actuators.force[i]);
+    } else {
+      f += actuators.moment.row(i).transpose() * actuators.force[i];
+    }
+  }
+  for (int j = 0; j < model.njnt; ++j) {
+    auto type = static_cast<JointType>(model.jnt_type[j]);
+    if (type != JointType::kHinge && type != JointType::kSlide) continue;
+    int dof = model.jnt_dofadr[j];
+    Servo s = joint[dof];
+    if (model.jnt_actfrclimited[j])
+      s = held(s, {model.jnt_actfrcrange[2 * j], model.jnt_actfrcrange[2 * j + 1]}, v[dof], m.M(dof, dof), h);
+    f[dof] += s.force, m.damping[dof] += s.damping, m.stiffness[dof] += s.stiffness;
+  }
+}
+
+Matrix3d cross_matrix(const Vector3d& a) {
+  Matrix3d X;
+  X << 0, -a.z(), a.y(), a.z(), 0, -a.x(), -a.y(), a.x(), 0;
+  return X;
+}
+
+/// d of free_motion.h.
+Vector3d midpoint_turn(const Matrix3d& I, const Vector3d& w, const Vector3d& L, const Vector3d& torque, double h) {
+  Eigen::FullPivLU<Matrix3d> J(I + h / 2 * (cross_matrix(w) * I - cross_matrix(L)));
+  Vector3d next = w - J.solve(h * w.cross(L));
+  double energy = w.dot(I * w), found = next.dot(I * next);
+  if (found > 0) next *= std::sqrt(energy / found);
+  return next - w + J.solve(h * torque);
+}
+
+/// M without armature; c: bias(), which is what f has of it.
+void add_gyroscopic(const Model& model, const Kinematics& k, const Vector& v, double h, const Matrix& M,
+                    const Vector& c, Vector& f) {
+  for (int j = 0; j < model.njnt; ++j) {
+    auto type = static_cast<JointType>(model.jnt_type[j]);
+    int body = model.jnt_bodyid[j], dof = model.jnt_dofadr[j], turn = dof + 3;
+    if (type == JointType::kBall && model.body_weldid[model.body_parentid[body]] == 0 && model.body_jntadr[body] == j) {
+      Matrix3d I = M.block<3, 3>(dof, dof);
+      Vector3d w = v.segment<3>(dof), L = M.middleRows<3>(dof) * v, all = -c.segment<3>(dof);
+      f.segment<3>(dof) += I * midpoint_turn(I, w, L, all + w.cross(L), h) / h - all;
+    } else if (type == JointType::kFree) {
+      double mass = M(dof, dof);
+      Matrix3d moment = M.block<3, 3>(dof, turn), R = k.body_rot[body];
+      Matrix3d I = M.block<3, 3>(turn, turn) - moment.transpose() * moment / mass;
+      Vector3d w = v.segment<3>(turn);
+      Vector3d L = M.middleRows<3>(turn) * v - moment.transpose() * (M.middleRows<3>(dof) * v) / mass;
+      Vector3d d = midpoint_turn(I, w, L, Vector3d::Zero(), h), next = w + d;
+      Vector3d arm = R.transpose() * moment * next, axis = next.normalized();  // arm: next x (mass times c), body axes
+      Matrix3d turned = Eigen::AngleAxisd(h * next.norm(), axis).toRotationMatrix() - Matrix3d::Identity();
+      Vector3d F = (R * w).cross(moment * w) - R * (turned * arm) / h;
+      f.segment<3>(dof) += F;
+      f.segment<3>(turn) += I * d / h + w.cross(L) + moment.transpose() * F / mass;
     }
   }
 }
@@ -72,14 +150,18 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const V
   FreeMotion m;
   m.M = mass_matrix(model, kinematics);
   m.damping = m.stiffness = Vector::Zero(model.nv);
-  Vector f = passive.total + actuators.total + applied_forces(model, kinematics, qfrc_applied, xfrc_applied) -
-             bias(model, kinematics, q, v);
+  Vector c = bias(model, kinematics, q, v);
+  Vector f = passive.total + applied_forces(model, kinematics, qfrc_applied, xfrc_applied) - c;
   if (integrator == Integrator::kImplicit) {
+    Vector armature = Eigen::Map<const Vector>(model.dof_armature.data(), model.nv);
     add_joint_terms(model, m);
-    add_actuator_terms(model, actuators, v, h, f, m);
+    add_actuators(model, actuators, v, h, f, m);
     add_tendon_rows(model, passive, v, h, f, m);
-  } else if (!disabled(model, kDisableDamper) && !disabled(model, kDisableEulerdamp)) {
-    m.damping = Eigen::Map<const Vector>(model.dof_damping.data(), model.nv);
+    add_gyroscopic(model, kinematics, v, h, m.M - Matrix(armature.asDiagonal()), c, f);
+  } else {
+    f += actuators.total;
+    if (!disabled(model, kDisableDamper) && !disabled(model, kDisableEulerdamp))
+      m.damping = Eigen::Map<const Vector>(model.dof_damping.data(), model.nv);
   }
   m.A = m.M;
   m.A.diagonal() += h * m.damping + h * h * m.stiffness;

@@ -7,15 +7,27 @@
 //   "implicit", linearly implicit Euler (SAP eq. 15, theta = 1):  A = M + h D + h^2 K
 //                        M (v+ - v) = h [f - h K v+ - D (v+ - v)]     =>  A v+ = M v + h (f + D v)
 //
-// D and K are diagonal: joint damping and stiffness, and gear^2 max(0, -biasprm[2]) and gear^2 max(0, -biasprm[1]) of
-// actuators on hinges and slides that are not clamped (dynamics.h). Only what keeps A positive definite is implicit; the
-// rest is explicit, actuators on free and ball joints too.
+// D and K are diagonal: joint damping and stiffness, and d = gear^2 max(0, -biasprm[2]), k = gear^2 max(0, -biasprm[1]) of
+// actuators on hinges and slides (dynamics.h). Only what keeps A positive definite is implicit; the rest is explicit,
+// actuators on free and ball joints too. An actuator beyond its forcerange at the end of the step, its joint alone with
+// inertia m = M_ii,
+//   F+ = (F + d v - (d + h k) v) / (1 + h (d + h k) / m),     F its force at (q, v) without the range,
+// is a constant force; then so are all of a joint whose sum is beyond jnt_actfrcrange by the same rule. That range is for
+// actuators on the joint: those on tendons come on top.
 //
-// Under "implicit", tendon springs, tendon dampers and tendon actuators that are not clamped leave f and become soft rows
+// Under "implicit", tendon springs, tendon dampers and tendon actuators leave f and become soft rows
 //   J v+ + e + R l = 0,   R = 1 / b_s,   b_s = h d + h^2 k,   e = -h (F + d J v) / b_s
 // with F the force along the tendon at (q, v): l = h (F - h k J v+ - d (J v+ - J v)); a spring has F + d J v = -k stretch,
-// hence e = k_s stretch / b_s with k_s = h k (theory 6). One without stiffness and damping stays in f. A spring inside its
-// dead band has k = 0.
+// hence e = k_s stretch / b_s with k_s = h k (theory 6). An actuator's l is held between h times its forcerange. One without
+// stiffness and damping stays in f. A spring inside its dead band has k = 0.
+//
+// Under "implicit", free joints and ball joints that hang from the world have an implicit gyroscopic torque. With the other
+// joints held, I is the inertia of what the joint carries about its centre of mass (ball: about the anchor), w its angular
+// velocity and L its angular momentum, all in the axes of the joint's body. In place of -w x L the torque is I d / h with
+//   J d' = -h w x L,   J = I + h/2 ([w]x I - [L]x),   d = s (w + d') - w,   s so that w . I w stays as it is,
+// and in place of m w x (w x x), x from the origin of a free joint to the centre of mass, the force is there
+//   m (w' x (R x - x)) / h,   w' = w + d,   R = exp(h w').
+// Of a ball joint, gravity's torque and the Coriolis forces of the joints beyond it add J^-1 h torque to d.
 //
 // Shapes as in dynamics.h; h in s. Errors: std::invalid_argument for wrong sizes or h <= 0.
 #pragma once
@@ -26,8 +38,9 @@ namespace stiction::reference {
 enum class Integrator { kEuler, kImplicit };
 
 struct SoftRow {
-  Vector J;     // (nv)
-  double e, R;  // m/s, 1/kg
+  Vector J;             // (nv)
+  double e, R;          // m/s, 1/kg
+  double lower, upper;  // N s
 };
 
 struct FreeMotion {

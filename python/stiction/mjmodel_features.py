@@ -136,7 +136,8 @@ def _options(m, mujoco, found: Findings) -> None:
     if integrator == "discrete":
         found.refuse("integrator 'discrete'")
     else:
-        found.note("approximated", f"integrator '{integrator}' -> the simulation's own ('implicit' unless chosen)")
+        ours = "the simulation's own: 'implicit' (in stiffness, damping and gyroscopic torque) unless chosen"
+        found.note("approximated", f"integrator '{integrator}' -> {ours}")
     cone = enum_name(mujoco.mjtCone, opt.cone)
     impratio = f" with impratio {opt.impratio:g}" if opt.impratio != 1 else ""
     found.note("approximated", f"cone '{cone}'{impratio} -> the exact Coulomb cone")
@@ -210,6 +211,10 @@ def _geoms(m, found: Findings) -> None:
         found.note("approximated", f"condim 1 of {np.sum(condim == 1)} geoms or pairs -> friction 0 where it decides")
 
 
+def _terms(m, tendon: int) -> slice:
+    return slice(m.tendon_adr[tendon], m.tendon_adr[tendon] + m.tendon_num[tendon])
+
+
 def _tendons(m, found: Findings) -> None:
     ids = np.arange(m.ntendon)
     spatial = np.array([m.wrap_type[m.tendon_adr[t]] != 1 for t in ids], bool)
@@ -223,6 +228,12 @@ def _tendons(m, found: Findings) -> None:
     if np.any(spatial & ~effect):
         found.note("ignored", f"spatial tendon without effect {listed(m, 'tendon', np.flatnonzero(spatial & ~effect))}")
     found.keep_tendon = ~spatial
+    terms = [int(j) for t in set(driven[driven >= 0]) if not spatial[t] for j in m.wrap_objid[_terms(m, t)]]
+    ranged = sorted({j for j in terms if m.jnt_actfrclimited[j]})
+    if ranged:
+        found.note(
+            "approximated", f"actuator force range of {listed(m, 'jnt', ranged)} -> does not bound tendons' forces"
+        )
     joint = np.array([m.tendon_num[t] == 1 for t in ids], bool)
     several = ~spatial & ~joint & (np.asarray(m.tendon_armature) != 0)
     if several.any():

@@ -58,8 +58,8 @@ class Simulation:
     device: "cpu", or "cuda" ("cuda:1") where there is a GPU and a CUDA build.
     dtype: "float32" or "float64" (slower: for checking).
     timestep: seconds; None is the model's.
-    integrator: "implicit" (default: stiffness and damping of joints and actuators are implicit) or "euler" (MuJoCo's:
-        joint damping implicit, the rest explicit).
+    integrator: "implicit" (default: stiffness and damping of joints, tendons and actuators are implicit, and the
+        gyroscopic torque of what turns freely) or "euler" (MuJoCo's: joint damping implicit, the rest explicit).
     solver: "subadmm", "pgs", "canal", or a `SolverOptions`.
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. What the
         model's flags disable (springs, dampers, dry friction, gravity) stays off, whatever their numbers.

@@ -171,7 +171,7 @@ class ContactArrays(_Group):
 class CertificateArrays(_Group):
     """How accurate the last `step` call was, per environment. With n > 1 of its steps: the worst of them."""
 
-    r_dyn = _field("certificate.r_dyn", "Residual of the equation of motion, (num_envs,), m/s.")
+    r_dyn = _field("certificate.r_dyn", "Residual of the equation of motion over its terms, (num_envs,), 1.")
     r_con = _field("certificate.r_con", "Contact residual of the step with the largest r_con / V, (num_envs,), m/s.")
     r_ccp = _field("certificate.r_ccp", "Residual of the convex relaxation, (num_envs,), m/s.")
     r_row = _field("certificate.r_row", "Residual of limits, dry friction and equalities over V, (num_envs,).")

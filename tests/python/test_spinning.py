@@ -1,0 +1,205 @@
+"""What spins keeps its energy and the size of its angular momentum under "implicit", however large the step."""
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip("mujoco")
+
+from stiction import Model, Simulation  # noqa: E402
+
+FREE = "<freejoint/>"
+PLATE = '<geom type="cylinder" size=".12 .01" mass="1"/>'
+PEN = '<geom type="cylinder" size=".005 .07" mass=".02"/>'
+HANDLE = """<geom type="cylinder" size=".01 .1" mass=".5" euler="90 0 0"/>
+  <geom type="cylinder" size=".01 .03" mass=".15" pos=".03 0 0" euler="0 90 0"/>"""
+ROD = '<geom type="capsule" size=".01 .15" mass="1"/>'
+#: Nothing is symmetric, the centre of mass is not where the joint is, and a part is welded on.
+LUMP = """<geom type="box" size=".05 .1 .2" mass="1" pos=".1 .05 0" euler="20 30 40"/>
+  <body pos="-.1 0 .1" euler="10 0 50"><geom type="ellipsoid" size=".03 .05 .1" mass=".4"/></body>"""
+#: A body with a wheel that carries far more angular momentum than the body.
+WHEEL = """<geom type="box" size=".1 .08 .05" mass="1"/>
+  <body><joint name="wheel" axis=".6 0 .8"/><geom type="cylinder" size=".05 .01" mass=".3" zaxis=".6 0 .8"/></body>"""
+
+#: Name -> geoms, angular velocity about the body's axes (rad/s).
+BODIES = {
+    "plate": (PLATE, (3, 2, 20)),
+    "fast plate": (PLATE, (20, 10, 60)),
+    "pen": (PEN, (20, 5, 60)),
+    "T-handle": (HANDLE, (30, 0.3, 0.1)),
+    "rod": (ROD, (2, 3, 200)),
+    "lump": (LUMP, (30, -20, 10)),
+}
+STEPS = pytest.mark.parametrize("h", [0.002, 0.005, 0.01])
+
+
+def thrown(geoms, h, joint=FREE, gravity="0 0 0", beside=""):
+    return f"""<mujoco><option timestep="{h}" gravity="{gravity}"><flag contact="disable"/></option>
+      <worldbody><body name="it">{joint}{geoms}</body>{beside}</worldbody></mujoco>"""
+
+
+def momentum(m, q, v, body="it"):
+    """Kinetic energy of everything, and the angular momentum of `body` with all it carries about its centre of mass."""
+    d = mujoco.MjData(m)
+    m.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    d.qpos[:], d.qvel[:] = q, v
+    mujoco.mj_forward(m, d)
+    mujoco.mj_subtreeVel(m, d)
+    return d.energy[1], d.subtree_angmom[m.body(body).id].copy()
+
+
+def spun(xml, w, seconds, dtype="float64", at=3, **velocities):
+    """(energy over the first, |L| over the first, angle of L from the first) every 10 ms of the free flight."""
+    sim = Simulation(Model.from_mjcf(xml), 1, dtype=dtype, num_threads=1)
+    m = sim.model.mjmodel
+    sim.qvel[:, at : at + 3] = w
+    for name, speed in velocities.items():
+        sim.qvel[:, m.joint(name).dofadr[0]] = speed
+    energy, L = momentum(m, sim.qpos[0], sim.qvel[0])
+    found = []
+    for _ in range(round(seconds / 0.01)):
+        sim.step(round(0.01 / sim.timestep))
+        E, now = momentum(m, sim.qpos[0], sim.qvel[0])
+        cosine = now @ L / np.linalg.norm(now) / np.linalg.norm(L)
+        found.append((E / energy, np.linalg.norm(now) / np.linalg.norm(L), np.arccos(np.clip(cosine, -1, 1))))
+    assert not sim.status.any()
+    return np.array(found).T
+
+
+@STEPS
+@pytest.mark.parametrize("name", BODIES)
+def test_a_thrown_body_keeps_its_energy_and_angular_momentum(name, h):
+    geoms, w = BODIES[name]
+    energy, size, _ = spun(thrown(geoms, h), w, 5)
+    assert np.abs(energy - 1).max() <= 1e-9
+    assert np.abs(size - 1).max() <= 2e-3
+
+
+@pytest.mark.parametrize("name", ["plate", "T-handle", "lump"])
+def test_the_axis_of_angular_momentum_wobbles_but_does_not_wander(name):
+    """By about h |w| / 2, since a velocity is that of the middle of its step."""
+    geoms, w = BODIES[name]
+    *_, angle = spun(thrown(geoms, 0.002), w, 10)
+    assert angle.max() <= 0.002 * np.linalg.norm(w)
+    assert abs(np.mean(angle[-200:]) - np.mean(angle[:200])) <= 0.1 * 0.002 * np.linalg.norm(w)
+
+
+@STEPS
+def test_single_precision_keeps_them_too(h):
+    for geoms, w in BODIES.values():
+        energy, size, _ = spun(thrown(geoms, h), w, 5, "float32")
+        assert np.abs(energy - 1).max() <= 5e-4 and np.abs(size - 1).max() <= 3e-3
+
+
+@STEPS
+@pytest.mark.parametrize("place", ["beside the trunk", "ball"])
+def test_other_roots_keep_them_too(place, h):
+    """A free body that is not the trunk, and a body on a ball joint through its centre of mass."""
+    if place == "ball":
+        xml, at = thrown(PLATE, h, '<joint type="ball"/>'), 0
+    else:
+        arms = "".join(f'<body pos="{x} 0 0"><joint/><geom size=".1" pos="{x} 0 0"/></body>' for x in (0.3, -0.3))
+        xml, at = thrown(LUMP, h, beside=f'<body pos="3 0 0">{FREE}<geom size=".1"/>{arms}</body>'), 3
+    energy, size, _ = spun(xml, (30, -20, 50), 5, at=at)
+    assert np.abs(energy - 1).max() <= 1e-9
+    assert np.abs(size - 1).max() <= 2e-3
+
+
+@STEPS
+def test_a_body_with_a_fast_wheel_keeps_them(h):
+    energy, size, _ = spun(thrown(WHEEL, h), (0.5, 1, 0.3), 5, wheel=1000)
+    assert np.abs(energy - 1).max() <= 0.02
+    assert np.abs(size - 1).max() <= 0.02
+
+
+@pytest.mark.parametrize("name", ["plate", "lump"])
+def test_the_motion_converges_to_the_true_one(name):
+    """Over 0.4 s, half the step halves the error; MuJoCo's Runge-Kutta at 10 us is the truth."""
+    geoms, w = BODIES[name]
+    m = mujoco.MjModel.from_xml_string(thrown(geoms, 1e-5).replace("<option", '<option integrator="RK4"'))
+    d = mujoco.MjData(m)
+    d.qvel[3:] = w
+    mujoco.mj_step(m, d, 40_000)
+    errors = []
+    for h in (2e-3, 1e-3, 5e-4):
+        sim = Simulation(Model.from_mjcf(thrown(geoms, h)), 1, dtype="float64", num_threads=1)
+        sim.qvel[:, 3:] = w
+        sim.step(round(0.4 / h))
+        errors.append(np.abs(sim.qpos[0] - d.qpos).max())
+    assert errors[0] <= 0.1
+    assert all(1.7 <= coarse / fine <= 2.4 for coarse, fine in zip(errors, errors[1:], strict=False))
+
+
+@pytest.mark.parametrize("h", [0.0002, 0.0005])
+def test_a_fast_top_precesses_and_does_not_rise(h):
+    """On a ball joint, about the vertical at the slow root p of I1 p^2 cos(tilt) - I3 w p + m g r = 0."""
+    m, g, r, radius, w = 0.5, 9.81, 0.1, 0.05, 300.0
+    geom = f'<geom type="cylinder" size="{radius} .01" pos="0 0 {r}" mass="{m}"/>'
+    sim = Simulation(
+        Model.from_mjcf(thrown(geom, h, '<joint type="ball"/>', f"0 0 -{g}")), 1, dtype="float64", num_threads=1
+    )
+    tilt = 0.5
+    sim.qpos[:] = [np.cos(tilt / 2), np.sin(tilt / 2), 0, 0]
+    sim.qvel[:] = [0, 0, w]
+    axis, turned, last = [], 0.0, None
+    for _ in range(round(2 / h)):
+        sim.step()
+        qw, x, y, z = sim.qpos[0]
+        axis.append([2 * (x * z + qw * y), 2 * (y * z - qw * x), 1 - 2 * (x * x + y * y)])
+        heading = np.arctan2(axis[-1][1], axis[-1][0])
+        if last is not None:
+            turned += (heading - last + np.pi) % (2 * np.pi) - np.pi
+        last = heading
+    assert not sim.status.any()
+    across = m * (r**2 + radius**2 / 4 + 0.01**2 / 3)
+    slow = np.roots([across * np.cos(tilt), -0.5 * m * radius**2 * w, m * g * r]).min()
+    assert abs(turned / 2 / slow - 1) <= 0.03
+    assert np.abs(np.array(axis)[:, 2] - np.cos(tilt)).max() <= 0.05
+    assert abs(np.linalg.norm(sim.qvel) / w - 1) <= 0.02
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("speed", [5.0, 50.0])
+def test_a_rolling_cylinder_gains_no_speed(speed, dtype):
+    """At 50 m/s it turns by two radians a step."""
+    radius = 0.05
+    sim = Simulation(
+        Model.from_mjcf(f"""<mujoco><option timestep="0.002"/><worldbody>
+          <geom type="plane" size="0 0 1" friction="1"/>
+          <body pos="0 0 {radius}" euler="90 0 0"><freejoint/><geom type="cylinder" size="{radius} .1" mass="1"/></body>
+        </worldbody></mujoco>"""),
+        1,
+        dtype=dtype,
+        num_threads=1,
+    )
+    sim.qvel[:] = [speed, 0, 0, 0, 0, -speed / radius]
+    for _ in range(500):
+        sim.step(5)
+        assert np.linalg.norm(sim.qvel[0, :3]) <= speed * 1.001
+        assert np.linalg.norm(sim.qvel[0, 3:]) <= speed / radius * 1.001
+    assert not (sim.status & 1).any()
+    if speed < 10:
+        assert abs(sim.qpos[0, 2] - radius) <= 1e-4 and abs(sim.qvel[0, 0] / speed - 1) <= 1e-3
+
+
+@pytest.mark.parametrize("h", [0.0005, 0.002])
+def test_a_top_on_the_floor_gains_no_energy(h):
+    sim = Simulation(
+        Model.from_mjcf(f"""<mujoco><option timestep="{h}"/><worldbody>
+          <geom type="plane" size="0 0 1" friction=".3"/>
+          <body name="it" pos="0 0 .0495" euler="10 0 0"><freejoint/>
+            <geom type="cylinder" size=".04 .01" mass=".1"/><geom size=".005" pos="0 0 -.045" mass=".005"/></body>
+        </worldbody></mujoco>"""),
+        1,
+        dtype="float64",
+        num_threads=1,
+    )
+    sim.qvel[:, 5] = 400
+    m, energies = sim.model.mjmodel, []
+    fall = 9.81 * 0.105 * 0.05
+    for _ in range(200):
+        sim.step(round(0.01 / h))
+        kinetic, _ = momentum(m, sim.qpos[0], sim.qvel[0], "it")
+        energies.append(kinetic)
+    assert not (sim.status & 1).any()
+    assert max(energies) <= energies[0] + fall
+    assert energies[-1] >= 0.3 * energies[0]
