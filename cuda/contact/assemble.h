@@ -2,7 +2,9 @@
 //
 //   e = phi / h                                  phi > 0: what the gap allows (speculative)        theory section 1
 //   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed
-//   R_n = 1 / (h k (h + tau_d)), R_t = 1e-3 w    compliant contact; e = phi / (h + tau_d)           SAP, theory section 3
+//   R_n = W_nn min(1/40, r a / (g h^2)) / stiffer  near-rigid contact; e = r phi / h for phi < 0     near_rigid() below
+//   R_n = 1 / (h k (h + tau_d))                  compliant contact; e = phi / (h + tau_d)           SAP, theory section 3
+//   R_t = tangential_compliance tr(W) / 3        0 by default: what friction holds does not creep
 #pragma once
 #include "contact/pack_rows.h"
 #include "core/options.h"
@@ -15,7 +17,30 @@ HD Real normal_bias(const Options<S>& opt, Real gap) {
   return select(gap > Real(0), gap, max(gap * opt.erp, Real(-opt.max_recovery * opt.h))) * (S(1) / opt.h);
 }
 
-/// Fills row from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot follow every direction: there
+template <class Real>
+struct NearRigid {
+  Real R_n, e;
+};
+
+/// What shares the forces of a contact on a line or a face out, which the bare law leaves to the rounding of gaps: a spring
+/// that sinks by the allowance a under the weight of the mass the contact sees, 1 / W_nn, damped so that a part
+/// r = min(erp, 1/2) of an overlap goes in a step. Softer than 1/40 W_nn (SAP's near-rigid limit is 1 / (4 pi^2) W) nothing
+/// is. Loads of a thousand times that mass, and impacts, are not to be noticed: beyond a the force grows as the depth cubed,
+/// and what closes faster than by gravity, by c g h, meets a spring stiffer by c^(1/2). Beyond 100 a contact is rigid.
+/// r <= 1/2 keeps the depth from swinging: at a depth d it is out by 1 - 3 r after a step.
+template <class Real, class S>
+HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W_n) {
+  const Real zero(0), one(1), bias = normal_bias(opt, gap);
+  if (!(opt.penetration_allowance > S(0))) return {zero, bias};
+  const S a = opt.penetration_allowance, fall = S(9.81) * opt.h, r = min(opt.erp, S(0.5));
+  const Real depth = max(-gap, zero) * (S(1) / a), closing = max(-free - max(gap, zero) * (S(1) / opt.h), zero);
+  const Real stiffer = max(max(one, depth * depth), sqrt(closing * (S(1) / fall)));
+  const auto shallow = depth < Real(S(100));
+  const Real e = select(gap > zero, bias, max(gap * (r / opt.h), Real(-opt.max_recovery)));
+  return {select(shallow, W_n * min(S(1) / 40, r * a / (fall * opt.h)) / stiffer, zero), select(shallow, e, bias)};
+}
+
+/// Fills row, whose free velocity is known, from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot follow every direction: there
 /// W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which in contacts between two links
 /// acts on each. Where nothing moves along the normal, no overlap is closed. Below a 1e-10th of what the mean mass would
 /// give, W is rounding altogether, as of a contact on the axis of a hinge: those contacts get no impulse and are told.
@@ -27,10 +52,11 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number m
   row.W_t = select(movable, max(wt, least), one), row.W_n = select(movable, max(wn, least), one);
   auto soft = x.stiffness > zero;
   Real slow = h + x.dissipation;
-  row.e = select(soft, x.gap / slow, normal_bias(opt, x.gap));
+  const NearRigid<Real> near = near_rigid(opt, x.gap, row.free.z, row.W_n);
+  row.e = select(soft, x.gap / slow, near.e);
   row.e = select(movable & (wn > sum * S(1e-7)), row.e, max(row.e, zero));
-  row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), zero);
-  row.R_t = select(soft, (w1 + w2 + wn) * S(1e-3 / 3), zero);
+  row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), near.R_n);
+  row.R_t = (w1 + w2 + wn) * (opt.tangential_compliance / 3);
   immovable = immovable | (x.active & negate(moves));
 }
 

@@ -21,7 +21,9 @@ struct Options {
   S max_recovery = S(1);     // bound on that velocity                                         m/s, rad/s
   S margin = S(0.002);       // gaps beyond it, and beyond what the free motion covers, are ignored m
   S merge = S(5e-4);         // contacts of two bodies this near to each other with one normal count once: the deeper  m
-  int iterations = 100;      // at most; exactly, if tolerance is 0
+  S penetration_allowance = S(1e-6);  // overlap of a near-rigid contact under the weight of 1 / W_nn; 0: rigid  m
+  S tangential_compliance = S(0);     // R_t of every contact as a part of its mean W: SAP's sigma               1
+  int iterations = 100;               // at most; exactly, if tolerance is 0
   int convex = 0;  // SubADMM: the convex relaxation of Coulomb's law, for comparison; a contact that slides lifts off
   S tolerance = S(1e-5);  // stop a world when its residual is below tolerance * V
   S certify = S(1e-3);    // r_con / V beyond which a world is flagged kNotConverged (convex: r_ccp)

@@ -15,6 +15,7 @@ Options<T> options_in(const Options<double>& o) {
   Options<T> to;
   to.h = T(o.h), to.implicit = o.implicit, to.explicit_damping = o.explicit_damping, to.erp = T(o.erp);
   to.max_recovery = T(o.max_recovery), to.margin = T(o.margin), to.merge = T(o.merge), to.iterations = o.iterations;
+  to.penetration_allowance = T(o.penetration_allowance), to.tangential_compliance = T(o.tangential_compliance);
   to.convex = o.convex;
   to.tolerance = T(o.tolerance), to.certify = T(o.certify), to.penalty = o.penalty, to.anderson = o.anderson;
   to.relaxation = T(o.relaxation), to.tikhonov = T(o.tikhonov), to.body_split = o.body_split;

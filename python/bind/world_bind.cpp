@@ -50,6 +50,7 @@ Options<double> options_from(const py::dict& d) {
   };
   real("h", o.h), real("erp", o.erp), real("max_recovery", o.max_recovery), real("margin", o.margin),
       real("merge", o.merge);
+  real("penetration_allowance", o.penetration_allowance), real("tangential_compliance", o.tangential_compliance);
   real("tolerance", o.tolerance), real("certify", o.certify), real("relaxation", o.relaxation),
       real("tikhonov", o.tikhonov);
   whole("implicit", o.implicit), whole("iterations", o.iterations), whole("penalty", o.penalty),
