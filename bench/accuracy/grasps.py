@@ -26,6 +26,7 @@ GRASP = """
   <body name="held" pos="0 0 .5"><freejoint name="held"/><geom {geom} mass="{mass}" friction=".8"/></body></worldbody>
   <actuator><motor joint="left"/><motor joint="right"/></actuator></mujoco>
 """
+BODIES = (1, 2, 3)  # left, right, held
 OBJECTS = {
     "capsule, upright": 'type="capsule" size=".01 .02"',
     "capsule, level": 'type="capsule" size=".01 .02" euler="90 0 0"',
@@ -50,24 +51,30 @@ OURS = {
 MUJOCO = {"MuJoCo, default": {}, "MuJoCo, noslip 10": {"noslip_iterations": 10}}
 
 
+def in_hand(xpos) -> np.ndarray:
+    """Where the object is (m) from the middle between the plates, which nothing holds along x. xpos: (..., nbody, 3)."""
+    left, right, held = (np.array(xpos[..., body, :], float) for body in BODIES)
+    return held - (left + right) / 2
+
+
 def ours(geom: str, timestep: float, loads, seconds: float, **simulation) -> dict:
     """The grasps of one object at one step, an environment for each of ``loads``, (kg, N)."""
     masses, forces = np.array(loads).T
     model = stiction.Model.from_mjcf(GRASP.format(geom=geom, timestep=timestep, mass=1))
-    held = model.body_id("held")
+    held = BODIES[2]
     sim = stiction.Simulation(model, len(loads), num_threads=1, per_env=("body_mass", "body_inertia"), **simulation)
     sim.params.body_mass[:, held] = masses
     sim.params.body_inertia[:, held] *= masses[:, None]
     sim.ctrl[:] = forces[:, None]
     sim.step(round(SETTLE / timestep))
-    start, slip = sim.xpos[:, held].astype(float), np.zeros(len(loads))
+    start, slip = in_hand(sim.xpos), np.zeros(len(loads))
     steps = round(seconds / timestep)
     left = max(steps - WATCHED, 0)
     while left:
         some = min(left, WATCHED)
         sim.step(some)
         left -= some
-        slip = np.maximum(slip, np.linalg.norm(sim.xpos[:, held] - start, axis=1))
+        slip = np.maximum(slip, np.linalg.norm(in_hand(sim.xpos) - start, axis=1))
     passes, flicker, before = [], np.zeros(len(loads)), None
     for _ in range(min(WATCHED, steps)):
         sim.step()
@@ -76,7 +83,7 @@ def ours(geom: str, timestep: float, loads, seconds: float, **simulation) -> dic
         if before is not None:
             flicker = np.maximum(flicker, np.abs(normal - before).max(1) / (timestep * forces))
         before = normal
-    moved = np.linalg.norm(sim.xpos[:, held] - start, axis=1)
+    moved = np.linalg.norm(in_hand(sim.xpos) - start, axis=1)
     return {
         "slip": np.maximum(slip, moved).tolist(),
         "creep": (moved / seconds).tolist(),
@@ -92,15 +99,16 @@ def mujocos(geom: str, timestep: float, loads, seconds: float, options: dict) ->
         model = mujoco.MjModel.from_xml_string(GRASP.format(geom=geom, timestep=timestep, mass=mass))
         for name, value in options.items():
             setattr(model.opt, name, value)
-        data, held = mujoco.MjData(model), model.body("held").id
+        data = mujoco.MjData(model)
         data.ctrl[:] = force
         mujoco.mj_step(model, data, round(SETTLE / timestep))
-        start, slip = data.xpos[held].copy(), 0.0
+        start, slip = in_hand(data.xpos), 0.0
         for _ in range(10):
             mujoco.mj_step(model, data, round(seconds / timestep / 10))
-            slip = max(slip, float(np.linalg.norm(data.xpos[held] - start)))
+            moved = float(np.linalg.norm(in_hand(data.xpos) - start))
+            slip = max(slip, moved)
         found["slip"].append(slip)
-        found["creep"].append(float(np.linalg.norm(data.xpos[held] - start)) / seconds)
+        found["creep"].append(moved / seconds)
     return found
 
 

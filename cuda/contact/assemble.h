@@ -2,7 +2,7 @@
 //
 //   e = phi / h                                  phi > 0: what the gap allows (speculative)        theory section 1
 //   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed
-//   R_n = W_nn min(1/40, r a / (g h^2)) / stiffer  near-rigid contact; e = r phi / h for phi < 0     near_rigid() below
+//   R_n = W_nn min(1/150, r a / (g h^2)) / stiffer  near-rigid contact; e = r phi / h for phi < 0     near_rigid() below
 //   R_n = 1 / (h k (h + tau_d))                  compliant contact; e = phi / (h + tau_d)           SAP, theory section 3
 //   R_t = tangential_compliance tr(W) / 3        0 by default: what friction holds does not creep
 #pragma once
@@ -24,10 +24,10 @@ struct NearRigid {
 
 /// What shares the forces of a contact on a line or a face out, which the bare law leaves to the rounding of gaps: a spring
 /// that sinks by the allowance a under the weight of the mass the contact sees, 1 / W_nn, damped so that a part
-/// r = min(erp, 1/2) of an overlap goes in a step. Softer than 1/40 W_nn (SAP's near-rigid limit is 1 / (4 pi^2) W) nothing
-/// is. Loads of a thousand times that mass, and impacts, are not to be noticed: beyond a the force grows as the depth cubed,
-/// and what closes faster than by gravity, by c g h, meets a spring stiffer by c^(1/2). Beyond 100 a contact is rigid.
-/// r <= 1/2 keeps the depth from swinging: at a depth d it is out by 1 - 3 r after a step.
+/// r = min(erp, 1/2) of an overlap goes in a step. Neither loads of a thousand times that mass nor impacts are to notice:
+/// beyond a the force grows as the depth cubed, what closes by c g h, faster than by gravity, meets a spring stiffer by
+/// c^(1/2), and softer than 1/150 W_nn nothing is. Beyond 100 a contact is rigid. An error of the depth changes by
+/// 1 - 3 r in a step, or it would swing: hence the bound on r. free: the normal velocity J v*.
 template <class Real, class S>
 HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W_n) {
   const Real zero(0), one(1), bias = normal_bias(opt, gap);
@@ -37,13 +37,14 @@ HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W
   const Real stiffer = max(max(one, depth * depth), sqrt(closing * (S(1) / fall)));
   const auto shallow = depth < Real(S(100));
   const Real e = select(gap > zero, bias, max(gap * (r / opt.h), Real(-opt.max_recovery)));
-  return {select(shallow, W_n * min(S(1) / 40, r * a / (fall * opt.h)) / stiffer, zero), select(shallow, e, bias)};
+  return {select(shallow, W_n * min(S(1) / 150, r * a / (fall * opt.h)) / stiffer, zero), select(shallow, e, bias)};
 }
 
-/// Fills row, whose free velocity is known, from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot follow every direction: there
-/// W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which in contacts between two links
-/// acts on each. Where nothing moves along the normal, no overlap is closed. Below a 1e-10th of what the mean mass would
-/// give, W is rounding altogether, as of a contact on the axis of a hinge: those contacts get no impulse and are told.
+/// Fills row, whose free velocity is known, from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot
+/// follow every direction: there W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which
+/// in contacts between two links acts on each. Where nothing moves along the normal, no overlap is closed. Below a 1e-10th of
+/// what the mean mass would give, W is rounding altogether, as of a contact on the axis of a hinge: those contacts get no
+/// impulse and are told.
 template <class Real, class S, class Number>
 HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number mean_mass, Real w1, Real w2, Real wn,
                     ContactRow<Real>& row, Mask<Real>& immovable) {

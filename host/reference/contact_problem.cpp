@@ -132,7 +132,7 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
     double depth = std::max(0.0, -c.dist) / o.penetration_allowance;
     double impact = -J.row(2).dot(v_free) - std::max(0.0, c.dist) / h;
     double stiffer = std::max({1.0, depth * depth, std::sqrt(std::max(0.0, impact) / (kStandardGravity * h))});
-    R = std::min(rate / (h * h * stiffness), 1 / (40 * mass)) / stiffer;
+    R = std::min(rate / (h * h * stiffness), 1 / (150 * mass)) / stiffer;
     if (c.dist <= 0) e = std::max(rate * c.dist / h, -o.max_recovery);
   }
 }

@@ -82,7 +82,15 @@ class SolverOptions:
         self._within("iterations", 0, 100_000)
         self._within("tolerance", 0, 1)
         self._within("erp", 0, 1)
-        for name in ("certify", "tikhonov", "max_recovery", "margin", "merge", "penetration_allowance", "tangential_compliance"):
+        for name in (
+            "certify",
+            "tikhonov",
+            "max_recovery",
+            "margin",
+            "merge",
+            "penetration_allowance",
+            "tangential_compliance",
+        ):
             self._within(name, 0, math.inf)
         if not 0 < self.relaxation < 2:
             raise ValueError(f"relaxation is {self.relaxation}, expected more than 0 and less than 2")

@@ -19,6 +19,11 @@ from bench.accuracy import grasps, oracle  # noqa: E402
 
 DTYPES = pytest.mark.parametrize("dtype", ["float32", "float64"])
 RIGID = SolverOptions(penetration_allowance=0)
+#: Grasps that slip by millimetres under the bare law: object, step (s), mass (kg), force (N).
+DROPPED = {
+    "float32": [("capsule, level", 0.001, 0.045, 6.0), ("box", 0.002, 0.2, 6.0), ("box, wide", 0.001, 0.2, 6.0)],
+    "float64": [("box, wide", 0.001, 0.2, 12.0), ("box, wide", 0.002, 0.045, 60.0), ("box, wide", 0.001, 0.2, 6.0)],
+}
 
 
 @DTYPES
@@ -35,7 +40,7 @@ def test_what_rounding_drops_under_the_bare_law_is_held(dtype):
     def slips(solver):
         lost = []
         for name, timestep, mass, force in DROPPED[dtype]:
-            part = grasps.ours(grasps.OBJECTS[name], timestep, [(mass, force)], 3.0, dtype=dtype, solver=solver)
+            part = grasps.ours(grasps.OBJECTS[name], timestep, [(mass, force)], 10.0, dtype=dtype, solver=solver)
             lost += part["slip"]
         return np.array(lost)
 
@@ -92,11 +97,12 @@ def test_a_stack_of_a_thousand_times_the_mass_above_sinks_by_micrometres():
         assert not sim.status[0] & int(Status.NON_FINITE)
 
 
-@pytest.mark.parametrize("allowance", [0.0, 1e-6, 1e-5])
+@pytest.mark.parametrize("allowance", [0.0, 1e-6, 1.5e-6])
 def test_a_body_sinks_by_the_allowance(allowance):
     """A ball's contact sees its mass: it sinks by the allowance under its weight, by ten of them under a thousand."""
     xml = scene(body("ball", (0, 0, 0.05), 'type="sphere" size=".05"', 0.1), timestep=0.002)
-    sim = Simulation(Model.from_mjcf(xml), 2, dtype="float64", solver=SolverOptions(penetration_allowance=allowance))
+    solver = SolverOptions(penetration_allowance=allowance, tolerance=1e-9)
+    sim = Simulation(Model.from_mjcf(xml), 2, dtype="float64", solver=solver)
     sim.xfrc_applied[1, 1, 2] = -999 * 0.1 * GRAVITY
     sim.step(1000)
     np.testing.assert_allclose(0.05 - sim.qpos[:, 2], [allowance, 10 * allowance], rtol=1e-3, atol=1e-9)
