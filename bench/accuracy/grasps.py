@@ -1,4 +1,4 @@
-"""``python -m bench.accuracy.grasps``: objects held by friction on a line or a face, beside MuJoCo. See bench/README.md.
+"""``python -m bench.accuracy.grasps``: objects held by friction on lines and faces, beside MuJoCo. See bench/README.md.
 
 More points than balance needs share the force of a pinch. Where nothing but rounding shares it out, one end may get it
 all, and the object turns about that end and drops.
@@ -52,7 +52,7 @@ MUJOCO = {"MuJoCo, default": {}, "MuJoCo, noslip 10": {"noslip_iterations": 10}}
 
 
 def in_hand(xpos) -> np.ndarray:
-    """Where the object is (m) from the middle between the plates, which nothing holds along x. xpos: (..., nbody, 3)."""
+    """The object from the middle between the plates (m), which nothing holds along x; xpos: (..., nbody, 3)."""
     left, right, held = (np.array(xpos[..., body, :], float) for body in BODIES)
     return held - (left + right) / 2
 
@@ -143,7 +143,7 @@ def row(engine: str, found: dict) -> str:
 
 
 HEADER = (
-    "| engine | slip > 1 mm | creep > 1 µm/s | creep, µm/s, median / most | passes p50 / p99 | flicker | overlap, µm |\n"
+    "| engine | slip > 1 mm | creep > 1 µm/s | creep µm/s, median / most | passes p50 / p99 | flicker | overlap, µm |\n"
     "|---|---|---|---|---|---|---|"
 )
 

@@ -52,12 +52,12 @@ class SolverOptions:
     erp: float = 0.2
     #: Bound on the velocity that removes it (m/s, rad/s).
     max_recovery: float = 1.0
-    #: How deep a contact without a material sinks under the weight of the mass it sees, 1 / W_nn (m): the regularisation
-    #: that shares the forces of a line or a face out, see docs/concepts.md. A load a thousand times as heavy sinks it ten
-    #: times as deep. 0: the bare rigid law, where rounding shares them out.
+    #: How deep a contact without a material sinks under the weight of the mass it sees, 1 / W_nn (m), from steps of
+    #: 2 ms on: the regularisation that shares the forces of a line or a face out, see docs/concepts.md. A load a
+    #: thousand times as heavy sinks it ten times as deep. 0: the bare rigid law, where rounding shares them out.
     penetration_allowance: float = 1e-6
-    #: Tangential compliance of every contact as a part of W, the inverse of the mass it sees (1). SAP has 1e-3; what a
-    #: contact holds by friction then creeps.
+    #: Tangential compliance R_t of every contact as a part of W, the inverse of the mass it sees (1). SAP has 1e-3;
+    #: what a contact holds by friction then creeps.
     tangential_compliance: float = 0.0
     #: Contacts with gaps beyond it, and beyond what the free motion covers within the step, are not looked at (m).
     margin: float = 0.002

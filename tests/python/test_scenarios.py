@@ -1,7 +1,8 @@
 """Scenes with known answers, and degenerate ones.
 
-float64 is held to the formulas, under the bare rigid law that they are for. float32 with default options is held to what
-single precision and near-rigid contact can give, or, in the stacks, to being finite and either near the formula or flagged.
+float64 is held to the formulas, under the bare rigid law that they are for. float32 with default options is held to
+what single precision and near-rigid contact can give, or, in the stacks, to being finite and either near the formula
+or flagged.
 """
 
 import math
