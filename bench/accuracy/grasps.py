@@ -163,7 +163,8 @@ def main(argv=None) -> dict:
     for engine in arguments.engines:
         found = run(engine, arguments.seconds, arguments.every)
         print(row(engine, found), flush=True)
-        result["engines"][engine] = found
+        most = {"passes": [max(passes) for passes in found["passes"]]} if "passes" in found else {}
+        result["engines"][engine] = found | most
     machine.record(arguments.output, "grasps.json", result)
     return result
 
