@@ -41,7 +41,8 @@ def assembled(model_of_oracle, sim, before, env: int) -> tuple[dict, np.ndarray]
     q, v, ctrl = (np.asarray(part[env], float) for part in before)
     contacts, impulse = contacts_of(sim, env)
     options = sim.integrator, sim.timestep, sim.solver.erp, sim.solver.max_recovery
-    problem = reference.assemble(model_of_oracle, q, v, ctrl, contacts, *options)
+    softness = {name: getattr(sim.solver, name) for name in ("penetration_allowance", "tangential_compliance")}
+    problem = reference.assemble(model_of_oracle, q, v, ctrl, contacts, *options, **softness)
     for rows in ("J_row", "e_row", "R_row", "lower", "upper"):
         problem.pop(rows)
     return problem, impulse

@@ -2,7 +2,9 @@
 //
 //   e = phi / h                                  phi > 0: what the gap allows (speculative)        theory section 1
 //   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed
-//   R_n = 1 / (h k (h + tau_d)), R_t = 1e-3 w    compliant contact; e = phi / (h + tau_d)           SAP, theory section 3
+//   R_n = W_nn min(1/150, r a / (g h^2)) / stiffer  near-rigid contact; e = r phi / h for phi < 0     near_rigid() of contact/law.h
+//   R_n = 1 / (h k (h + tau_d))                  compliant contact; e = phi / (h + tau_d) for phi < 0   SAP, theory section 3
+//   R_t = tangential_compliance tr(W) / 3        0 by default: what friction holds does not creep
 #pragma once
 #include "contact/law.h"
 #include "contact/whiten.h"
@@ -11,10 +13,11 @@
 
 namespace stiction {
 
-/// Fills row from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot follow every direction: there
-/// W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which in contacts between two links
-/// acts on each. Where nothing moves along the normal, no overlap is closed. Below a 1e-10th of what the mean mass would
-/// give, W is rounding altogether, as of a contact on the axis of a hinge: those contacts get no impulse and are told.
+/// Fills row, whose free velocity is known, from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot
+/// follow every direction: there W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which
+/// in contacts between two links acts on each. Where nothing moves along the normal, no overlap is closed. Below a 1e-10th of
+/// what the mean mass would give, W is rounding altogether, as of a contact on the axis of a hinge: those contacts get no
+/// impulse and are told.
 template <class Real, class S, class Number>
 HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number mean_mass, Real w1, Real w2, Real wn,
                     ContactRow<Real>& row, Mask<Real>& immovable) {
@@ -23,10 +26,11 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number m
   row.W_t = select(movable, max(wt, least), one), row.W_n = select(movable, max(wn, least), one);
   auto soft = x.stiffness > zero;
   Real slow = h + x.dissipation;
-  row.e = select(soft, x.gap / slow, normal_bias(opt, x.gap));
+  const NearRigid<Real> near = near_rigid(opt, x.gap, row.free.z, row.W_n);
+  row.e = select(soft, x.gap / select(x.gap > zero, h, slow), near.e);
   row.e = select(movable & (wn > sum * S(1e-7)), row.e, max(row.e, zero));
-  row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), zero);
-  row.R_t = select(soft, (w1 + w2 + wn) * S(1e-3 / 3), zero);
+  row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), near.R_n);
+  row.R_t = (w1 + w2 + wn) * (opt.tangential_compliance / 3);
   immovable = immovable | (x.active & negate(moves));
 }
 

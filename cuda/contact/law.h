@@ -27,6 +27,29 @@ HD Real normal_bias(const Options<S>& opt, Real gap) {
   return select(gap > Real(0), gap, max(gap * opt.erp, Real(-opt.max_recovery * opt.h))) * (S(1) / opt.h);
 }
 
+template <class Real>
+struct NearRigid {
+  Real R_n, e;
+};
+
+/// What shares the forces of a contact on a line or a face out, which the bare law leaves to the rounding of gaps: a spring
+/// that sinks by the allowance a under the weight of the mass the contact sees, 1 / W_nn, damped so that a part
+/// r = min(erp, 1/2) of an overlap goes in a step. Neither loads of a thousand times that mass nor impacts are to notice:
+/// beyond a the force grows as the depth cubed, what closes by c g h, faster than by gravity, meets a spring stiffer by
+/// c^(1/2), and softer than 1/150 W_nn nothing is. Beyond 100 a contact is rigid. An error of the depth changes by
+/// 1 - 3 r in a step, or it would swing: hence the bound on r. free: the normal velocity J v*.
+template <class Real, class S>
+HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W_n) {
+  const Real zero(0), one(1), bias = normal_bias(opt, gap);
+  if (!(opt.penetration_allowance > S(0))) return {zero, bias};
+  const S a = opt.penetration_allowance, fall = S(9.81) * opt.h, r = min(opt.erp, S(0.5));
+  const Real depth = max(-gap, zero) * (S(1) / a), closing = max(-free - max(gap, zero) * (S(1) / opt.h), zero);
+  const Real stiffer = max(max(one, depth * depth), sqrt(closing * (S(1) / fall)));
+  const auto shallow = depth < Real(S(100));
+  const Real e = select(gap > zero, bias, max(gap * (r / opt.h), Real(-opt.max_recovery)));
+  return {select(shallow, W_n * min(S(1) / 150, r * a / (fall * opt.h)) / stiffer, zero), select(shallow, e, bias)};
+}
+
 /// Speeds below it are no scale to judge by: what gravity adds in a step, and 0.1 mm/s.
 template <class Real>
 HD Real least_scale(Real gravity, Real h) {

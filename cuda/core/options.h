@@ -14,6 +14,8 @@ struct Options {
   S max_recovery = S(1);     // bound on that velocity                                         m/s, rad/s
   S margin = S(0.002);       // gaps beyond it, and beyond what the free motion covers, are ignored m
   S merge = S(5e-4);         // contacts of two bodies this near to each other with one normal count once: the deeper  m
+  S penetration_allowance = S(1e-6);  // overlap of a near-rigid contact under the weight of 1 / W_nn; 0: rigid  m
+  S tangential_compliance = S(0);     // R_t of every contact as a part of its mean W: SAP's sigma               1
   int iterations = 100;      // of the solver, at most; exactly, if tolerance is 0
   S tolerance = S(1e-5);     // stop a world when its residual is below tolerance * V
   S certify = S(1e-3);       // r_con / V beyond which a world is flagged kNotConverged (convex law: r_ccp)
@@ -24,7 +26,8 @@ struct Options {
   HD static void each_field(Visit visit, O&... o) {
     visit("h", o.h...), visit("explicit_damping", o.explicit_damping...), visit("implicit", o.implicit...);
     visit("erp", o.erp...), visit("max_recovery", o.max_recovery...), visit("margin", o.margin...);
-    visit("merge", o.merge...), visit("iterations", o.iterations...), visit("tolerance", o.tolerance...);
+    visit("merge", o.merge...), visit("penetration_allowance", o.penetration_allowance...);
+    visit("tangential_compliance", o.tangential_compliance...), visit("iterations", o.iterations...), visit("tolerance", o.tolerance...);
     visit("certify", o.certify...), visit("warm_start", o.warm_start...), visit("fallback", o.fallback...);
   }
 };

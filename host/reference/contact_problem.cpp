@@ -11,7 +11,7 @@ namespace stiction::reference {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kTangentialCompliance = 1e-3;  // SAP's sigma
+constexpr double kStandardGravity = 9.81;  // m/s^2
 
 /// Collects rows, then hands them over as one matrix.
 struct RowList {
@@ -103,7 +103,7 @@ void add_limits(const Model& model, const Vector& q, const StepOptions& o, RowLi
 }
 
 void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor, const Contact& c, int i,
-                 const StepOptions& o, ContactProblem& problem) {
+                 const Vector& v_free, const StepOptions& o, ContactProblem& problem) {
   auto valid = [&](int g) { return g >= 0 && g < model.ngeom; };
   if (!valid(c.geom1) || !valid(c.geom2))
     throw std::invalid_argument("contact " + std::to_string(i) + ": got geoms " + std::to_string(c.geom1) + ", " +
@@ -116,12 +116,25 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
   problem.geoms.push_back({c.geom1, c.geom2});
   problem.e[3 * i + 2] = bias_speed(c.dist, o);
   Compliance soft = pair_compliance(model, c.geom1, c.geom2);
-  if (soft.stiffness == 0) return;
   double h = o.timestep, reach = h + soft.relaxation;
   Matrix3d W = J * factor.solve(J.transpose());
-  problem.R.segment<2>(3 * i).setConstant(kTangentialCompliance * W.norm() / 3);
-  problem.R[3 * i + 2] = 1 / (h * soft.stiffness * reach);
-  if (c.dist <= 0) problem.e[3 * i + 2] = c.dist / reach;
+  problem.R.segment<2>(3 * i).setConstant(o.tangential_compliance * W.trace() / 3);
+  double &R = problem.R[3 * i + 2], &e = problem.e[3 * i + 2];
+  if (soft.stiffness > 0) {
+    R = 1 / (h * soft.stiffness * reach);
+    if (c.dist <= 0) e = c.dist / reach;
+  } else if (c.dist > -100 * o.penetration_allowance) {
+    // The contact's mass 1 / W_nn on a spring sinks by the allowance under its weight; the spring is damped such that
+    // an overlap without a load falls by `rate` a step. Deeper than the allowance, force grows as the depth cubed; what
+    // comes faster than it would fall in a step meets a stiffer spring, too.
+    double rate = std::min(o.erp, 0.5), mass = 1 / std::max(W(2, 2), 1e-3 * W.trace());
+    double stiffness = mass * kStandardGravity / o.penetration_allowance;
+    double depth = std::max(0.0, -c.dist) / o.penetration_allowance;
+    double impact = -J.row(2).dot(v_free) - std::max(0.0, c.dist) / h;
+    double stiffer = std::max({1.0, depth * depth, std::sqrt(std::max(0.0, impact) / (kStandardGravity * h))});
+    R = std::min(rate / (h * h * stiffness), 1 / (150 * mass)) / stiffer;
+    if (c.dist <= 0) e = std::max(rate * c.dist / h, -o.max_recovery);
+  }
 }
 
 double mean_moving_mass(const Model& model) {
@@ -173,7 +186,7 @@ ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, co
   problem.e = problem.R = Vector::Zero(3 * nc);
   problem.mu = problem.phi = Vector::Zero(nc);
   Eigen::LLT<Matrix> factor(free.A);
-  for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], i, o, problem);
+  for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], i, free.v_free, o, problem);
   RowList list;
   add_equalities(model, q, o, list);
   add_friction(model, o, list);

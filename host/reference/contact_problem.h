@@ -5,10 +5,13 @@
 //   rows:     s = J_row v + e_row + R_row l,  l in [lower, upper],  s >= 0 at lower, s <= 0 at upper, s = 0 between
 //
 // Rules (theory 1 and 6). bias(x) = x / h for x > 0 (speculative), else max(erp x / h, -max_recovery).
-//   contact     J = frame (point Jacobian of geom2's body - geom1's), e = (0, 0, bias(dist)), R = 0
+//   contact     J = frame (point Jacobian of geom2's body - geom1's), e = (0, 0, bias(dist)), R = (R_t, R_t, R_n),
+//               R_t = tangential_compliance w, w = tr(J_i A^-1 J_i') / 3, R_n = 0
+//   near rigid  where the overlap is below 100 allowances: with r = min(erp, 1/2), W_nn >= 1e-3 tr W of J_i A^-1 J_i',
+//               R_n = W_nn min(1/150, r allowance / (9.81 m/s^2 h^2)) / max(1, (dist / allowance)^2, sqrt(c)) where
+//               c = (-n'J v_free - max(dist, 0) / h) / (9.81 m/s^2 h); e_n = max(r dist / h, -max_recovery) when overlapping
 //   compliant   where a geom has a stiffness: k = k1 k2 / (k1 + k2) (one of them 0: the other's), tau = (k2 tau1 + k1 tau2)
-//               / (k1 + k2); R_n = 1 / (h k (h + tau)), R_t = 1e-3 w with w = |J_i A^-1 J_i'|_F / 3 (SAP's sigma w_i),
-//               e_n = dist / (h + tau) when overlapping, dist / h otherwise
+//               / (k1 + k2); R_n = 1 / (h k (h + tau)), e_n = dist / (h + tau) when overlapping, dist / h otherwise
 //   friction    MuJoCo's: explicit pair, else the geom of higher priority, else the maximum; condim 1 means mu = 0
 //   equality    q1 - q1_0 = poly(q2 - q2_0): J = e1 - poly' e2, e = erp x / h clipped to +-max_recovery, unbounded
 //   friction    of dofs and tendons: J v = 0 with |l| <= h frictionloss
@@ -35,7 +38,9 @@ struct StepOptions {
   double timestep = 0.002;
   Integrator integrator = Integrator::kImplicit;
   double erp = 0.2;
-  double max_recovery = 1.0;  // m/s
+  double max_recovery = 1.0;            // m/s
+  double penetration_allowance = 1e-6;  // m
+  double tangential_compliance = 0;
 };
 
 enum class RowKind : int { kEquality = 0, kFriction = 1, kLimit = 2, kSoft = 3 };

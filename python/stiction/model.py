@@ -113,7 +113,8 @@ class Model:
 
         ``stiffness`` (N/m) is a geom's own; two compliant geoms are springs in series, a rigid one adds nothing.
         ``dissipation`` (s) is the relaxation time: the force is stiffness (depth + dissipation d depth/dt), never below
-        0. A stiffness of 0 is rigid contact. Errors: ValueError for negative numbers,
+        0. A stiffness of 0 is near-rigid contact. Tangentially nothing yields, unless
+        `SolverOptions.tangential_compliance` says so. Errors: ValueError for negative numbers,
         KeyError for names that are not there, IndexError for numbers.
         """
         arrays = self._copied_arrays()

@@ -49,6 +49,13 @@ class SolverOptions:
     erp: float = _STEP["erp"]
     #: Bound on the velocity that removes it (m/s, rad/s).
     max_recovery: float = _STEP["max_recovery"]
+    #: How deep a contact without a material sinks under the weight of the mass it sees, 1 / W_nn (m), from steps of
+    #: 2 ms on: the regularisation that shares the forces of a line or a face out, see docs/concepts.md. A load a
+    #: thousand times as heavy sinks it ten times as deep. 0: the bare rigid law, where rounding shares them out.
+    penetration_allowance: float = _STEP["penetration_allowance"]
+    #: Tangential compliance R_t of every contact as a part of W, the inverse of the mass it sees (1). SAP has 1e-3;
+    #: what a contact holds by friction then creeps.
+    tangential_compliance: float = _STEP["tangential_compliance"]
     #: Contacts with gaps beyond it, and beyond what the free motion covers within the step, are not looked at (m).
     margin: float = _STEP["margin"]
     #: Contacts of two bodies this near to each other, with the same normal and surface, count as one: the deeper (m).
@@ -74,7 +81,15 @@ class SolverOptions:
         self._within("iterations", 0, 100_000)
         self._within("tolerance", 0, 1)
         self._within("erp", 0, 1)
-        for name in ("certify", "tikhonov", "max_recovery", "margin", "merge"):
+        for name in (
+            "certify",
+            "tikhonov",
+            "max_recovery",
+            "margin",
+            "merge",
+            "penetration_allowance",
+            "tangential_compliance",
+        ):
             self._within(name, 0, math.inf)
         if not 0 < self.relaxation < 2:
             raise ValueError(f"relaxation is {self.relaxation}, expected more than 0 and less than 2")

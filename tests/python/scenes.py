@@ -5,8 +5,8 @@ import math
 import numpy as np
 from stiction.solver_options import SolverOptions
 
-#: Until the residual says so: what the equations give, not what an iteration count gives.
-EXACT = SolverOptions(iterations=2000, tolerance=1e-11)
+#: Until the residual says so, and the bare rigid law, which formulas are for: what the equations give.
+EXACT = SolverOptions(iterations=2000, tolerance=1e-11, penetration_allowance=0)
 GRAVITY = 9.81
 
 

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 pytest.importorskip("mujoco")
 bench_step = pytest.importorskip("bench.step.__main__")
 bench_accuracy = pytest.importorskip("bench.accuracy.__main__")
+bench_grasps = pytest.importorskip("bench.accuracy.grasps")
 bench_sliding = pytest.importorskip("bench.accuracy.sliding")
 bench_sticking = pytest.importorskip("bench.accuracy.sticking")
 
@@ -68,6 +69,17 @@ def test_sticking_bench_puts_both_engines_into_one_table(tmp_path, capsys):
     assert min(engines["MuJoCo, default"]["creep"]) > 1e-4  # a soft contact: it creeps
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     assert "12 N | 30 N" in lines[0] and len(lines) == 1 + 1 + len(bench_sticking.MUJOCO)
+
+
+def test_grasps_bench_counts_what_slips_in_both_engines(tmp_path, capsys):
+    path, engines = tmp_path / "grasps.json", ["stiction, float32", "MuJoCo, default"]
+    arguments = ["--every", "108", "--seconds", "0.5", "--engines", *engines, "--output", str(path)]
+    result = bench_grasps.main(arguments)
+    assert json.loads(path.read_text())["engines"] == result["engines"] and list(result["engines"]) == engines
+    ours, theirs = result["engines"].values()
+    assert ours["grasps"] == theirs["grasps"] and len(ours["slip"]) == len(theirs["slip"]) == 2
+    assert max(ours["creep"]) <= bench_grasps.CREEP < min(theirs["creep"])
+    assert capsys.readouterr().out.count("| stiction, float32 | 0 | 0 |") == 1
 
 
 def test_engines_get_the_same_controls_within_range():

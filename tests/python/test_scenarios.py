@@ -1,7 +1,8 @@
 """Scenes with known answers, and degenerate ones.
 
-float64 is held to the formulas. float32 with default options is held to what single precision can give, or, in the
-stacks, to being finite and either near the formula or flagged.
+float64 is held to the formulas, under the bare rigid law that they are for. float32 with default options is held to
+what single precision and near-rigid contact can give, or, in the stacks, to being finite and either near the formula
+or flagged.
 """
 
 import math
@@ -79,7 +80,7 @@ def test_box_on_incline_sticks_and_slides_at_the_cone(how, tilt):
         sim.step(steps)
         speed = max(0.0, GRAVITY * (math.sin(angle) - mu * math.cos(angle))) * h * steps
         assert np.linalg.norm(sim.qvel[0, :3]) == pytest.approx(speed, abs=tolerance(how, 1e-9, 1e-5))
-        assert np.abs(sim.qvel[0, 3:]).max() <= tolerance(how, 1e-9, 1e-5)
+        assert np.abs(sim.qvel[0, 3:]).max() <= tolerance(how, 1e-9, 5e-5)
         travel = speed * h * (steps + 1) / 2
         assert np.linalg.norm((sim.qpos - start)[0, :3]) == pytest.approx(travel, abs=tolerance(how, 1e-9, 1e-6))
         assert not sim.status.any()
@@ -197,10 +198,10 @@ def test_ball_stops_in_one_step(how):
     sim = simulation(sphere_on_floor(), **how)
     sim.qvel[:, 2] = -2
     sim.step()
-    np.testing.assert_allclose(sim.qvel[0], 0, atol=tolerance(how, 1e-12, 1e-6))
-    assert sim.contact.impulse[0, 0, 2] == pytest.approx(0.1 * (2 + 10 * 0.001), rel=tolerance(how, 1e-12, 1e-6))
+    np.testing.assert_allclose(sim.qvel[0], 0, atol=tolerance(how, 1e-12, 2e-3))
+    assert sim.contact.impulse[0, 0, 2] == pytest.approx(0.1 * (2 + 10 * 0.001), rel=tolerance(how, 1e-12, 1e-3))
     sim.step(100)
-    np.testing.assert_allclose(sim.qpos[0, :3], [0, 0, 0.05], atol=tolerance(how, 1e-12, 1e-7))
+    np.testing.assert_allclose(sim.qpos[0, :3], [0, 0, 0.05], atol=tolerance(how, 1e-12, 1e-6))
 
 
 @BOTH
@@ -220,7 +221,10 @@ def test_a_row_of_balls_shares_the_momentum(how):
     sim = simulation(row_of_balls(5), **how)
     sim.qvel[:, 0] = 1
     sim.step()
-    np.testing.assert_allclose(sim.qvel[0].reshape(5, 6)[:, 0], 0.2, atol=tolerance(how, 1e-9, 2e-5))
+    np.testing.assert_allclose(sim.qvel[0].reshape(5, 6)[:, 0], 0.2, atol=tolerance(how, 1e-9, 1e-2))
+    sim.step(20)
+    np.testing.assert_allclose(sim.qvel[0].reshape(5, 6)[:, 0], 0.2, atol=tolerance(how, 1e-9, 1e-2))
+    assert sim.qvel[0].reshape(5, 6)[:, 0].sum() == pytest.approx(1, rel=tolerance(how, 1e-9, 1e-5))
 
 
 # ---- 25, 26: flight, limits, dry friction

@@ -440,6 +440,7 @@ def test_threads_do_not_change_the_bits(walker):
 
 
 def test_a_compliant_floor_yields_by_the_weight_over_its_stiffness():
+    """And a near-rigid one by the allowance."""
     rigid = stiction.Model.from_mjcf("""
         <mujoco>
           <option timestep="0.002"/>
@@ -449,13 +450,13 @@ def test_a_compliant_floor_yields_by_the_weight_over_its_stiffness():
           </worldbody>
         </mujoco>""")
     weight = 2 * 9.81
-    for geoms, depth in (("floor", weight / 1e4), (("floor", 1), 2 * weight / 1e4), ((), 0.0)):
+    for geoms, depth in (("floor", weight / 1e4), (("floor", 1), 2 * weight / 1e4), ((), 1e-6)):
         model = rigid.with_material(1e4, 0.05, geoms=geoms)
         assert model.mjmodel is rigid.mjmodel
         assert model.import_report == rigid.import_report
         simulation = stiction.Simulation(model, dtype="float64")
         simulation.step(2000)
-        assert 0.1 - simulation.qpos[0, 2] == pytest.approx(depth, abs=1e-9)
+        assert 0.1 - simulation.qpos[0, 2] == pytest.approx(depth, rel=1e-3)
     with pytest.raises(ValueError, match="geom_stiffness"):
         rigid.with_material(-1.0)
     with pytest.raises(KeyError, match="no geom named 'wall'"):

@@ -131,7 +131,7 @@ def test_contacts_that_hardly_differ_count_once(carried):
     for gap, merge, expected in ((1e-4, 5e-4, 1), (1e-4, 0.0, 2), (1e-3, 5e-4, 2)):
         xml = two_feet(gap, 0.25 if carried else 0.05, table)
         sim = Simulation(Model.from_mjcf(xml), 3, solver=SolverOptions(merge=merge))
-        sim.step(1)
+        sim.step(50)  # near-rigid contact sinks first
         assert (sim.contact.count == expected + (4 if carried else 0)).all(), (gap, merge)
         supported = sim.net_contact_force[:, 1, 2]
         np.testing.assert_allclose(supported, 1.0 * 9.81, rtol=1e-3)
