@@ -16,9 +16,9 @@ struct Options {
   S merge = S(5e-4);         // contacts of two bodies this near to each other with one normal count once: the deeper  m
   S penetration_allowance = S(1e-6);  // overlap of a near-rigid contact under the weight of 1 / W_nn; 0: rigid  m
   S tangential_compliance = S(0);     // R_t of every contact as a part of its mean W: SAP's sigma               1
-  int iterations = 100;      // of the solver, at most; exactly, if tolerance is 0
-  S tolerance = S(1e-5);     // stop a world when its residual is below tolerance * V
-  S certify = S(1e-3);       // r_con / V beyond which a world is flagged kNotConverged (convex law: r_ccp)
+  int iterations = 100;               // of the solver, at most; exactly, if tolerance is 0
+  S tolerance = S(1e-5);              // stop a world when its residual is below tolerance * V
+  S certify = S(1e-3);                // r_con / V beyond which a world is flagged kNotConverged (convex law: r_ccp)
   int warm_start = 1;
   int fallback = 1;  // Newton for worlds above `certify`
 
@@ -27,7 +27,8 @@ struct Options {
     visit("h", o.h...), visit("explicit_damping", o.explicit_damping...), visit("implicit", o.implicit...);
     visit("erp", o.erp...), visit("max_recovery", o.max_recovery...), visit("margin", o.margin...);
     visit("merge", o.merge...), visit("penetration_allowance", o.penetration_allowance...);
-    visit("tangential_compliance", o.tangential_compliance...), visit("iterations", o.iterations...), visit("tolerance", o.tolerance...);
+    visit("tangential_compliance", o.tangential_compliance...), visit("iterations", o.iterations...),
+        visit("tolerance", o.tolerance...);
     visit("certify", o.certify...), visit("warm_start", o.warm_start...), visit("fallback", o.fallback...);
   }
 };

@@ -145,9 +145,9 @@ struct BodyModel {
 template <class S>
 struct MassModel {
   int link = 0, body = 0, first = 0;  // first: of its link
-  S mass{}, gravcomp{};      // gravcomp: the part of its weight that is compensated     kg, 1
-  Vec3<S> com{}, inertia{};  // in the link's frame; principal                            m, kg m^2
-  Mat3<S> axes{};            // rows: the principal axes in the link's frame
+  S mass{}, gravcomp{};               // gravcomp: the part of its weight that is compensated     kg, 1
+  Vec3<S> com{}, inertia{};           // in the link's frame; principal                            m, kg m^2
+  Mat3<S> axes{};                     // rows: the principal axes in the link's frame
 };
 template <class S>
 struct SiteModel {

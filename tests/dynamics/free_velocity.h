@@ -19,8 +19,8 @@ struct FreeMotionSpace {
 
 /// q, v, out: (nv) by the links' dofs, hinges and slides behind a free base that stands at the origin.
 template <class L, class S>
-HD void free_velocity(const typename L::Group& g, const typename L::Model& m, const Options<S>& opt, const S* q, const S* v,
-                      FreeMotionSpace<L>& w, S* out) {
+HD void free_velocity(const typename L::Group& g, const typename L::Model& m, const Options<S>& opt, const S* q,
+                      const S* v, FreeMotionSpace<L>& w, S* out) {
   using Real = typename L::Real;
   State<L> x;
   const Real zero(0);
