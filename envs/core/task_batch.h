@@ -121,7 +121,7 @@ class TaskBatch final : public BatchEnv {
   void run(RowStage stage, const RowCall<T>& call) {
 #if STICTION_WITH_CUDA
     if constexpr (sizeof(T) == sizeof(float))
-      if (on_device()) return launch_rows<Task>(rows_, stage, call, num_envs(), world_.stream());
+      if (on_device()) return launch_rows<Task>(rows_, stage, call, num_envs(), world_.queue());
 #endif
     auto work = [&](int thread, int first, int last) {
       for (int e = first; e < last; ++e) rows_->perform(stage, call, e, thread);

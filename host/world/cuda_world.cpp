@@ -1,6 +1,7 @@
 #include "host/world/cuda_world.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 #include <type_traits>
@@ -21,7 +22,7 @@ namespace {
 /// A model's tables where the device reaches them.
 class DeviceTables {
  public:
-  explicit DeviceTables(ModelTables<float>& from) {
+  DeviceTables(ModelTables<float>& from, int device) : device_(device) {
     ModelView<Capacity, float>& to = *static_cast<ModelView<Capacity, float>*>(keep(&from.view, sizeof(from.view)));
     to.probe = copy(from.probe), to.plane = copy(from.plane), to.geom = copy(from.geom), to.pair = copy(from.pair);
     to.link_pair = copy(from.link_pair), to.actuator = copy(from.actuator), to.tie = copy(from.tie);
@@ -41,7 +42,7 @@ class DeviceTables {
 
  private:
   void* keep(const void* from, size_t bytes) {
-    memory_.push_back(managed_memory(bytes));
+    memory_.push_back(managed_memory(bytes, device_));
     if (bytes) std::memcpy(memory_.back().get(), from, bytes);
     return memory_.back().get();
   }
@@ -49,32 +50,45 @@ class DeviceTables {
   const T* copy(const std::vector<T>& from) {
     return static_cast<const T*>(keep(from.data(), from.size() * sizeof(T)));
   }
+  int device_;
   std::vector<std::shared_ptr<void>> memory_;
   const ModelView<Capacity, float>* view_ = nullptr;
 };
 
 /// A model of its own for each tile that steps at once, for parameters that differ between environments: `count` ParameterTables,
 /// and behind them what they point to.
-std::shared_ptr<void> own_models(const ModelView<Capacity, float>& m, int count) {
+struct OwnModels {
   using Tables = ParameterTables<Capacity, float>;
-  auto padded = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
-  const size_t probes = padded(m.probes * sizeof(*m.probe)), geoms = padded(m.ngeom * sizeof(*m.geom)),
-               pairs = padded(m.pairs * sizeof(*m.pair)), actuators = padded(m.actuators * sizeof(*m.actuator)),
-               ties = padded(m.ties * sizeof(*m.tie));
-  const size_t tables = padded(count * sizeof(Tables));
-  auto memory = managed_memory(tables + count * (probes + geoms + pairs + actuators + ties));
+
+  const ModelView<Capacity, float>& model;
+  size_t count;
+
+  static size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
+  size_t probes() const { return padded(model.probes * sizeof(*model.probe)); }
+  size_t geoms() const { return padded(model.ngeom * sizeof(*model.geom)); }
+  size_t pairs() const { return padded(model.pairs * sizeof(*model.pair)); }
+  size_t actuators() const { return padded(model.actuators * sizeof(*model.actuator)); }
+  size_t ties() const { return padded(model.ties * sizeof(*model.tie)); }
+  size_t tables() const { return padded(count * sizeof(Tables)); }
+  size_t bytes() const { return tables() + count * (probes() + geoms() + pairs() + actuators() + ties()); }
+  std::shared_ptr<void> make(int device) const;
+};
+
+std::shared_ptr<void> OwnModels::make(int device) const {
+  const ModelView<Capacity, float>& m = model;
+  auto memory = managed_memory(bytes(), device);
   auto* own = static_cast<Tables*>(memory.get());
-  auto* free = static_cast<unsigned char*>(memory.get()) + tables;
+  auto* free = static_cast<unsigned char*>(memory.get()) + tables();
   auto copy = [&](auto*& to, const auto* from, int items, size_t bytes) {
     to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(free);
     std::copy_n(from, items, to);
     free += bytes;
   };
-  for (int i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     own[i].view = m;
-    copy(own[i].probe, m.probe, m.probes, probes), copy(own[i].geom, m.geom, m.ngeom, geoms);
-    copy(own[i].pair, m.pair, m.pairs, pairs), copy(own[i].actuator, m.actuator, m.actuators, actuators);
-    copy(own[i].tie, m.tie, m.ties, ties);
+    copy(own[i].probe, m.probe, m.probes, probes()), copy(own[i].geom, m.geom, m.ngeom, geoms());
+    copy(own[i].pair, m.pair, m.pairs, pairs());
+    copy(own[i].actuator, m.actuator, m.actuators, actuators()), copy(own[i].tie, m.tie, m.ties, ties());
     own[i].view.probe = own[i].probe, own[i].view.geom = own[i].geom;
     own[i].view.pair = own[i].pair, own[i].view.actuator = own[i].actuator;
     own[i].view.tie = own[i].tie;
@@ -85,23 +99,18 @@ std::shared_ptr<void> own_models(const ModelView<Capacity, float>& m, int count)
 class CudaWorld final : public World {
  public:
   CudaWorld(std::shared_ptr<const Model> model, const WorldOptions& options)
-      : World(std::move(model), options),
-        tables_(convert<float>(*compile(*model_))),
-        device_tables_(*tables_),
-        layout_(tables_->view) {
-    records_ = managed_memory(sizeof(float) * record_size() * num_envs());
+      : World(std::move(model), options), tables_(convert<float>(*compile(*model_))), layout_(tables_->view) {
+    add_contacts(tables_->view.world_slots + tables_->view.pair_slots);
+    job_.queue.device = options_.device;
+    job_.plan = plan_launches<float>(num_envs(), options_.device);
+    require_memory();
+    make_arrays();
+    device_tables_ = std::make_unique<DeviceTables>(*tables_, options_.device);
+    records_ = allocate(record_bytes());
+    workspace_ = device_memory(job_.plan.workspace_bytes, options_.device);
     reset_rows_ = make_reset_rows<float>();
-    job_.plan = plan_launches<float>(num_envs());
-    workspace_ = device_memory(job_.plan.workspace_bytes);
-    max_contacts_ =
-        options_.max_contacts ? options_.max_contacts : tables_->view.world_slots + tables_->view.pair_slots;
-    const int64_t n = num_envs(), c = max_contacts_;
-    add("contact.geom", DType::kInt32, {n, c, 2}, false), add("contact.pos", DType::kFloat32, {n, c, 3}, false);
-    add("contact.frame", DType::kFloat32, {n, c, 3, 3}, false), add("contact.dist", DType::kFloat32, {n, c}, false);
-    add("contact.impulse", DType::kFloat32, {n, c, 3}, false), add("contact.active", DType::kBool, {n, c}, false);
-    add("contact.count", DType::kInt32, {n}, false),
-        add("net_contact_force", DType::kFloat32, {n, model_->nbody, 3}, false);
     make_job();
+    prepare_launches(job_);  // what it has no memory for fails here
     reset(nullptr);
   }
 
@@ -112,9 +121,20 @@ class CudaWorld final : public World {
     launch_step(job_);
     update_watched();
   }
-  void wait() const override { synchronize(); }
-  void set_stream(void* stream) override { job_.stream = stream; }
-  void* stream() const override { return job_.stream; }
+  void wait() const override { wait_for(job_.queue); }
+  void set_stream(void* stream) override {
+    if (stream == job_.queue.stream) return;
+    order_behind(job_.queue, stream);
+    job_.queue.stream = stream;
+  }
+  CudaQueue queue() const override { return job_.queue; }
+  std::vector<std::pair<std::string, int64_t>> memory() const override {
+    const size_t own = options_.per_env.empty() ? 0 : OwnModels{tables_->view, size_t(job_.plan.step_tiles)}.bytes();
+    return {{"arrays", array_bytes()},
+            {"records", record_bytes()},
+            {"workspaces", static_cast<int64_t>(job_.plan.workspace_bytes + own)},
+            {"local", static_cast<int64_t>(job_.plan.local_bytes)}};
+  }
   DenseProblem<double> contact_problem(int) override {
     refuse("contact_problem is computed on the CPU only: set this state in a simulation with device='cpu'");
   }
@@ -143,9 +163,31 @@ class CudaWorld final : public World {
 
  private:
   float* records() const { return static_cast<float*>(records_.get()); }
+  int64_t record_bytes() const { return static_cast<int64_t>(sizeof(float)) * record_size() * num_envs(); }
+
+  void require_memory() const {
+    auto gigabytes = [](int64_t bytes) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.2f GB", 1e-9 * static_cast<double>(bytes));
+      return std::string(text);
+    };
+    int64_t needed = 0;
+    std::string parts;
+    for (const auto& [name, bytes] : memory()) {
+      needed += bytes;
+      parts += (parts.empty() ? "" : ", ") + name + " " + gigabytes(bytes);
+    }
+    const auto free = static_cast<int64_t>(free_memory(options_.device));
+    if (needed <= free) return;
+    const int64_t each = (array_bytes() + record_bytes()) / num_envs();
+    throw OutOfMemory(std::to_string(num_envs()) + " environments need " + gigabytes(needed) + " (" + parts + "; " +
+                      std::to_string(each) + " bytes per environment), but CUDA device " +
+                      std::to_string(options_.device) + " has " + gigabytes(free) +
+                      " free: make fewer, or free what others keep (torch.cuda.empty_cache())");
+  }
 
   void make_job() {
-    job_.model = device_tables_.view(), job_.workspace = workspace_.get(), job_.steps = 1;
+    job_.model = device_tables_->view(), job_.workspace = workspace_.get(), job_.steps = 1;
     job_.options = options_in<float>(options_.step);
     BatchArrays<float>& a = job_.arrays;
     a.num_envs = num_envs(), a.records = records();
@@ -160,14 +202,15 @@ class CudaWorld final : public World {
                        buffer("contact.count").as<int>(),      buffer("net_contact_force").as<float>(),
                        static_cast<float>(1 / options_.step.h)};
     job_.parameters = parameter_arrays<float>();
-    own_models_ = options_.per_env.empty() ? nullptr : own_models(*job_.model, job_.plan.step_tiles);
+    if (!options_.per_env.empty())
+      own_models_ = OwnModels{*job_.model, size_t(job_.plan.step_tiles)}.make(options_.device);
     job_.own_models = static_cast<ParameterTables<Capacity, float>*>(own_models_.get());
     job_.outputs = {buffer("xpos").as<float>(), buffer("xquat").as<float>(), buffer("body_linvel").as<float>(),
                     buffer("body_angvel").as<float>(), buffer("site_xpos").as<float>()};
   }
 
   std::unique_ptr<ModelTables<float>> tables_;
-  DeviceTables device_tables_;
+  std::unique_ptr<DeviceTables> device_tables_;
   RecordLayout<ModelView<Capacity, float>> layout_;
   std::shared_ptr<void> records_, workspace_, own_models_;
   ResetRows<float> reset_rows_{};
@@ -178,15 +221,17 @@ class CudaWorld final : public World {
 }  // namespace
 
 std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model> model, const WorldOptions& options) {
-  const std::string missing = cuda_unavailable();
+  const std::string missing = cuda_unavailable(options.device);
   if (!missing.empty()) refuse("device is 'cuda', but there is " + missing);
   if (options.float64) refuse("dtype is 'float64', but simulations on CUDA are in float32: use device='cpu'");
   if (options.solver != SolverKind::kSubAdmm)
     refuse("this solver runs on the CPU only: use solver='subadmm' or device='cpu'");
-  return std::make_unique<CudaWorld>(std::move(model), options);
+  WorldOptions on_it = options;
+  if (on_it.device == kCurrentDevice) on_it.device = current_device();
+  return std::make_unique<CudaWorld>(std::move(model), on_it);
 }
 
-std::shared_ptr<void> device_reachable_memory(size_t bytes) { return managed_memory(bytes); }
+std::shared_ptr<void> device_reachable_memory(size_t bytes, int device) { return managed_memory(bytes, device); }
 
 }  // namespace stiction
 
@@ -199,7 +244,7 @@ std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model>, const Wor
       "device is 'cuda', but this is no CUDA build: rebuild with STICTION_CUDA=ON and nvcc on PATH, or "
       "use device='cpu'");
 }
-std::shared_ptr<void> device_reachable_memory(size_t) { return nullptr; }
+std::shared_ptr<void> device_reachable_memory(size_t, int) { return nullptr; }
 
 }  // namespace stiction
 

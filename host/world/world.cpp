@@ -97,17 +97,49 @@ void World::add_parameters() {
                                                            : 1;
     if (name != "gravity") shape.push_back(count);
     if (size != count) shape.push_back(count ? size / count : 0);
-    Buffer& b = add("params." + name, options_.float64 ? DType::kFloat64 : DType::kFloat32, shape, true);
-    for (int64_t e = 0; e < n; ++e)
-      for (int64_t i = 0; i < size; ++i) {
-        if (options_.float64) b.as<double>()[e * size + i] = values[i];
-        else b.as<float>()[e * size + i] = static_cast<float>(values[i]);
-      }
+    add("params." + name, options_.float64 ? DType::kFloat64 : DType::kFloat32, shape, true);
   }
 }
 
+void World::add_contacts(int slots) {
+  max_contacts_ = options_.max_contacts ? options_.max_contacts : slots;
+  const int64_t n = num_envs(), c = max_contacts_;
+  const DType real = options_.float64 ? DType::kFloat64 : DType::kFloat32;
+  add("contact.geom", DType::kInt32, {n, c, 2}, false), add("contact.pos", real, {n, c, 3}, false);
+  add("contact.frame", real, {n, c, 3, 3}, false), add("contact.dist", real, {n, c}, false);
+  add("contact.impulse", real, {n, c, 3}, false), add("contact.active", DType::kBool, {n, c}, false);
+  add("contact.count", DType::kInt32, {n}, false), add("net_contact_force", real, {n, model_->nbody, 3}, false);
+}
+
+void World::make_arrays() {
+  for (auto& [name, b] : buffers_) b->memory = allocate(b->bytes());
+  for (const std::string& name : options_.per_env)
+    for (const Parameter<float>& p : kParameters<float>) {
+      if (name != p.name) continue;
+      Buffer& b = buffer("params." + name);
+      const Reals& values = (*model_).*p.values;
+      const auto size = static_cast<int64_t>(values.size());
+      for (int64_t e = 0; e < num_envs(); ++e)
+        for (int64_t i = 0; i < size; ++i) {
+          if (options_.float64) b.as<double>()[e * size + i] = values[i];
+          else b.as<float>()[e * size + i] = static_cast<float>(values[i]);
+        }
+    }
+}
+
+int64_t World::Buffer::bytes() const {
+  int64_t size = dtype == DType::kBool ? 1 : dtype == DType::kFloat32 || dtype == DType::kInt32 ? 4 : 8;
+  for (int64_t s : shape) size *= s;
+  return size;
+}
+int64_t World::array_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [name, b] : buffers_) bytes += b->bytes();
+  return bytes;
+}
+
 std::shared_ptr<void> World::allocate(size_t bytes) const {
-  if (options_.cuda) return device_reachable_memory(bytes);
+  if (options_.cuda) return device_reachable_memory(bytes, options_.device);
   constexpr std::align_val_t kLine{64};
   std::shared_ptr<void> memory(::operator new(bytes ? bytes : 1, kLine),
                                [](void* p) { ::operator delete(p, std::align_val_t{64}); });
@@ -115,15 +147,10 @@ std::shared_ptr<void> World::allocate(size_t bytes) const {
   return memory;
 }
 
-World::Buffer& World::add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable) {
+void World::add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable) {
   auto b = std::make_unique<Buffer>();
-  int64_t items = 1;
-  for (int64_t s : shape) items *= s;
-  const int size = dtype == DType::kBool ? 1 : dtype == DType::kFloat32 || dtype == DType::kInt32 ? 4 : 8;
-  b->memory = allocate(items * size);
   b->dtype = dtype, b->shape = std::move(shape), b->writable = writable;
   buffers_.emplace_back(name, std::move(b));
-  return *buffers_.back().second;
 }
 
 World::Buffer& World::buffer(const std::string& name) {

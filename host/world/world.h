@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/queue.h"
 #include "host/backend/cpu/kernels.h"
 #include "host/backend/thread_pool.h"
 #include "host/model/compile.h"
@@ -29,8 +30,9 @@ struct ArrayView {
 struct WorldOptions {
   int num_envs = 1;
   bool float64 = false;
-  bool cuda = false;  // on the CUDA device, else on the CPU
-  std::string isa;    // "", "scalar", "avx2", "avx512": "" is the best there is
+  bool cuda = false;            // on a CUDA device, else on the CPU
+  int device = kCurrentDevice;  // its ordinal; World::options() has the number
+  std::string isa;              // "", "scalar", "avx2", "avx512": "" is the best there is
   SolverKind solver = SolverKind::kSubAdmm;
   int num_threads = 0;               // 0: as many as cores
   int max_contacts = 0;              // 0: every slot
@@ -55,14 +57,17 @@ class World {
   /// on by every step. Throws std::invalid_argument for another name.
   ArrayView array(const std::string& name);
   std::vector<std::string> array_names() const;
+  /// What the world takes of its memory, in bytes, by what it is for.
+  virtual std::vector<std::pair<std::string, int64_t>> memory() const { return {{"arrays", array_bytes()}}; }
 
   virtual void step(int n) = 0;
   /// On a CUDA device step, forward, forward_envs, reset_state and update only queue their work: this returns when it is done, and
   /// throws if it failed. All else waits by itself.
   virtual void wait() const {}
-  /// The CUDA stream (cudaStream_t) that later work is queued on; null is the default stream.
+  /// The CUDA stream (cudaStream_t) of the world's device that later work is queued on, behind all before; null is the default
+  /// stream. It must exist until another one is set. Where the stream is being captured, wait() first.
   virtual void set_stream(void*) {}
-  virtual void* stream() const { return nullptr; }
+  virtual CudaQueue queue() const { return {}; }
   /// Zeroed memory that host and backend reach by the same address, 64-byte aligned.
   std::shared_ptr<void> allocate(size_t bytes) const;
   /// Brings derived arrays up to date with qpos and qvel.
@@ -101,14 +106,20 @@ class World {
     DType dtype;
     std::vector<int64_t> shape;
     bool writable;
+    int64_t bytes() const;
     template <class T>
     T* as() {
       return static_cast<T*>(memory.get());
     }
   };
-  Buffer& add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable);
-  Buffer& buffer(const std::string& name);
+  /// Arrays are added without memory, so that a backend can tell what they need before it makes them all.
+  void add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable);
+  /// Of the last step, as many as `slots` or the option says.
+  void add_contacts(int slots);
   void add_parameters();
+  void make_arrays();
+  int64_t array_bytes() const;
+  Buffer& buffer(const std::string& name);
   /// Of environments with mask[i] != 0 (null: all); others may be left out.
   virtual void update_kinematics(const uint8_t* mask) = 0;
   virtual void update_contacts(const uint8_t* mask) = 0;

@@ -69,10 +69,11 @@ void bind_world(py::module_& m) {
   py::class_<World>(m, "World")
       .def(py::init([](std::shared_ptr<Model> model, int num_envs, bool float64, const std::string& isa,
                        const std::string& solver, int num_threads, int max_contacts, const py::dict& options,
-                       const std::vector<std::string>& per_env, bool cuda) {
+                       const std::vector<std::string>& per_env, std::optional<int> cuda) {
              WorldOptions o;
              o.num_envs = num_envs, o.float64 = float64, o.isa = isa, o.num_threads = num_threads;
-             o.max_contacts = max_contacts, o.per_env = per_env, o.cuda = cuda, o.step = options_from(options);
+             o.max_contacts = max_contacts, o.per_env = per_env, o.step = options_from(options);
+             if (cuda) o.cuda = true, o.device = *cuda;
              if (solver == "subadmm") o.solver = SolverKind::kSubAdmm;
              else if (solver == "pgs") o.solver = SolverKind::kPgs;
              else throw std::invalid_argument("solver is '" + solver + "', expected 'subadmm' or 'pgs'");
@@ -80,7 +81,8 @@ void bind_world(py::module_& m) {
            }),
            py::arg("model"), py::kw_only(), py::arg("num_envs"), py::arg("float64"), py::arg("isa"), py::arg("solver"),
            py::arg("num_threads"), py::arg("max_contacts"), py::arg("options"),
-           py::arg("per_env") = std::vector<std::string>{}, py::arg("cuda") = false)
+           py::arg("per_env") = std::vector<std::string>{}, py::arg("cuda") = py::none(),
+           "cuda: the ordinal of a device, or -1 for the thread's own; None is the CPU.")
       .def("array",
            [](py::object self, const std::string& name) { return view_of(self, self.cast<World&>().array(name)); })
       .def("array_names", &World::array_names)
@@ -145,6 +147,15 @@ void bind_world(py::module_& m) {
                throw std::invalid_argument("records have the wrong shape");
              w.set_records(rows.data());
            })
+      .def_property_readonly(
+          "device", [](const World& w) { return w.options().cuda ? w.options().device : -1; },
+          "The ordinal of the CUDA device; -1 on the CPU.")
+      .def_property_readonly("memory",
+                             [](const World& w) {
+                               py::dict bytes;
+                               for (const auto& [name, size] : w.memory()) bytes[name.c_str()] = size;
+                               return bytes;
+                             })
       .def_property_readonly("isa", &World::isa)
       .def_property_readonly("pack_width", &World::pack_width)
       .def_property_readonly("num_threads", &World::num_threads)

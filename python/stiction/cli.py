@@ -38,7 +38,7 @@ def main(argv=None):
     arguments = parser.parse_args(argv)
     try:
         return run(arguments) or 0
-    except (ValueError, TypeError, OSError, ImportError) as error:  # what the user can mend
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:  # what the user can mend
         print(f"stiction {arguments.command}: {error}", file=sys.stderr)
         return 1
 

@@ -26,8 +26,8 @@ class ArrayCache:
 
     def __init__(self, world, array: str, device: str = "cpu"):
         self.world = world
-        self.managed = device == "cuda"
-        self.tensor = torch_view(self.managed) if array == "torch" else None
+        self.managed = device != "cpu"
+        self.tensor = torch_view(device) if array == "torch" else None
         self._numpy: dict[str, np.ndarray] = {}
         self.views: dict[str, object] = {}
 
@@ -35,7 +35,7 @@ class ArrayCache:
         view = self._numpy.get(name)
         if view is None:
             view = self.world.array(name)
-            self._numpy[name] = view = ManagedArray.of(view, 0) if self.managed else view
+            self._numpy[name] = view = ManagedArray.of(view, self.world.device) if self.managed else view
         elif self.managed:
             self.world.wait()
         return view
@@ -92,24 +92,44 @@ def as_numbers(name: str, values) -> np.ndarray:
     return values
 
 
-def torch_view(managed: bool):
-    """numpy array -> tensor of the same memory; of a copy on the host, with ``managed``, a tensor on the GPU."""
+def torch_view(device: str):
+    """numpy array -> tensor of the same memory on a simulation's ``device``; a copy there of what is not in it."""
     try:
         import torch
     except ImportError as error:
         raise ImportError("array='torch' needs PyTorch: pip install torch") from error
 
     def tensor(array):
-        if managed:
-            shared = isinstance(array, ManagedArray) and array.is_shared()
-            if not shared:
-                return torch.from_numpy(np.asarray(array)).to("cuda")
-            return torch.utils.dlpack.from_dlpack(array.capsule(versioned=False))
+        if device != "cpu":
+            if isinstance(array, ManagedArray) and array.is_shared():
+                return capsule_tensor(array.capsule(versioned=False))
+            return torch.from_numpy(np.array(array)).to(torch_device(device))
         with warnings.catch_warnings():  # tensors cannot be read-only; torch says so for those that should be
             warnings.filterwarnings("ignore", message=".*not writable.*")
             return torch.from_numpy(array)
 
     return tensor
+
+
+def capsule_tensor(capsule):
+    """The tensor of a DLPack capsule."""
+    import torch
+
+    return torch.utils.dlpack.from_dlpack(capsule)
+
+
+def torch_device(device: str):
+    """Where torch has the memory of a simulation on ``device``."""
+    import torch
+
+    return torch.device(device)
+
+
+def torch_stream(device: str) -> int:
+    """The address of torch's present stream on a GPU."""
+    import torch
+
+    return torch.cuda.current_stream(device).cuda_stream
 
 
 class Array:

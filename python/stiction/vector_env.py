@@ -37,7 +37,7 @@ def make_vec(
 
     Parameters
     ----------
-    device: "auto" and "cpu" are the CPU; "cuda" a GPU, where there is one and a CUDA build.
+    device: "auto" and "cpu" are the CPU; "cuda" or "cuda:1" a GPU, where there is one and a CUDA build.
     backend: "numpy", or "torch" for tensors, which are on the device; there `step` of an id does not wait for a GPU.
     autoreset_mode: "SameStep" (an ended environment is reset at once; ``infos["final_obs"]`` and ``["final_info"]``
         keep its end), "NextStep" (the next step resets it and ignores its action) or "Disabled" (call ``reset`` with
@@ -174,7 +174,7 @@ class VectorEnv(vector.VectorEnv):
 
     @property
     def device(self) -> str:
-        """Where environments are: "cpu" or "cuda"."""
+        """Where environments are: "cpu", or "cuda:0" with the number of the GPU."""
         return self._core.simulation.device
 
     @property

@@ -14,6 +14,9 @@
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
+struct EmulatedStream { int device; };
+struct EmulatedEvent { std::shared_ptr<bool> come; };
+
 namespace cuda_emulator {
 namespace {
 
@@ -22,6 +25,8 @@ constexpr unsigned kMaxThreads = 1024;
 constexpr int kProcessors = 2, kBlocksPerProcessor = 1;  // few, so that tiles walk over worlds
 constexpr size_t kAlignment = 64;
 constexpr size_t kDeviceBytes = size_t{4} << 30;
+constexpr size_t kLocalBytes = 256;  // of a lane, as the runtime would tell
+constexpr int kDevices = 2;
 
 // ---- a block's lanes ----------------------------------------------------------------------------------------------------
 
@@ -173,21 +178,27 @@ struct Allocation {
   char* pages;
   size_t bytes, size;
   bool managed;
+  int device;
 
   void set_access(int access) const { mprotect(pages, bytes, access); }
 };
-struct Launch {
-  dim3 grid, block;
-  std::function<void()> lane;
+/// What a stream was given: a kernel (`lane`), the record of an event or the wait for one.
+struct Work {
+  int device;
+  EmulatedStream* stream;
+  dim3 grid = {}, block = {};
+  std::function<void()> lane = nullptr;
+  std::shared_ptr<bool> records = nullptr, awaits = nullptr;  // whether the event has come
 };
 
 struct Device {
   Block block;
   std::map<char*, Allocation> memory;
-  std::deque<Launch> pending;
+  std::deque<Work> pending;
+  int current = 0;
   cudaError_t last = cudaSuccess, failed = cudaSuccess;  // the last call's; a kernel's, which stays
   std::mt19937 random;
-  size_t used = 0;
+  size_t used[kDevices] = {};
   long waits = 0;
   struct sigaction previous;
 
@@ -215,14 +226,33 @@ struct Device {
     if (error != cudaSuccess) last = error;
     return error;
   }
-  void run_pending() {
+  /// Of one stream, and of others what it waits for; null: of all.
+  void run_pending(const Work* of = nullptr) {
+    auto wanted = [&](const Work& w) { return of == nullptr || (w.device == of->device && w.stream == of->stream); };
     if (pending.empty()) return;
     open();
-    for (; !pending.empty(); pending.pop_front())
-      if (failed == cudaSuccess) run(pending.front());
+    while (std::any_of(pending.begin(), pending.end(), wanted)) {
+      auto next = std::find_if(pending.begin(), pending.end(), [&](Work& w) { return wanted(w) && ready(w); });
+      if (next == pending.end()) next = std::find_if(pending.begin(), pending.end(), [&](Work& w) { return ready(w); });
+      const Work work = std::move(*next);
+      pending.erase(next);
+      if (work.records != nullptr) *work.records = true;
+      if (work.lane != nullptr && failed == cudaSuccess) run(work);
+    }
     close(false);
   }
-  void run(const Launch& launch) {
+  /// The first of its stream, and no event is missing.
+  bool ready(const Work& work) const {
+    for (const Work& other : pending) {
+      if (&other == &work) break;
+      if (other.device == work.device && other.stream == work.stream) return false;
+    }
+    return work.awaits == nullptr || *work.awaits;
+  }
+  bool is_of_current(const EmulatedStream* stream) const { return stream == nullptr || stream->device == current; }
+  void run(const Work& launch) {
+    for (auto& [address, a] : memory)
+      if (used[1] != 0 && !a.managed) a.set_access(a.device == launch.device ? PROT_READ | PROT_WRITE : PROT_NONE);
     std::vector<unsigned> order(launch.grid.x);
     for (unsigned i = 0; i < launch.grid.x; ++i) order[i] = i;
     std::shuffle(order.begin(), order.end(), random);
@@ -241,16 +271,16 @@ struct Device {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     auto rounded = [](size_t n, size_t to) { return (n + to - 1) / to * to; };
     const size_t size = rounded(std::max<size_t>(bytes, 1), kAlignment), all = rounded(size, page);
-    if (used + all > kDeviceBytes) return set(cudaErrorMemoryAllocation);
+    if (used[current] + all > kDeviceBytes) return set(cudaErrorMemoryAllocation);
     void* p = mmap(nullptr, all + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return set(cudaErrorMemoryAllocation);
     std::memset(p, 0xff, all);
-    const Allocation made{static_cast<char*>(p), all, size, managed};
+    const Allocation made{static_cast<char*>(p), all, size, managed, current};
     mprotect(made.pages + all, page, PROT_NONE);
     if (!managed) made.set_access(PROT_NONE);
     p = made.pages + all - size;
     memory[static_cast<char*>(p)] = made;
-    used += all;
+    used[current] += all;
     *to = p;
     return cudaSuccess;
   }
@@ -270,7 +300,7 @@ void Device::fault(int, siginfo_t* info, void*) {
       text = "emulated CUDA device: a touch beyond the end of an allocation\n";
     else if (address >= a.pages && address < a.pages + a.bytes)
       text = a.managed ? "emulated CUDA device: the host touches managed memory while kernels are pending\n"
-                       : "emulated CUDA device: the host touches device memory\n";
+                       : "emulated CUDA device: a touch of device memory by the host or by the other device\n";
     if (text != nullptr) [[maybe_unused]]
       const auto written = write(2, text, std::strlen(text));
   }
@@ -289,7 +319,11 @@ uint64_t meet(Collective kind, unsigned mask, uint64_t bits, int from) {
 }
 int lane_of_warp() { return device().block.current() % kWarp; }
 
-Counts counts() { return {device().pending.size(), device().waits}; }
+Counts counts() {
+  const auto& pending = device().pending;
+  const auto launches = std::count_if(pending.begin(), pending.end(), [](const Work& w) { return w.lane != nullptr; });
+  return {static_cast<size_t>(launches), device().waits};
+}
 
 cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> lane) {
   Device& d = device();
@@ -297,7 +331,8 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> lane)
   if (grid.x == 0 || block.x == 0 || block.x > kMaxThreads || grid.y * grid.z * block.y * block.z != 1 ||
       config.dynamicSmemBytes != 0 || config.numAttrs != 0)
     return d.set(cudaErrorInvalidConfiguration);
-  d.pending.push_back({grid, block, std::move(lane)});
+  if (!d.is_of_current(config.stream)) return d.set(cudaErrorInvalidResourceHandle);
+  d.pending.push_back({d.current, config.stream, grid, block, std::move(lane)});
   if (eager()) d.run_pending();
   else d.close(true);
   return d.set(d.failed);
@@ -308,23 +343,29 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> lane)
 using cuda_emulator::device;
 
 cudaError_t cudaDriverGetVersion(int* version) { return *version = CUDART_VERSION, cudaSuccess; }
-cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
-cudaError_t cudaGetDevice(int* number) { return *number = 0, cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int* count) { return *count = cuda_emulator::kDevices, cudaSuccess; }
+cudaError_t cudaGetDevice(int* number) { return *number = device().current, cudaSuccess; }
+cudaError_t cudaSetDevice(int number) {
+  if (number < 0 || number >= cuda_emulator::kDevices) return device().set(cudaErrorInvalidDevice);
+  return device().current = number, cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {"emulated", 9, 0};
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  return *value = cuda_emulator::kProcessors, cudaSuccess;
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  *value = attribute == cudaDevAttrMultiProcessorCount ? cuda_emulator::kProcessors : cuda_emulator::kMaxThreads;
+  return cudaSuccess;
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
-  return attributes->maxThreadsPerBlock = cuda_emulator::kMaxThreads, cudaSuccess;
+  *attributes = {cuda_emulator::kMaxThreads, cuda_emulator::kLocalBytes};
+  return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, size_t) {
   return *blocks = cuda_emulator::kBlocksPerProcessor, cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  *total = cuda_emulator::kDeviceBytes, *free = *total - device().used;
+  *total = cuda_emulator::kDeviceBytes, *free = *total - device().used[device().current];
   return cudaSuccess;
 }
 cudaError_t cudaMalloc(void** memory, size_t bytes) { return device().allocate(memory, bytes, false); }
@@ -336,7 +377,7 @@ cudaError_t cudaFree(void* memory) {
   const auto found = d.memory.find(static_cast<char*>(memory));
   if (found == d.memory.end()) return d.set(cudaErrorInvalidValue);
   munmap(found->second.pages, found->second.bytes + static_cast<size_t>(sysconf(_SC_PAGESIZE)));
-  d.used -= found->second.bytes;
+  d.used[found->second.device] -= found->second.bytes;
   d.memory.erase(found);
   return d.set(d.failed);
 }
@@ -355,6 +396,48 @@ cudaError_t cudaDeviceSynchronize() {
   device().run_pending();
   return device().set(device().failed);
 }
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return *stream = new EmulatedStream{device().current}, cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  device().run_pending();
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  auto& d = device();
+  if (!d.is_of_current(stream)) return d.set(cudaErrorInvalidResourceHandle);
+  ++d.waits;
+  const cuda_emulator::Work of{d.current, stream};
+  d.run_pending(&of);
+  return d.set(d.failed);
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  return *status = cudaStreamCaptureStatusNone, cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return *event = new EmulatedEvent{std::make_shared<bool>(true)}, cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  auto& d = device();
+  if (!d.is_of_current(stream)) return d.set(cudaErrorInvalidResourceHandle);
+  event->come = std::make_shared<bool>(false);
+  cuda_emulator::Work work{d.current, stream};
+  work.records = event->come;
+  d.pending.push_back(std::move(work));
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  auto& d = device();
+  cuda_emulator::Work work{stream == nullptr ? d.current : stream->device, stream};
+  work.awaits = event->come;
+  d.pending.push_back(std::move(work));
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
 cudaError_t cudaGetLastError() {
   auto& d = device();
   const cudaError_t error = d.failed != cudaSuccess ? d.failed : d.last;
@@ -367,6 +450,8 @@ const char* cudaGetErrorName(cudaError_t error) {
     case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
     case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
     case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
     case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
   }
@@ -381,3 +466,12 @@ extern "C" __attribute__((visibility("default"))) long cuda_emulator_pending() {
   return static_cast<long>(cuda_emulator::counts().pending);
 }
 extern "C" __attribute__((visibility("default"))) long cuda_emulator_waits() { return cuda_emulator::counts().waits; }
+extern "C" __attribute__((visibility("default"))) long cuda_emulator_used() {
+  return static_cast<long>(device().used[device().current]);
+}
+extern "C" __attribute__((visibility("default"))) void* cuda_emulator_stream(int number) {
+  const int before = device().current;
+  cudaStream_t stream = nullptr;
+  cudaSetDevice(number), cudaStreamCreate(&stream), cudaSetDevice(before);
+  return stream;
+}

@@ -106,6 +106,44 @@ TEST_F(Emulator, KernelsRunWhenTheHostWaits) {
   cudaFree(x);
 }
 
+void copy(const int* from, int* to) { *to = *from; }
+
+TEST_F(Emulator, StreamsWaitForEachOtherByEventsAlone) {
+  int *x = managed<int>(1), *y = managed<int>(1);
+  cudaStream_t first = nullptr, second = nullptr;
+  cudaStreamCreate(&first), cudaStreamCreate(&second);
+  cudaEvent_t event = nullptr;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  auto launch_on = [](cudaStream_t stream, auto kernel, auto... arguments) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(1), config.blockDim = dim3(1), config.stream = stream;
+    return cudaLaunchKernelEx(&config, kernel, arguments...);
+  };
+  for (const bool ordered : {false, true}) {
+    *x = 5, *y = 0;
+    launch_on(first, increment, x);
+    if (ordered) cudaEventRecord(event, first), cudaStreamWaitEvent(second, event, 0);
+    launch_on(second, copy, x, y);
+    ASSERT_EQ(cudaStreamSynchronize(second), cudaSuccess);
+    EXPECT_EQ(*y, ordered ? 6 : 5);
+    EXPECT_EQ(cuda_emulator::counts().pending, ordered ? 0u : 1u);
+    ASSERT_EQ(cudaStreamSynchronize(first), cudaSuccess);
+    EXPECT_EQ(*x, 6);
+  }
+  cudaEventDestroy(event), cudaStreamDestroy(first), cudaStreamDestroy(second), cudaFree(x), cudaFree(y);
+}
+
+TEST_F(Emulator, AStreamIsOfTheDeviceItWasMadeOn) {
+  cudaStream_t stream = nullptr;
+  cudaStreamCreate(&stream);
+  cudaSetDevice(1);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+  cudaSetDevice(0);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
+  cudaGetLastError(), cudaStreamDestroy(stream);
+}
+
 // ---- mistakes: each in a process of its own, for a failure stays
 
 void half_a_collective(int skipped) {
@@ -153,7 +191,18 @@ TEST_F(EmulatorDeathTest, MemoryIsNotTheHostsToTouch) {
         cudaMalloc(&p, 64);
         *static_cast<volatile int*>(p) = 3;
       },
-      "the host touches device memory");
+      "a touch of device memory by the host");
+  EXPECT_DEATH(
+      {
+        void* p = nullptr;
+        cudaMalloc(&p, 64);
+        cudaSetDevice(1);
+        void* q = nullptr;
+        cudaMalloc(&q, 64);
+        launch(1, 1, increment, static_cast<int*>(p));
+        cudaDeviceSynchronize();
+      },
+      "a touch of device memory by the host or by the other device");
   EXPECT_DEATH(
       {
         launch(1, 1, beyond_the_end, managed<int>(16));

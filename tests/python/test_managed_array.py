@@ -1,11 +1,11 @@
 """What arrays on a GPU tell other libraries: addresses, shapes, owners; and the capsules themselves. Without a GPU."""
 
-import ctypes
 import gc
 import weakref
 
 import numpy as np
 import pytest
+from conftest import tensor_of
 from scenes import sliding_box
 from stiction import Model, Simulation, _core
 from stiction.managed_array import ManagedArray
@@ -86,18 +86,9 @@ def test_a_view_tells_cuda_libraries_where_it_is(sim):
 
 
 def test_a_capsule_on_cuda_names_its_device(sim):
-    class Tensor(ctypes.Structure):
-        _fields_ = [
-            ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-            ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-            ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ]  # fmt: skip
-
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    capsule = ManagedArray.of(sim.qpos, 0).__dlpack__()
-    tensor = Tensor.from_address(get(capsule, b"dltensor"))
-    assert (tensor.device_type, tensor.device_id, tensor.ndim, tensor.code, tensor.bits) == (2, 0, 2, 2, 32)
+    capsule = ManagedArray.of(sim.qpos, 3).__dlpack__()
+    tensor = tensor_of(capsule)
+    assert (tensor.device_type, tensor.device_id, tensor.ndim, tensor.code, tensor.bits) == (2, 3, 2, 2, 32)
     assert tensor.data == sim.qpos.__array_interface__["data"][0]
     assert (tensor.shape[0], tensor.shape[1], tensor.strides[0], tensor.strides[1]) == (3, 7, 7, 1)
 

@@ -18,7 +18,7 @@ namespace {
 
 std::string missing() {
 #if STICTION_WITH_CUDA
-  return cuda_unavailable();
+  return cuda_unavailable(kCurrentDevice);
 #else
   return "build";
 #endif
