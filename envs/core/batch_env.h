@@ -54,6 +54,10 @@ class BatchEnv {
   virtual std::vector<TaskParameter> parameters() const = 0;
   virtual void set_parameter(const std::string& name, const std::vector<double>& values) = 0;
 
+  /// All that a later step depends on besides the World's state, by name: what the episodes are and what the task remembers.
+  /// Written rows count from the next call on; the host reads and writes them after World::wait().
+  virtual std::vector<std::pair<std::string, ArrayView>> state() = 0;
+
   /// Control steps of the present episode; may be written.
   std::span<int> elapsed() { return {elapsed_, size_t(num_envs())}; }
 

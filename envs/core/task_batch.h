@@ -60,6 +60,15 @@ class TaskBatch final : public BatchEnv {
     run(RowStage::kShowBegun, call);
   }
 
+  std::vector<std::pair<std::string, ArrayView>> state() override {
+    const int64_t n = num_envs();
+    const DType real = sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32;
+    return {{"seed", {rows_->seed, DType::kInt64, {n}, true}},
+            {"episode", {rows_->episode, DType::kInt32, {n}, true}},
+            {"elapsed", {elapsed_, DType::kInt32, {n}, true}},
+            {"pending", {rows_->pending, DType::kBool, {n}, true}},
+            {"memory", {rows_->memory, real, {n, sizes_.memory}, true}}};
+  }
   std::vector<TaskParameter> parameters() const override { return parameters_of(rows_->task); }
   void set_parameter(const std::string& name, const std::vector<double>& values) override {
     world_.wait();

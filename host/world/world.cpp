@@ -40,6 +40,11 @@ World::World(std::shared_ptr<const Model> model, const WorldOptions& options)
   add_parameters();
 }
 
+World::Call::Call(World& world) : world_(world) {
+  if (world.busy_.test_and_set())
+    throw std::runtime_error("another thread is in a call of this simulation: one at a time, with a lock if need be");
+}
+
 namespace {
 
 /// A parameter: its values in the model, its place among the arrays, and the flag that turns off what it is of.

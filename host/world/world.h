@@ -3,6 +3,7 @@
 // Owns every array, sized once; step() neither allocates nor copies to anywhere else. Arrays are row-major (num_envs, ...) and
 // the only truth: what a user writes into them is what the next step sees. Not thread-safe; one caller at a time.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -98,6 +99,17 @@ class World {
   virtual int pack_width() const = 0;
   int num_threads() const { return threads_->size(); }
 
+  /// Held during a call by callers that may be several threads. Throws std::runtime_error if another one is in a call.
+  class Call {
+   public:
+    explicit Call(World& world);
+    ~Call() { world_.busy_.clear(); }
+    Call(const Call&) = delete;
+
+   private:
+    World& world_;
+  };
+
   static std::unique_ptr<World> create(std::shared_ptr<const Model> model, const WorldOptions& options);
 
  protected:
@@ -136,6 +148,7 @@ class World {
   int max_contacts_ = 0;
   std::unique_ptr<ThreadPool> threads_;
   std::vector<std::pair<std::string, std::unique_ptr<Buffer>>> buffers_;
+  std::atomic_flag busy_;
   std::shared_ptr<void> begin_, mask_;  // what environments begin with; a mask that the backend reaches
   bool watch_kinematics_ = false, watch_contacts_ = false;
 };

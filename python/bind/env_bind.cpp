@@ -87,6 +87,7 @@ void check_lengths(const BatchEnv& env, const Seeds& seeds, const Chosen& seeded
 
 py::tuple reset(BatchEnv& env, const Seeds& seeds, const Chosen& seeded, const Chosen& mask) {
   check_lengths(env, seeds, seeded, mask);
+  const World::Call call(env.world());
   Fresh fresh(env);
   env.reset(seeds ? seeds->data() : nullptr, seeded ? seeded->data() : nullptr, mask ? mask->data() : nullptr,
             env.on_device() ? env.outputs_buffer() : fresh.out);
@@ -100,6 +101,7 @@ py::tuple step(BatchEnv& env, const py::array& actions) {
       actions.shape(0) != env.num_envs() || actions.shape(1) != env.actions())
     throw std::invalid_argument("actions must be a C-contiguous array (" + std::to_string(env.num_envs()) + ", " +
                                 std::to_string(env.actions()) + ") of the environment's dtype");
+  const World::Call call(env.world());
   Fresh fresh(env);
   const void* data = actions.data();
   {
@@ -139,6 +141,22 @@ py::dict buffers(const py::object& self) {
   return all;
 }
 
+/// Views of what `BatchEnv::state` names.
+py::dict state(const py::object& self) {
+  auto& env = self.cast<BatchEnv&>();
+  env.world().wait();
+  py::dict all;
+  for (const auto& [name, a] : env.state()) {
+    const py::dtype type = a.dtype == DType::kFloat32   ? py::dtype::of<float>()
+                           : a.dtype == DType::kFloat64 ? py::dtype::of<double>()
+                           : a.dtype == DType::kInt32   ? py::dtype::of<int32_t>()
+                           : a.dtype == DType::kInt64   ? py::dtype::of<int64_t>()
+                                                        : py::dtype::of<bool>();
+    all[name.c_str()] = py::array(type, std::vector<py::ssize_t>(a.shape.begin(), a.shape.end()), a.data, self);
+  }
+  return all;
+}
+
 /// {name: number, (low, high) or bool}
 py::dict parameters(const BatchEnv& env) {
   py::dict all;
@@ -169,16 +187,22 @@ void bind_envs(py::module_& m) {
       .def("reset", &reset, py::arg("seeds"), py::arg("seeded"), py::arg("mask"))
       .def("step", &step, py::arg("actions"))
       .def("buffers", &buffers, "Its own memory by name: what `advance` and `begin` read and write.")
+      .def("state", &state, "Views of all that a later step depends on besides the simulation's state, by name.")
       .def(
           "begin",
           [](BatchEnv& e, const Seeds& seeds, const Chosen& seeded, const Chosen& mask) {
             check_lengths(e, seeds, seeded, mask);
+            const World::Call call(e.world());
             e.reset(seeds ? seeds->data() : nullptr, seeded ? seeded->data() : nullptr, mask ? mask->data() : nullptr,
                     e.outputs_buffer());
           },
           py::arg("seeds"), py::arg("seeded"), py::arg("mask"), "reset, into the buffers.")
       .def(
-          "advance", [](BatchEnv& e) { e.step(e.actions_buffer(), e.outputs_buffer()); },
+          "advance",
+          [](BatchEnv& e) {
+            const World::Call call(e.world());
+            e.step(e.actions_buffer(), e.outputs_buffer());
+          },
           py::call_guard<py::gil_scoped_release>(), "A step of the buffer's actions; does not wait for a device.")
       .def("parameters", &parameters)
       .def("set_parameter", &BatchEnv::set_parameter, py::arg("name"), py::arg("values"))

@@ -89,6 +89,7 @@ void bind_world(py::module_& m) {
       .def(
           "step",
           [](World& w, int n, bool wait) {
+            const World::Call call(w);
             w.step(n);
             if (wait) w.wait();
           },
@@ -96,6 +97,7 @@ void bind_world(py::module_& m) {
       .def(
           "forward",
           [](World& w) {
+            const World::Call call(w);
             w.forward();
             w.wait();
           },
@@ -105,13 +107,22 @@ void bind_world(py::module_& m) {
           "set_stream", [](World& w, uintptr_t stream) { w.set_stream(reinterpret_cast<void*>(stream)); },
           py::arg("stream"), "The CUDA stream, by its address, that later work is queued on; 0 is the default.")
       .def(
-          "reset", [](World& w, std::optional<ByteMask> mask, int keyframe) { w.reset(mask_data(w, mask), keyframe); },
+          "reset",
+          [](World& w, std::optional<ByteMask> mask, int keyframe) {
+            const World::Call call(w);
+            w.reset(mask_data(w, mask), keyframe);
+          },
           py::arg("mask") = py::none(), py::arg("keyframe") = -1)
       .def(
-          "clear_status", [](World& w, std::optional<ByteMask> mask) { w.clear_status(mask_data(w, mask)); },
+          "clear_status",
+          [](World& w, std::optional<ByteMask> mask) {
+            const World::Call call(w);
+            w.clear_status(mask_data(w, mask));
+          },
           py::arg("mask") = py::none())
       .def("contact_problem",
            [](World& w, int env) {
+             const World::Call call(w);
              const DenseProblem<double> d = w.contact_problem(env);
              auto copy = [](const double* data, std::vector<py::ssize_t> shape) {
                py::array_t<double> a(shape);
@@ -135,7 +146,8 @@ void bind_world(py::module_& m) {
              return py::make_tuple(qpos, qvel);
            })
       .def("get_records",
-           [](const World& w) {
+           [](World& w) {
+             const World::Call call(w);
              py::array_t<double> rows(
                  {static_cast<py::ssize_t>(w.num_envs()), static_cast<py::ssize_t>(w.record_size())});
              w.get_records(rows.mutable_data());
@@ -145,6 +157,7 @@ void bind_world(py::module_& m) {
            [](World& w, py::array_t<double, py::array::c_style | py::array::forcecast> rows) {
              if (rows.ndim() != 2 || rows.shape(0) != w.num_envs() || rows.shape(1) != w.record_size())
                throw std::invalid_argument("records have the wrong shape");
+             const World::Call call(w);
              w.set_records(rows.data());
            })
       .def_property_readonly(

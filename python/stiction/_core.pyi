@@ -255,7 +255,7 @@ class World:
         max_contacts: typing.SupportsInt | typing.SupportsIndex,
         options: dict,
         per_env: collections.abc.Sequence[str] = [],
-        cuda: bool = False,
+        cuda: int | None = None,
     ) -> None: ...
     def array(self, arg0: str) -> numpy.ndarray: ...
     def array_names(self) -> list[str]: ...
@@ -277,6 +277,13 @@ class World:
 
     def step(self, n: typing.SupportsInt | typing.SupportsIndex, wait: bool = True) -> None: ...
     def wait(self) -> None: ...
+    @property
+    def device(self) -> int:
+        """
+        The ordinal of the CUDA device; -1 on the CPU.
+        """
+    @property
+    def memory(self) -> dict: ...
     @property
     def isa(self) -> str: ...
     @property
@@ -328,6 +335,10 @@ class BatchEnv:
     def set_parameter(
         self, name: str, values: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]
     ) -> None: ...
+    def state(self) -> dict:
+        """
+        Views of all that a later step depends on besides the simulation's state, by name.
+        """
     def step(self, actions: numpy.ndarray) -> tuple: ...
     @property
     def action_limit(self) -> float: ...
