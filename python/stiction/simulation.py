@@ -265,6 +265,11 @@ class Simulation:
             np.copyto(self._arrays.numpy(name), values, casting="unsafe")
         self.forward()
 
+    def __setattr__(self, name: str, value) -> None:
+        if not name.startswith("_") and not hasattr(type(self), name):
+            raise AttributeError(f"a simulation has no {name!r}{near(name, dir(type(self)))}")
+        super().__setattr__(name, value)
+
     def close(self) -> None:
         """Lets the memory go, but for views still held; any later use raises ValueError."""
         if not isinstance(self._world, ClosedWorld):
