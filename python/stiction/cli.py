@@ -5,6 +5,7 @@ command that was asked for is imported.
 """
 
 import argparse
+import signal
 import sys
 from importlib import import_module
 
@@ -41,6 +42,9 @@ def main(argv=None):
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:  # what the user can mend
         print(f"stiction {arguments.command}: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print(f"stiction {arguments.command}: stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 if __name__ == "__main__":
