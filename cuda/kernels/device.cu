@@ -61,12 +61,24 @@ std::string cuda_unavailable(int ordinal) {
          std::to_string(device.minor) + ", or use device='cpu'";
 }
 
-std::shared_ptr<void> managed_memory(size_t bytes, int device) {
+std::shared_ptr<void> pinned_memory(size_t bytes, int device) {
   const OnDevice here(device);
   void* p = nullptr;
-  require_success(cudaMallocManaged(&p, bytes ? bytes : 1), "cudaMallocManaged");
+  require_success(cudaMallocHost(&p, bytes ? bytes : 1), "cudaMallocHost");
   std::memset(p, 0, bytes);
-  return std::shared_ptr<void>(p, [](void* q) { cudaFree(q); });
+  return std::shared_ptr<void>(p, [](void* q) { cudaFreeHost(q); });
+}
+
+void copy_to_host(void* to, const void* from, size_t bytes, const CudaQueue& queue) {
+  const OnDevice here(queue.device);
+  const auto stream = static_cast<cudaStream_t>(queue.stream);
+  require_success(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+}
+
+void copy_to_device(void* to, const void* from, size_t bytes, const CudaQueue& queue) {
+  const OnDevice here(queue.device);
+  const auto stream = static_cast<cudaStream_t>(queue.stream);
+  require_success(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
 }
 
 std::shared_ptr<void> device_memory(size_t bytes, int device) {

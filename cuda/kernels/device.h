@@ -34,9 +34,12 @@ class OnDevice {
 std::string cuda_unavailable(int device);
 /// The calling thread's device.
 int current_device();
-/// Zeroed memory on a device that the host reaches by the same address, but must not touch while kernels run (wait_for).
-std::shared_ptr<void> managed_memory(size_t bytes, int device);
-/// Memory of a device that only kernels reach, zeroed.
+/// Memory of the host that copies to and from a device run beside it from and to, zeroed.
+std::shared_ptr<void> pinned_memory(size_t bytes, int device);
+/// Queued copies between a device's memory and pinned memory, which must not be touched until they are done (wait_for).
+void copy_to_host(void* to, const void* from, size_t bytes, const CudaQueue& queue);
+void copy_to_device(void* to, const void* from, size_t bytes, const CudaQueue& queue);
+/// Memory of a device that only kernels and copies reach, zeroed.
 std::shared_ptr<void> device_memory(size_t bytes, int device);
 size_t free_memory(int device);
 /// What a kernel makes the driver set aside for its lanes' stacks and spills when it first runs, for as many as the device holds:

@@ -82,7 +82,7 @@ class CpuWorld final : public World {
                                                              sizeof(double) * kernels_->fallback_size(job_))}};
   }
   int64_t record_size() const override { return layout_->reals(); }
-  void get_records(double* rows) const override {
+  void get_records(double* rows) override {
     for (int64_t e = 0; e < num_envs(); ++e)
       for (int64_t i = 0; i < record_size(); ++i) rows[e * record_size() + i] = record(e, i);
   }
@@ -97,7 +97,7 @@ class CpuWorld final : public World {
                                   std::to_string(num_envs() - 1));
     return kernels_->problem(job_, env, workspaces_[0].get(), tables_of(0), static_cast<double*>(fallback_[0].get()));
   }
-  void previous_state(int env, double* qpos, double* qvel) const override {
+  void previous_state(int env, double* qpos, double* qvel) override {
     state_of_record(tables_->view, [&](int i) { return record(env, i); }, qpos, qvel);
   }
   std::string isa() const override { return lib_->isa; }

@@ -3,9 +3,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "host/world/world.h"
+#include "python/bind/arrays.h"
 
 namespace py = pybind11;
 using namespace stiction;
@@ -21,13 +23,6 @@ py::dtype dtype_of(DType d) {
     case DType::kBool: return py::dtype::of<bool>();
   }
   throw std::logic_error("dtype");
-}
-
-py::array view_of(const py::object& owner, const ArrayView& a) {
-  std::vector<py::ssize_t> shape(a.shape.begin(), a.shape.end());
-  py::array view(dtype_of(a.dtype), shape, {}, a.data, owner);
-  if (!a.writable) view.attr("setflags")(py::arg("write") = false);
-  return view;
 }
 
 using ByteMask = py::array_t<uint8_t, py::array::c_style>;
@@ -63,6 +58,13 @@ Options<double> options_from(const py::dict& d) {
 
 }  // namespace
 
+py::array stiction::array_of(const py::object& owner, const ArrayView& a) {
+  const std::vector<py::ssize_t> shape(a.shape.begin(), a.shape.end());
+  py::array array(dtype_of(a.dtype), shape, {}, a.data, owner);  // an owner, None too: a view
+  if (!a.writable) array.attr("setflags")(py::arg("write") = false);
+  return array;
+}
+
 void bind_world(py::module_& m) {
   m.def("available_isas", &available_isas,
         "Instruction sets of this processor that the CPU backend can use, best first.");
@@ -83,8 +85,43 @@ void bind_world(py::module_& m) {
            py::arg("num_threads"), py::arg("max_contacts"), py::arg("options"),
            py::arg("per_env") = std::vector<std::string>{}, py::arg("cuda") = py::none(),
            "cuda: the ordinal of a device, or -1 for the thread's own; None is the CPU.")
-      .def("array",
-           [](py::object self, const std::string& name) { return view_of(self, self.cast<World&>().array(name)); })
+      .def(
+          "array",
+          [](py::object self, const std::string& name) {
+            auto& w = self.cast<World&>();
+            const World::Call call(w);
+            return array_of(self, w.host_array(name));
+          },
+          py::arg("name"), "The host's view of an array, up to date after every call that waits.")
+      .def(
+          "device_array",
+          [](py::object self, const std::string& name) {
+            auto& w = self.cast<World&>();
+            const World::Call call(w);
+            return array_of(self, w.array(name));
+          },
+          py::arg("name"), "The same where the backend has it: on a GPU an address that the host cannot touch.")
+      .def(
+          "read_array",
+          [](World& w, const std::string& name) {
+            const World::Call call(w);
+            const ArrayView a = w.array(name);
+            py::array copy(dtype_of(a.dtype), std::vector<py::ssize_t>(a.shape.begin(), a.shape.end()));
+            w.read_array(name, copy.mutable_data());
+            return copy;
+          },
+          py::arg("name"), "A copy of an array as it is now.")
+      .def(
+          "write_array",
+          [](World& w, const std::string& name, const py::array& values) {
+            const World::Call call(w);
+            const ArrayView a = w.array(name);
+            if (!values.dtype().is(dtype_of(a.dtype)) || !(values.flags() & py::array::c_style) ||
+                !std::equal(a.shape.begin(), a.shape.end(), values.shape(), values.shape() + values.ndim()))
+              throw std::invalid_argument(name + " is written by a C-contiguous array of its own shape and dtype");
+            w.write_array(name, values.data());
+          },
+          py::arg("name"), py::arg("values"))
       .def("array_names", &World::array_names)
       .def(
           "step",
@@ -102,7 +139,20 @@ void bind_world(py::module_& m) {
             w.wait();
           },
           py::call_guard<py::gil_scoped_release>())
-      .def("wait", &World::wait, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "wait",
+          [](World& w) {
+            const World::Call call(w);
+            w.wait();
+          },
+          py::call_guard<py::gil_scoped_release>())
+      .def(
+          "release",
+          [](World& w) {
+            const World::Call call(w);
+            w.release();
+          },
+          "Gives arrays to the device, for work that others queue.")
       .def(
           "set_stream", [](World& w, uintptr_t stream) { w.set_stream(reinterpret_cast<void*>(stream)); },
           py::arg("stream"), "The CUDA stream, by its address, that later work is queued on; 0 is the default.")
@@ -139,7 +189,8 @@ void bind_world(py::module_& m) {
              return out;
            })
       .def("previous_state",
-           [](const World& w, int env) {
+           [](World& w, int env) {
+             const World::Call call(w);
              if (env < 0 || env >= w.num_envs()) throw std::invalid_argument("env is " + std::to_string(env));
              py::array_t<double> qpos(w.model().nq), qvel(w.model().nv);
              w.previous_state(env, qpos.mutable_data(), qvel.mutable_data());

@@ -248,7 +248,7 @@ class Simulation:
     def get_state(self) -> SimulationState:
         """Copies of all that a later step depends on; with `set_state` the same steps give the same bits."""
         records = self._world.get_records()
-        copies = {f.name: self._arrays.numpy(f.name).copy() for f in fields(SimulationState) if f.name != "records"}
+        copies = {f.name: self._arrays.read(f.name) for f in fields(SimulationState) if f.name != "records"}
         return SimulationState(**copies, records=records)
 
     def set_state(self, state: SimulationState) -> None:
@@ -258,11 +258,11 @@ class Simulation:
         checked = {}
         for field in fields(SimulationState):
             values = checked[field.name] = as_numbers(f"state.{field.name}", getattr(state, field.name))
-            if field.name != "records" and values.shape != (expected := self._arrays.numpy(field.name).shape):
+            if field.name != "records" and values.shape != (expected := self._arrays.shape(field.name)):
                 raise ValueError(f"state.{field.name} has shape {values.shape}, expected {expected}")
         self._world.set_records(checked.pop("records"))
         for name, values in checked.items():
-            np.copyto(self._arrays.numpy(name), values, casting="unsafe")
+            self._arrays.write(name, values)
         self.forward()
 
     def __setattr__(self, name: str, value) -> None:

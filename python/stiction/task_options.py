@@ -15,6 +15,9 @@ from .registration import EnvironmentId, asset_path
 from .simulation import Simulation
 from .simulation_arrays import near
 
+#: What `Simulation` takes.
+_OPTIONS = tuple(name for name in inspect.signature(Simulation).parameters if name not in ("model", "num_envs"))
+
 
 def task_parameters(given) -> dict[str, list[float]]:
     """Values by name, as lists of numbers: one for a weight or a switch, two for a range. Names are checked later."""
@@ -27,8 +30,8 @@ def task_parameters(given) -> dict[str, list[float]]:
 
 def split_options(given: dict) -> tuple[dict, dict]:
     """Keyword arguments of environments as (options of `Simulation`, the others), which are the task's parameters."""
-    known = inspect.signature(Simulation.__init__).parameters
-    return {k: v for k, v in given.items() if k in known}, {k: v for k, v in given.items() if k not in known}
+    options = {name: value for name, value in given.items() if name in _OPTIONS}
+    return options, {name: value for name, value in given.items() if name not in _OPTIONS}
 
 
 def merged_parameters(task, keywords: dict, known, of: str) -> dict:
@@ -40,10 +43,8 @@ def merged_parameters(task, keywords: dict, known, of: str) -> dict:
         raise TypeError(f"task is {type(task).__name__}, expected a dict of its parameters: {{name: value}}")
     for name in keywords:
         if name not in known:
-            options = [option for option in inspect.signature(Simulation.__init__).parameters if option != "self"]
-            raise TypeError(
-                f"{name!r} is no parameter of {of} and no option of stiction.Simulation{near(name, [*known, *options])}"
-            )
+            hint = near(name, [*known, *_OPTIONS])
+            raise TypeError(f"{name!r} is no parameter of {of} and no option of stiction.Simulation{hint}")
         if name in (task or {}):
             raise TypeError(f"{name!r} is given twice: as a keyword and in task={{...}}")
     return dict(task or {}) | keywords

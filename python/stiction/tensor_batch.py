@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from .managed_array import ManagedArray
+from .device_array import DeviceArray
 from .simulation_arrays import torch_stream, torch_view
 
 
@@ -25,7 +25,7 @@ class TensorBatch:
         self._gpu = None if simulation.device == "cpu" else simulation.device
         view, buffers = torch_view(simulation.device), task.buffers()
         if self._gpu is not None:
-            buffers = {name: ManagedArray.of(array, self._world.device) for name, array in buffers.items()}
+            buffers = {name: DeviceArray(array, self._world.device) for name, array in buffers.items()}
         self._at = {name: view(array) for name, array in buffers.items()}
         self.device = self._at["observations"].device
         self._names = task.report_names
@@ -91,6 +91,7 @@ class TensorBatch:
         """The batch's work goes into torch's present stream, between what torch has queued and what it will."""
         if self._gpu is not None:
             self._world.set_stream(torch_stream(self._gpu))
+            self._world.release()  # what the host wrote goes along, and torch may write
 
 
 def tensor_of(name: str, values) -> torch.Tensor:

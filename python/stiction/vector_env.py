@@ -266,7 +266,7 @@ class VectorEnv(vector.VectorEnv):
         self._open()
         simulation = self.simulation.get_state()
         state = {field.name: getattr(simulation, field.name) for field in fields(simulation)}
-        return state | {f"task.{name}": np.array(values) for name, values in self._task_state().items()}
+        return state | {f"task.{name}": values for name, values in self._task_state().items()}
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         """Puts a state of `get_state` back, of a batch of the same task and size. The next call is `step`."""
@@ -282,8 +282,7 @@ class VectorEnv(vector.VectorEnv):
                     f"state['task.{name}'] is {given.dtype} {given.shape}, expected {values.dtype} {values.shape}"
                 )
         self.simulation.set_state(SimulationState(**{f.name: state[f.name] for f in fields(SimulationState)}))
-        for name, values in rows.items():
-            values[...] = state[f"task.{name}"]
+        self._task.set_state({name: np.asarray(state[f"task.{name}"]) for name in rows})
         self._started = True
 
     @property
@@ -294,7 +293,7 @@ class VectorEnv(vector.VectorEnv):
     def _task_state(self) -> dict[str, np.ndarray]:
         if not self.has_state:
             raise NotImplementedError("environments of a task in Python, or with randomize, have no get_state yet")
-        return self._task.state()
+        return self._task.get_state()
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """A picture (480, 480, 3) of every environment; None without a render mode."""

@@ -7,8 +7,8 @@
 //   - Lanes of a block, and blocks of a grid, take turns in a random order (seed: STICTION_EMULATOR_SEED), so what reads
 //     another lane's memory without a sync is seen in the results. A collective that a lane of its mask never reaches, or
 //     reaches as another one, fails the launch (cudaErrorLaunchFailure; the report goes to stderr) instead of hanging.
-//   - A launch runs late: when the host synchronizes, allocates, sets or frees memory. Until then any touch of managed memory
-//     by the host is a fault, and device memory is one at any time (SIGSEGV, named on stderr).
+//   - Launches and copies run late: when the host synchronizes, allocates, sets or frees memory. A touch by the host of pinned memory
+//     that a copy is still to read or write is a fault, and one of device memory at any time (SIGSEGV, named on stderr).
 //     STICTION_EMULATOR=eager runs it at once and leaves memory open, for host code that stands in for work on the stream.
 //   - Memory comes filled with 0xff bytes (NaN), and ends (rounded up to 64 bytes) at a page that nobody may touch.
 //   - Streams, the default one too, wait for each other by events alone, as torch's do: what is not ordered runs late.
@@ -57,6 +57,7 @@ enum cudaError_t {
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxThreadsPerMultiProcessor = 39 };
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
 inline constexpr unsigned cudaEventDisableTiming = 2;
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
 
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
@@ -136,7 +137,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads, size_t shared);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaMalloc(void** memory, size_t bytes);
-cudaError_t cudaMallocManaged(void** memory, size_t bytes);
+cudaError_t cudaMallocHost(void** memory, size_t bytes);
+cudaError_t cudaFreeHost(void* memory);
+/// Between memory of the device and pinned memory alone.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaFree(void* memory);
 cudaError_t cudaMemset(void* memory, int value, size_t bytes);
 cudaError_t cudaDeviceSynchronize();

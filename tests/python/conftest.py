@@ -73,7 +73,7 @@ def emulate(monkeypatch) -> None:
     All of the package runs as on a GPU but for where a capsule or a copy ends up. Torch does not queue, so with tensors
     kernels run at once.
     """
-    from stiction import info, simulation_arrays
+    from stiction import _core, info, simulation_arrays
     from stiction.vector_env import VectorEnv
 
     facts = {"driver": "13.0", "devices": [{"name": "emulated", "architecture": "90"}] * 2}
@@ -85,6 +85,7 @@ def emulate(monkeypatch) -> None:
 
         def cpu_tensor(capsule):
             os.environ["STICTION_EMULATOR"] = "eager"
+            ctypes.CDLL(_core.__file__).cuda_emulator_be_eager()
             return torch.utils.dlpack.from_dlpack(on_the_cpu(capsule))
 
         monkeypatch.setattr(simulation_arrays, "capsule_tensor", cpu_tensor)

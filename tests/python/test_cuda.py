@@ -204,7 +204,7 @@ def test_a_simulation_stays_on_its_device():
     expected = states(first)
     np.testing.assert_array_equal(states(second), expected)
     for sim, ordinal in ((first, 0), (second, 1)):
-        assert sim.qpos.__dlpack_device__() == (2, ordinal)
+        assert sim._arrays.memory("qpos").__dlpack_device__() == (2, ordinal)
         sim.reset([1])
         sim.forward()
         assert np.isfinite(sim.xpos).all()
@@ -295,3 +295,94 @@ def test_local_memory_is_counted_once():
     first = Simulation(MODEL, 3, device="cuda")
     assert Simulation(MODEL, 3, device="cuda").memory["local"] == 0
     assert first.memory["local"] >= 0
+
+
+# ---- the host's mirrors
+
+
+def test_what_is_written_into_a_view_that_is_held_is_what_the_next_step_sees():
+    """And what the step computes is in the view afterwards: as on the CPU."""
+    sims = [Simulation(MODEL, 5, device=device) for device in ("cpu", "cuda")]
+    views = [(sim.qpos, sim.qvel, sim.ctrl, sim.time, sim.xpos, sim.certificate.r_con) for sim in sims]
+    for sim, (qpos, qvel, ctrl, time, xpos, _) in zip(sims, views, strict=True):
+        for view, values in zip((qpos, qvel, ctrl), golden.starts(MODEL), strict=True):
+            view[:] = values[:5]
+        for _ in range(3):
+            qvel[:, 0] += 0.25
+            ctrl[:] = 0.1
+            sim.step(2)
+        assert (time > 0).all() and not (xpos == 0).all()
+    for cpu, cuda in zip(*views, strict=True):
+        np.testing.assert_allclose(cuda, cpu, rtol=1e-3, atol=1e-3)
+    assert sims[1].qpos is views[1][0]
+
+
+def test_writes_between_two_reads_are_kept():
+    """What computes a derived array, or clears a mask, takes along what was written before and leaves it."""
+    sim = Simulation(MODEL, 4, device="cuda")
+    qpos, status = sim.qpos, sim.status
+    qpos[:, 2] = 1.25
+    assert (sim.qpos[:, 2] == 1.25).all()
+    height = sim.xpos[:, 1, 2].copy()
+    sim.clear_status([1])
+    sim.forward()
+    qpos[:, 2] += 1
+    sim.forward()
+    np.testing.assert_allclose(sim.xpos[:, 1, 2], height + 1, rtol=1e-6)
+    sim.reset([2])
+    assert qpos[2, 2] == np.float32(MODEL.qpos0[2]) and qpos[1, 2] == 2.25
+    assert not status.any()
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_a_simulation_in_environments_may_be_read_and_written_between_calls(backend):
+    """Positions, parameters and steps of the episode, through NumPy's views, whatever the batch computes with."""
+    told, torch = [], pytest.importorskip("torch")
+    for device in ("cpu", "cuda"):
+        envs = stiction.make_vec("stiction/Ant-v0", 4, device=device, backend=backend, per_env=("body_mass",))
+        envs.reset(seed=0)
+        actions = np.full((4, 8), 0.2, np.float32)
+        actions = torch.from_numpy(actions) if backend == "torch" else actions
+        sim = envs.simulation
+        for _ in range(3):
+            sim.qpos[1, 2] += 0.1
+            sim.params.body_mass[2] *= 1.2
+            envs.episode_length[3] = 998
+            results = envs.step(actions)
+            assert np.asarray(results[3]).tolist() == [False, False, False, False]
+            told.append((device, np.asarray(results[0]), np.array(sim.qpos), np.array(sim.params.body_mass)))
+        envs.episode_length[3] = 999
+        assert np.asarray(envs.step(actions)[3]).tolist() == [False, False, False, True]
+        assert np.asarray(envs.episode_length)[3] == 0
+    for (_, *cpu), (_, *cuda) in zip(told[:3], told[3:], strict=True):
+        for a, b in zip(cpu, cuda, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-3, atol=2e-3)
+
+
+def test_a_state_of_environments_goes_between_devices():
+    cpu, cuda = (stiction.make_vec("stiction/Hopper-v0", 3, device=device) for device in ("cpu", "cuda"))
+    for env in (cpu, cuda):
+        env.reset(seed=1)
+    for _ in range(5):
+        cpu.step(np.zeros((3, 3), np.float32))
+    cuda.set_state(cpu.get_state())
+    state = cuda.get_state()
+    for name, values in cpu.get_state().items():
+        np.testing.assert_array_equal(state[name], values, err_msg=name)
+    assert cuda.episode_length.tolist() == [5, 5, 5]
+
+
+@emulated
+def test_only_what_was_asked_for_is_copied():
+    """A step of NumPy's arrays moves what the user holds, and one of tensors nothing."""
+    library = emulator()
+    library.cuda_emulator_copied.restype = ctypes.c_long
+    sim = Simulation(MODEL, 8, device="cuda")
+    sim.step()
+    before = library.cuda_emulator_copied()
+    sim.step()
+    assert library.cuda_emulator_copied() == before
+    ctrl, qpos, count = sim.ctrl, sim.qpos, sim.contact.count
+    before = library.cuda_emulator_copied()
+    sim.step()
+    assert library.cuda_emulator_copied() - before == 2 * (ctrl.nbytes + qpos.nbytes) + count.nbytes

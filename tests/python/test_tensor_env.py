@@ -166,7 +166,7 @@ def test_tensors_on_a_gpu_are_the_batchs_own_memory(terms):
         assert tensor.data_ptr() == buffers[name].__array_interface__["data"][0], name
     if terms:
         masses, push = (event for event, *_ in envs._tensor_batch._random._events)
-        array = envs.simulation._arrays.numpy
+        array = envs.simulation._world.device_array
         assert masses._values.data_ptr() == array("params.body_mass").__array_interface__["data"][0]
         assert push._velocities.data_ptr() == array("qvel").__array_interface__["data"][0]
 
