@@ -18,9 +18,21 @@ if(bind_sources)
 endif()
 
 # ---- facts about this build ---------------------------------------------------------------------------------------------
+set(commit_fact None)
+execute_process(COMMAND git -C "${PROJECT_SOURCE_DIR}" describe --always --dirty --abbrev=12
+                OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE no_git)
+if(no_git EQUAL 0)
+  set(commit_fact "\"${commit}\"")
+  execute_process(COMMAND git -C "${PROJECT_SOURCE_DIR}" rev-parse --path-format=absolute --git-path logs/HEAD
+                  OUTPUT_VARIABLE git_log OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(EXISTS "${git_log}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${git_log}")  # a commit configures anew
+  endif()
+endif()
 if(STICTION_CUDA_LIBRARY)
   set(cuda_fact "\"${CMAKE_CUDA_COMPILER_VERSION}\"")
-  list(JOIN CMAKE_CUDA_ARCHITECTURES "\", \"" joined)
+  string(REPLACE "-real" "" joined "${CMAKE_CUDA_ARCHITECTURES}")
+  list(JOIN joined "\", \"" joined)
   set(cuda_architectures_fact "(\"${joined}\",)")
 else()
   set(cuda_fact None)

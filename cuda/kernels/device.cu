@@ -2,7 +2,10 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 
 namespace stiction {
@@ -11,11 +14,27 @@ __global__ void probe_kernel() {}
 
 void require_success(int error, const char* call) {
   const auto code = static_cast<cudaError_t>(error);
-  if (code != cudaSuccess)
-    throw std::runtime_error(std::string(call) + ": " + cudaGetErrorName(code) + ", " + cudaGetErrorString(code));
+  if (code == cudaSuccess) return;
+  cudaGetLastError();  // told here, and not again by the next call
+  const std::string text = std::string(call) + ": " + cudaGetErrorName(code) + ", " + cudaGetErrorString(code);
+  if (code == cudaErrorMemoryAllocation) throw OutOfMemory(text);
+  throw std::runtime_error(text);
 }
 
-std::string cuda_unavailable() {
+OnDevice::OnDevice(int device) : before_(current_device()), device_(device) {
+  if (device_ != before_) require_success(cudaSetDevice(device_), "cudaSetDevice");
+}
+OnDevice::~OnDevice() {
+  if (device_ != before_) cudaSetDevice(before_);
+}
+
+int current_device() {
+  int device = 0;
+  require_success(cudaGetDevice(&device), "cudaGetDevice");
+  return device;
+}
+
+std::string cuda_unavailable(int ordinal) {
   int driver = 0, count = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
     return "no NVIDIA driver found (libcuda.so.1): install the driver, or use device='cpu'";
@@ -28,24 +47,42 @@ std::string cuda_unavailable() {
     cudaGetLastError();
     return "no NVIDIA GPU found: use device='cpu'";
   }
+  if (ordinal >= count)
+    return "no CUDA device " + std::to_string(ordinal) + " among " + std::to_string(count) +
+           ": use device='cuda:" + std::to_string(count - 1) + "' or less";
+  const OnDevice here(ordinal == kCurrentDevice ? current_device() : ordinal);
   cudaFuncAttributes attributes;
   cudaDeviceProp device;
   if (cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&probe_kernel)) == cudaSuccess) return "";
   cudaGetLastError();
-  cudaGetDeviceProperties(&device, 0);
+  cudaGetDeviceProperties(&device, current_device());
   return std::string("this build has no kernels for the ") + device.name + " (sm_" + std::to_string(device.major) +
          std::to_string(device.minor) + "): rebuild with STICTION_CUDA_ARCHITECTURES=" + std::to_string(device.major) +
          std::to_string(device.minor) + ", or use device='cpu'";
 }
 
-std::shared_ptr<void> managed_memory(size_t bytes) {
+std::shared_ptr<void> pinned_memory(size_t bytes, int device) {
+  const OnDevice here(device);
   void* p = nullptr;
-  require_success(cudaMallocManaged(&p, bytes ? bytes : 1), "cudaMallocManaged");
+  require_success(cudaMallocHost(&p, bytes ? bytes : 1), "cudaMallocHost");
   std::memset(p, 0, bytes);
-  return std::shared_ptr<void>(p, [](void* q) { cudaFree(q); });
+  return std::shared_ptr<void>(p, [](void* q) { cudaFreeHost(q); });
 }
 
-std::shared_ptr<void> device_memory(size_t bytes) {
+void copy_to_host(void* to, const void* from, size_t bytes, const CudaQueue& queue) {
+  const OnDevice here(queue.device);
+  const auto stream = static_cast<cudaStream_t>(queue.stream);
+  require_success(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+}
+
+void copy_to_device(void* to, const void* from, size_t bytes, const CudaQueue& queue) {
+  const OnDevice here(queue.device);
+  const auto stream = static_cast<cudaStream_t>(queue.stream);
+  require_success(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
+}
+
+std::shared_ptr<void> device_memory(size_t bytes, int device) {
+  const OnDevice here(device);
   void* p = nullptr;
   require_success(cudaMalloc(&p, bytes ? bytes : 1), "cudaMalloc");
   std::shared_ptr<void> memory(p, [](void* q) { cudaFree(q); });
@@ -53,22 +90,66 @@ std::shared_ptr<void> device_memory(size_t bytes) {
   return memory;
 }
 
-size_t free_memory() {
+size_t free_memory(int device) {
+  const OnDevice here(device);
   size_t free = 0, total = 0;
   require_success(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   return free;
 }
 
-void synchronize() { require_success(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
+namespace {
 
-int resident_blocks(const void* kernel, int threads_per_block) {
-  int device = 0, processors = 0, blocks = 0;
-  require_success(cudaGetDevice(&device), "cudaGetDevice");
-  require_success(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-                  "cudaDeviceGetAttribute");
+int attribute(cudaDeviceAttr name, int device) {
+  int value = 0;
+  require_success(cudaDeviceGetAttribute(&value, name, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+}  // namespace
+
+// Per device, of all its kernels that ran; nobody can be asked for it.
+static std::mutex local_mutex;
+static std::map<int, size_t> local_noted;
+
+void note_local_memory(size_t more, int device) {
+  const std::lock_guard lock(local_mutex);
+  local_noted[device] += more;
+}
+
+size_t local_memory(const void* kernel, int device) {
+  const OnDevice here(device);
+  cudaFuncAttributes attributes;
+  require_success(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+  const size_t all = attributes.localSizeBytes * attribute(cudaDevAttrMaxThreadsPerMultiProcessor, device) *
+                     attribute(cudaDevAttrMultiProcessorCount, device);
+  const std::lock_guard lock(local_mutex);
+  return all - std::min(all, local_noted[device]);
+}
+
+void wait_for(const CudaQueue& queue) {
+  const OnDevice here(queue.device);
+  require_success(cudaStreamSynchronize(static_cast<cudaStream_t>(queue.stream)), "cudaStreamSynchronize");
+}
+
+void order_behind(const CudaQueue& queue, void* to) {
+  const OnDevice here(queue.device);
+  const auto next = static_cast<cudaStream_t>(to);
+  cudaStreamCaptureStatus capturing;
+  require_success(cudaStreamIsCapturing(next, &capturing), "cudaStreamIsCapturing");
+  if (capturing != cudaStreamCaptureStatusNone) return;
+  cudaEvent_t event;
+  require_success(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  const std::shared_ptr<void> kept(event, [](void* e) { cudaEventDestroy(static_cast<cudaEvent_t>(e)); });
+  require_success(cudaEventRecord(event, static_cast<cudaStream_t>(queue.stream)), "cudaEventRecord");
+  require_success(cudaStreamWaitEvent(next, event, 0), "cudaStreamWaitEvent");
+}
+
+int resident_blocks(const void* kernel, int threads_per_block, int device) {
+  const OnDevice here(device);
+  int blocks = 0;
   require_success(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads_per_block, 0),
                   "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-  return processors * (blocks > 0 ? blocks : 1);
+  return attribute(cudaDevAttrMultiProcessorCount, device) * (blocks > 0 ? blocks : 1);
 }
 
 }  // namespace stiction

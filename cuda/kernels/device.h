@@ -1,22 +1,57 @@
-// The CUDA device as the host sees it. Functions throw std::runtime_error naming the call and what the runtime said.
+// The CUDA devices as the host sees them. Functions throw std::runtime_error naming the call and what the runtime said, and
+// OutOfMemory where that is the reason; the device and what others have on it stay usable after that.
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <string>
+
+#include "core/queue.h"
 
 namespace stiction {
 
-/// "" if there is a device that this build has kernels for; else what is missing and what to do.
-std::string cuda_unavailable();
-/// Zeroed memory that both sides reach by the same address; the host must not touch it while kernels run (synchronize).
-std::shared_ptr<void> managed_memory(size_t bytes);
-/// Memory that only kernels reach, zeroed.
-std::shared_ptr<void> device_memory(size_t bytes);
-size_t free_memory();
-/// Waits for all kernels, throws if one of them failed.
-void synchronize();
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(const std::string& text) : text_(std::make_shared<std::string>(text)) {}
+  const char* what() const noexcept override { return text_->c_str(); }
+
+ private:
+  std::shared_ptr<const std::string> text_;  // copied without throwing
+};
+
+/// The calling thread's device for this object's lifetime; then what it was before.
+class OnDevice {
+ public:
+  explicit OnDevice(int device);
+  ~OnDevice();
+  OnDevice(const OnDevice&) = delete;
+
+ private:
+  int before_ = 0, device_;
+};
+
+/// "" if `device` (an ordinal, or kCurrentDevice) is one that this build has kernels for; else what is missing and what to do.
+std::string cuda_unavailable(int device);
+/// The calling thread's device.
+int current_device();
+/// Memory of the host that copies to and from a device run beside it from and to, zeroed.
+std::shared_ptr<void> pinned_memory(size_t bytes, int device);
+/// Queued copies between a device's memory and pinned memory, which must not be touched until they are done (wait_for).
+void copy_to_host(void* to, const void* from, size_t bytes, const CudaQueue& queue);
+void copy_to_device(void* to, const void* from, size_t bytes, const CudaQueue& queue);
+/// Memory of a device that only kernels and copies reach, zeroed.
+std::shared_ptr<void> device_memory(size_t bytes, int device);
+size_t free_memory(int device);
+/// What a kernel makes the driver set aside for its lanes' stacks and spills when it first runs, for as many as the device holds:
+/// beyond what note_local_memory() has told of, for kernels share it.
+size_t local_memory(const void* kernel, int device);
+void note_local_memory(size_t more, int device);
+/// Waits for what is queued, throws if some of it failed. Other streams go on.
+void wait_for(const CudaQueue& queue);
+/// What is put into the stream `to` from now on runs after what is in `queue`; not if `to` is being captured, for a graph has no past.
+void order_behind(const CudaQueue& queue, void* to);
 /// Blocks of a kernel that the device can hold at once.
-int resident_blocks(const void* kernel, int threads_per_block);
+int resident_blocks(const void* kernel, int threads_per_block, int device);
 void require_success(int cuda_error, const char* call);
 
 }  // namespace stiction

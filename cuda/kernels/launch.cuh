@@ -1,4 +1,4 @@
-// Queues a kernel on a stream (cudaStream_t; null: the default one). Throws std::runtime_error if the launch is refused.
+// Queues a kernel on its device and stream. Throws std::runtime_error, or OutOfMemory, if the launch is refused.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -7,12 +7,13 @@
 namespace stiction {
 
 template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), int blocks, int threads, void* stream, const Arguments&... arguments) {
+void launch(void (*kernel)(Parameters...), int blocks, int threads, const CudaQueue& queue,
+            const Arguments&... arguments) {
+  const OnDevice here(queue.device);
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(blocks), config.blockDim = dim3(threads), config.stream = static_cast<cudaStream_t>(stream);
-  const cudaError_t error = cudaLaunchKernelEx(&config, kernel, arguments...);
-  if (error != cudaSuccess) cudaGetLastError();  // told here, and not again by the next call
-  require_success(error, "cudaLaunchKernelEx");
+  config.gridDim = dim3(blocks), config.blockDim = dim3(threads);
+  config.stream = static_cast<cudaStream_t>(queue.stream);
+  require_success(cudaLaunchKernelEx(&config, kernel, arguments...), "cudaLaunchKernelEx");
 }
 
 }  // namespace stiction

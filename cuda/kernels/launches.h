@@ -1,10 +1,11 @@
 // The border between the host and the CUDA backend: plain data and functions, no CUDA headers.
 //
 // All pointers of a job, and masks, lead to memory that the device reaches (see device.h). Launches queue their work on the job's
-// stream and return. Errors of the runtime throw std::runtime_error naming the call.
+// device and stream, and return. Errors of the runtime throw std::runtime_error naming the call.
 #pragma once
 #include <cstddef>
 
+#include "core/queue.h"
 #include "model/parameters.h"
 #include "step/export.h"
 #include "step/outputs.h"
@@ -19,6 +20,8 @@ struct CudaPlan {
   int step_blocks = 0, kinematics_blocks = 0;
   int step_tiles = 0;  // that step at once
   size_t workspace_bytes = 0;
+  int64_t tile_bytes = 0;  // WorldMemory of one of them
+  size_t local_bytes = 0;  // that the driver sets aside at the first launch, see local_memory()
 };
 
 template <class T>
@@ -34,15 +37,18 @@ struct CudaJob {
   void* solver_memory;  // WorldMemory of plan.step_tiles tiles, likewise
   ParameterTables<Capacity, T>*
       own_models;  // (plan.step_tiles), where parameters differ between environments; else null
-  void* stream;
+  CudaQueue queue;
 };
 
 /// Lanes of the generic kernel that share one world.
 inline constexpr int kGenericTile = 4;
 
-/// For a batch of that size: as many blocks as it needs, bounded by what the device holds at once and by a quarter of its free
-/// memory, for a lane of the generic kernel has a workspace of 0.2 MB. tile_bytes: WorldMemory of one tile.
-template <class T> CudaPlan plan_launches(int num_envs, int64_t tile_bytes);
+/// For a batch of that size: as many blocks as it needs, bounded by what the device holds at once and by a quarter of the memory
+/// that is free besides the kernels' own, for a lane of the generic kernel has a workspace of 0.2 MB. tile_bytes: WorldMemory of
+/// one tile.
+template <class T> CudaPlan plan_launches(int num_envs, int64_t tile_bytes, int device);
+/// A step and kinematics of no world: after it the device has loaded the kernels and set their local memory aside.
+template <class T> void prepare_launches(const CudaJob<T>& job);
 /// `steps` steps of all worlds: one tile per world, the Capacity shape, every feature.
 template <class T> void launch_step(const CudaJob<T>& job);
 /// Poses and velocities of bodies and sites of worlds with mask[i] != 0 (null: all), one thread per world.

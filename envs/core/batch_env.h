@@ -5,8 +5,8 @@
 // numbers depend on its own seed and its number of episodes since that seed alone. An environment that the World flags as not
 // finite ends (terminated, reward 0), and is itself again after its reset; its neighbours do not notice.
 // Results do not depend on the number of threads. Nothing is allocated after construction.
-// On a World on a CUDA device a step queues its work and returns: actions and outputs must lie where the device reaches them (the
-// buffers below do), and the host reads them after World::wait(). reset and AutoresetMode::kDisabled wait by themselves.
+// On a World on a CUDA device a step queues its work and returns: actions and outputs must lie in its memory, as the buffers below
+// do. What is given to the host waits by itself, as do reset and AutoresetMode::kDisabled.
 // Errors: std::invalid_argument for sizes, seeds, stepping an environment that has ended (kDisabled).
 #pragma once
 #include <memory>
@@ -42,24 +42,34 @@ class BatchEnv {
   virtual void step(const void* actions, const EnvOutputs& out) = 0;
 
   /// Rows that ended in the last step (kSameStep: 1, and their last observation and reports; others' rows are stale).
-  std::span<const uint8_t> ended() const { return {ended_, size_t(num_envs())}; }
+  std::span<const uint8_t> ended() const { return rows<uint8_t>(ended_); }
   bool any_ended() const;
-  const void* final_observations() const { return final_observations_; }  // T (N, observations)
-  std::span<const int> final_status() const { return {final_status_, size_t(num_envs())}; }
-  const void* final_reports() const { return final_reports_; }  // T (reports, N)
+  const void* final_observations() const { return fetched(final_observations_); }  // T (N, observations)
+  std::span<const int> final_status() const { return rows<int>(final_status_); }
+  const void* final_reports() const { return fetched(final_reports_); }  // T (reports, N)
   /// Rows that began an episode in the last step (kNextStep, kSameStep) or reset: 1.
-  std::span<const uint8_t> began() const { return {began_, size_t(num_envs())}; }
+  std::span<const uint8_t> began() const { return rows<uint8_t>(began_); }
 
   /// The task's weights, ranges and switches; what is set counts from the next call on. Throws std::invalid_argument.
   virtual std::vector<TaskParameter> parameters() const = 0;
   virtual void set_parameter(const std::string& name, const std::vector<double>& values) = 0;
 
-  /// Control steps of the present episode; may be written.
-  std::span<int> elapsed() { return {elapsed_, size_t(num_envs())}; }
+  /// All that a later step depends on besides the World's state, by name: what the episodes are and what the task remembers. The
+  /// host's views, until the next call; written rows count after send_state().
+  virtual std::vector<std::pair<std::string, ArrayView>> state() = 0;
+  virtual void send_state() = 0;
 
-  /// Memory for actions and outputs that the backend reaches, made when first asked for.
+  /// Control steps of the present episode; may be written between calls.
+  std::span<int> elapsed() { return {static_cast<int*>(world_.keep(elapsed_, true)), size_t(num_envs())}; }
+
+  /// The batch's own memory for actions and outputs, made when first asked for: pointers of the backend.
   void* actions_buffer();  // T (N, actions)
   const EnvOutputs& outputs_buffer();
+  /// Between them and the host's memory; `to` has room for what a step, or a reset, writes.
+  void send_actions(const void* actions);
+  void read_outputs(const EnvOutputs& to);
+  /// Everything above that the backend has, by name.
+  std::vector<std::pair<std::string, ArrayView>> buffers();
 
   World& world() const { return world_; }
   bool on_device() const { return world_.options().cuda; }
@@ -75,25 +85,37 @@ class BatchEnv {
 
  protected:
   BatchEnv(World& world, const char* name);
-  /// Zeroed, that the backend reaches.
+  using Rows = std::shared_ptr<Memory>;
+  /// Zeroed memory of the backend.
   template <class T>
-  T* memory(int64_t count) {
-    memory_.push_back(world_.allocate(sizeof(T) * count));
-    return static_cast<T*>(memory_.back().get());
+  Rows memory(int64_t count) const {
+    return world_.allocate(sizeof(T) * count);
   }
+  template <class T>
+  static T* at(const Rows& rows) {
+    return static_cast<T*>(rows->data());
+  }
+  const void* fetched(const Rows& rows) const {
+    world_.fetch({rows.get()});
+    return rows->mirror();
+  }
+  template <class T>
+  std::span<const T> rows(const Rows& rows) const {
+    return {static_cast<const T*>(fetched(rows)), size_t(num_envs())};
+  }
+  size_t real_bytes() const { return float64() ? 8 : 4; }
 
   World& world_;
   std::string name_;
-  uint8_t *ended_, *began_;       // (N,)
-  int *elapsed_, *final_status_;  // (N,)
-  void *final_observations_ = nullptr, *final_reports_ = nullptr;
+  Rows ended_, began_;           // uint8_t (N,)
+  Rows elapsed_, final_status_;  // int (N,)
+  Rows final_observations_, final_reports_;
   int observations_ = 0, actions_ = 0, reset_reports_ = 0, substeps_ = 0, max_episode_steps_ = 0;
   double action_limit_ = 0;
   std::vector<std::string> report_names_;
 
  private:
-  std::vector<std::shared_ptr<void>> memory_;
-  void* actions_buffer_ = nullptr;
+  Rows action_rows_, observation_rows_, reward_rows_, terminated_, truncated_, report_rows_, status_;
   EnvOutputs outputs_buffer_{};
 };
 

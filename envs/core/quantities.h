@@ -50,9 +50,11 @@ class Quantities {
   template <class To, class Values>
   const To* copy(const Values& values) {
     memory_.push_back(world_.allocate(sizeof(To) * values.size()));
-    To* to = static_cast<To*>(memory_.back().get());
-    std::transform(values.begin(), values.end(), to, [](const auto& x) { return static_cast<To>(x); });
-    return to;
+    Memory& memory = *memory_.back();
+    std::transform(values.begin(), values.end(), static_cast<To*>(memory.mirror()),
+                   [](const auto& x) { return static_cast<To>(x); });
+    world_.send(memory);
+    return static_cast<const To*>(memory.data());
   }
   const T* at(const char* name) { return static_cast<const T*>(world_.array(name).data); }
   Numbers<T> numbers(const char* name, const Reals& values) {
@@ -86,7 +88,7 @@ class Quantities {
   const Model& model_;
   World& world_;
   QuantityView<T> view_;
-  std::vector<std::shared_ptr<void>> memory_;
+  std::vector<std::shared_ptr<Memory>> memory_;
 };
 
 }  // namespace stiction

@@ -1,5 +1,6 @@
 // TaskBatch: BatchEnv of one task: its memory, and the stages of TaskRows over all environments, on threads of the host or on the
-// World's CUDA device. There nothing waits for the device: work is queued, and who reads the results waits (BatchEnv).
+// World's CUDA device. There nothing waits for the device: work is queued, and who reads the results waits (BatchEnv). The stages
+// read TaskRows, of which the host has the original and the device a copy.
 #pragma once
 #include <algorithm>
 #include <random>
@@ -32,18 +33,26 @@ class TaskBatch final : public BatchEnv {
     for (const TaskParameter& p : options.parameters) set_parameter(p.name, p.values);
     std::random_device entropy;
     const uint64_t first = static_cast<uint64_t>(entropy()) << 32 | entropy();
-    for (int e = 0; e < num_envs(); ++e) rows_->seed[e] = first + e;
+    auto* seed = static_cast<uint64_t*>(seed_->mirror());
+    for (int e = 0; e < num_envs(); ++e) seed[e] = first + e;
+    world.send(*seed_);
   }
-  ~TaskBatch() override { rows_->~Rows(); }
+  ~TaskBatch() override { host_rows()->~TaskRows(); }
 
   void reset(const uint64_t* seeds, const uint8_t* seeded, const uint8_t* mask, const EnvOutputs& out) override {
-    world_.wait();
+    world_.fetch({seed_.get(), episode_.get(), task_memory_.get()});
+    auto *began = static_cast<uint8_t*>(began_->mirror()), *ended = static_cast<uint8_t*>(ended_->mirror());
+    auto* seed = static_cast<uint64_t*>(seed_->mirror());
+    auto* episode = static_cast<uint32_t*>(episode_->mirror());
+    T* memory = static_cast<T*>(task_memory_->mirror());
     for (int e = 0; e < num_envs(); ++e) {
-      began_[e] = mask == nullptr || mask[e] != 0, ended_[e] = 0;
-      if (!began_[e] || seeds == nullptr || (seeded != nullptr && !seeded[e])) continue;
-      rows_->seed[e] = seeds[e], rows_->episode[e] = 0;
-      std::fill_n(rows_->memory + static_cast<int64_t>(e) * sizes_.memory, sizes_.memory, T(0));
+      began[e] = mask == nullptr || mask[e] != 0, ended[e] = 0;
+      if (!began[e] || seeds == nullptr || (seeded != nullptr && !seeded[e])) continue;
+      seed[e] = seeds[e], episode[e] = 0;
+      std::fill_n(memory + static_cast<int64_t>(e) * sizes_.memory, sizes_.memory, T(0));
     }
+    for (Memory* changed : {began_.get(), ended_.get(), seed_.get(), episode_.get(), task_memory_.get()})
+      world_.send(*changed);
     begin_episodes();
     run(RowStage::kShow, {nullptr, out});
   }
@@ -54,20 +63,37 @@ class TaskBatch final : public BatchEnv {
     run(RowStage::kBeginStep, call);
     world_.step(Task::kSubsteps);
     run(RowStage::kFinishStep, call);
-    if (!on_device() && std::find(began_, began_ + num_envs(), 1) == began_ + num_envs()) return;
+    const uint8_t* began = at<uint8_t>(began_);
+    if (!on_device() && std::find(began, began + num_envs(), 1) == began + num_envs()) return;
     if (mode_ == AutoresetMode::kDisabled) return;
     begin_episodes();
     run(RowStage::kShowBegun, call);
   }
 
-  std::vector<TaskParameter> parameters() const override { return parameters_of(rows_->task); }
+  std::vector<std::pair<std::string, ArrayView>> state() override {
+    const int64_t n = num_envs();
+    const DType real = sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32;
+    world_.fetch({seed_.get(), episode_.get(), elapsed_.get(), pending_.get(), task_memory_.get()});
+    return {{"seed", {seed_->mirror(), DType::kInt64, {n}, true}},
+            {"episode", {episode_->mirror(), DType::kInt32, {n}, true}},
+            {"elapsed", {elapsed_->mirror(), DType::kInt32, {n}, true}},
+            {"pending", {pending_->mirror(), DType::kBool, {n}, true}},
+            {"memory", {task_memory_->mirror(), real, {n, sizes_.memory}, true}}};
+  }
+  void send_state() override {
+    for (Memory* changed : {seed_.get(), episode_.get(), elapsed_.get(), pending_.get(), task_memory_.get()})
+      world_.send(*changed);
+    world_.release();
+  }
+  std::vector<TaskParameter> parameters() const override { return parameters_of(host_rows()->task); }
   void set_parameter(const std::string& name, const std::vector<double>& values) override {
-    world_.wait();
-    stiction::set_parameter(rows_->task, name_, name, values);
+    world_.fetch({});
+    stiction::set_parameter(host_rows()->task, name_, name, values);
+    world_.send(*rows_), world_.release();
   }
 
  private:
-  using Rows = TaskRows<Task, T>;
+  using TaskRows = stiction::TaskRows<Task, T>;
 
   void check_model() const {
     const Model& m = world_.model();
@@ -88,58 +114,70 @@ class TaskBatch final : public BatchEnv {
   void make_rows(const Task& task) {
     const int64_t n = num_envs();
     const Reals& qpos0 = world_.model().qpos0;
-    T* start = memory<T>(qpos0.size());
-    std::transform(qpos0.begin(), qpos0.end(), start, [](double q) { return static_cast<T>(q); });
+    start_ = memory<T>(qpos0.size());
+    std::transform(qpos0.begin(), qpos0.end(), static_cast<T*>(start_->mirror()),
+                   [](double q) { return static_cast<T>(q); });
+    world_.send(*start_);
     final_observations_ = memory<T>(n * observations_);
-    final_reports_ = memory<T>(n * Rows::kReported);
+    final_reports_ = memory<T>(n * TaskRows::kReported);
     const int64_t places = on_device() ? n : threads_.size();
-    rows_ = new (memory<Rows>(1)) Rows{task,
-                                       sizes_,
-                                       quantities_.view(),
-                                       mode_,
-                                       num_envs(),
-                                       max_episode_steps_,
-                                       static_cast<T>(Task::kSubsteps * world_.options().step.h),
-                                       data("qpos"),
-                                       data("qvel"),
-                                       data("ctrl"),
-                                       static_cast<const int*>(world_.array("status").data),
-                                       start,
-                                       memory<T>(n * sizes_.memory),
-                                       memory<T>(places * quantities_.view().scratch_size()),
-                                       static_cast<T*>(final_observations_),
-                                       static_cast<T*>(final_reports_),
-                                       elapsed_,
-                                       final_status_,
-                                       ended_,
-                                       began_,
-                                       memory<uint8_t>(n),
-                                       memory<uint64_t>(n),
-                                       memory<uint32_t>(n)};
+    task_memory_ = memory<T>(n * sizes_.memory);
+    scratch_ = memory<T>(places * quantities_.view().scratch_size());
+    pending_ = memory<uint8_t>(n), seed_ = memory<uint64_t>(n), episode_ = memory<uint32_t>(n);
+    rows_ = memory<TaskRows>(1);
+    new (rows_->mirror()) TaskRows{task,
+                                   sizes_,
+                                   quantities_.view(),
+                                   mode_,
+                                   num_envs(),
+                                   max_episode_steps_,
+                                   static_cast<T>(Task::kSubsteps * world_.options().step.h),
+                                   data("qpos"),
+                                   data("qvel"),
+                                   data("ctrl"),
+                                   static_cast<const int*>(world_.array("status").data),
+                                   at<T>(start_),
+                                   at<T>(task_memory_),
+                                   at<T>(scratch_),
+                                   at<T>(final_observations_),
+                                   at<T>(final_reports_),
+                                   at<int>(elapsed_),
+                                   at<int>(final_status_),
+                                   at<uint8_t>(ended_),
+                                   at<uint8_t>(began_),
+                                   at<uint8_t>(pending_),
+                                   at<uint64_t>(seed_),
+                                   at<uint32_t>(episode_)};
+    world_.send(*rows_);
   }
+  TaskRows* host_rows() const { return static_cast<TaskRows*>(rows_->mirror()); }
 
   void run(RowStage stage, const RowCall<T>& call) {
 #if STICTION_WITH_CUDA
     if constexpr (sizeof(T) == sizeof(float))
-      if (on_device()) return launch_rows<Task>(rows_, stage, call, num_envs(), world_.stream());
+      if (on_device()) {
+        world_.release();
+        return launch_rows<Task>(at<TaskRows>(rows_), stage, call, num_envs(), world_.queue());
+      }
 #endif
+    const TaskRows& rows = *host_rows();
     auto work = [&](int thread, int first, int last) {
-      for (int e = first; e < last; ++e) rows_->perform(stage, call, e, thread);
+      for (int e = first; e < last; ++e) rows.perform(stage, call, e, thread);
     };
     threads_.run(num_envs(), work);
   }
 
   /// New episodes where began_ is set.
   void begin_episodes() {
-    world_.reset_state(began_);
+    world_.reset_state(at<uint8_t>(began_));
     run(RowStage::kBeginEpisode, {});
-    world_.update(began_);
+    world_.update(at<uint8_t>(began_));
   }
 
   void refuse_ended() {
-    world_.wait();
+    const auto pending = rows<uint8_t>(pending_);
     for (int e = 0; e < num_envs(); ++e)
-      if (rows_->pending[e])
+      if (pending[e])
         throw std::invalid_argument("environment " + std::to_string(e) +
                                     " has ended: reset it, with options={'reset_mask': ...}, before the next step");
   }
@@ -148,7 +186,7 @@ class TaskBatch final : public BatchEnv {
   AutoresetMode mode_;
   ThreadPool threads_;
   Quantities<T> quantities_;
-  Rows* rows_ = nullptr;
+  Rows rows_, start_, task_memory_, scratch_, pending_, seed_, episode_;
 };
 
 }  // namespace stiction

@@ -10,6 +10,7 @@
 //
 // Plain pointers into memory that the executor reaches; every row is touched by one thread.
 #pragma once
+#include "core/queue.h"
 #include "core/status.h"
 #include "envs/core/quantity_view.h"
 
@@ -164,9 +165,9 @@ struct TaskRows {
   }
 };
 
-/// On a CUDA device: a stage of environments 0 .. count - 1, queued on a stream. Defined in envs/cuda.
+/// On a CUDA device: a stage of environments 0 .. count - 1, queued. Defined in envs/cuda.
 template <class Task>
 void launch_rows(const TaskRows<Task, float>* rows, RowStage stage, const RowCall<float>& call, int count,
-                 void* stream);
+                 const CudaQueue& queue);
 
 }  // namespace stiction

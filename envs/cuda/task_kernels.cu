@@ -26,13 +26,13 @@ __global__ void __launch_bounds__(kRowThreads)
 
 template <class Task>
 void launch_rows(const TaskRows<Task, float>* rows, RowStage stage, const RowCall<float>& call, int count,
-                 void* stream) {
+                 const CudaQueue& queue) {
   const int blocks = (count + kRowThreads - 1) / kRowThreads;
-  launch(rows_kernel<Task>, blocks, kRowThreads, stream, rows, stage, call, count);
+  launch(rows_kernel<Task>, blocks, kRowThreads, queue, rows, stage, call, count);
 }
 
 #define STICTION_ROWS_OF(Task) \
-  template void launch_rows<Task>(const TaskRows<Task, float>*, RowStage, const RowCall<float>&, int, void*)
+  template void launch_rows<Task>(const TaskRows<Task, float>*, RowStage, const RowCall<float>&, int, const CudaQueue&)
 STICTION_ROWS_OF(AntTask);
 STICTION_ROWS_OF(ArmLiftTask);
 STICTION_ROWS_OF(ArmStackTask);

@@ -1,14 +1,34 @@
 #include "host/backend/thread_pool.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <stdexcept>
 
 namespace stiction {
 
-ThreadPool::ThreadPool(int size) {
+namespace {
+
+/// Forks between the first pool's process and this one.
+int forks = 0;
+
+int forks_so_far() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  (void)registered;
+  return forks;
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int size) : forks_(forks_so_far()) {
   for (int t = 1; t < size; ++t) workers_.emplace_back([this, t] { loop(t); });
 }
 
 ThreadPool::~ThreadPool() {
+  if (forks_ != forks) {  // nobody to stop: the threads are the parent's
+    new std::vector<std::thread>(std::move(workers_));
+    return;
+  }
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
@@ -32,6 +52,10 @@ void ThreadPool::share(int thread) {
 void ThreadPool::run_erased(int count, void* work) {
   work_ = work, count_ = count, error_ = nullptr;
   const int active = std::min(size(), count);
+  if (active > 1 && forks_ != forks)
+    throw std::runtime_error(
+        "this simulation was made before the process forked, and its threads are the parent's: make "
+        "simulations in the process that steps them, with num_threads=1, or by multiprocessing's 'spawn'");
   if (active > 1) {
     {
       std::lock_guard lock(mutex_);

@@ -17,7 +17,8 @@ class ThreadPool {
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
   /// Calls work(thread, first, last) on every thread with its share of 0 .. count - 1, and returns when all have. Does not
-  /// allocate. If several throw, one of the exceptions is passed on.
+  /// allocate. If several throw, one of the exceptions is passed on. Throws std::runtime_error in a process that was forked after
+  /// the pool was made, for a fork takes no threads along.
   template <class Work>
   void run(int count, Work& work) {
     call_ = [](void* w, int thread, int first, int last) { (*static_cast<Work*>(w))(thread, first, last); };
@@ -37,6 +38,7 @@ class ThreadPool {
   std::exception_ptr error_;
   int count_ = 0, pending_ = 0;
   unsigned generation_ = 0;
+  int forks_;  // of this process and its ancestors when the pool was made
   bool stop_ = false;
 };
 

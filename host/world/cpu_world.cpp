@@ -45,8 +45,8 @@ class CpuWorld final : public World {
     packs_ = (num_envs() + kernels_->width - 1) / kernels_->width;
     records_ = aligned(sizeof(T) * record_size() * packs_ * kernels_->width);
     for (int i = 0; i < threads_->size(); ++i) workspaces_.push_back(aligned(kernels_->workspace_bytes));
-    max_contacts_ = options_.max_contacts ? options_.max_contacts : view.world_slots + view.pair_slots;
-    add_contact_buffers();
+    add_contacts(view.world_slots + view.pair_slots), make_arrays();
+    contact_arrays_ = contact_arrays();
     reset_rows_ = make_reset_rows<T>();
     make_job();
     for (auto& workspace : workspaces_) {
@@ -72,8 +72,15 @@ class CpuWorld final : public World {
     update_watched();
   }
 
+  std::vector<std::pair<std::string, int64_t>> memory() const override {
+    const int64_t rows = int64_t{packs_} * kernels_->width, workspaces = threads_->size();
+    return {{"arrays", array_bytes()},
+            {"records", static_cast<int64_t>(sizeof(T)) * record_size() * rows},
+            {"workspaces", workspaces * static_cast<int64_t>(kernels_->workspace_bytes + kernels_->solver_bytes(job_) +
+                                                             sizeof(double) * kernels_->fallback_size(job_))}};
+  }
   int64_t record_size() const override { return layout_->reals(); }
-  void get_records(double* rows) const override {
+  void get_records(double* rows) override {
     for (int64_t e = 0; e < num_envs(); ++e)
       for (int64_t i = 0; i < record_size(); ++i) rows[e * record_size() + i] = record(e, i);
   }
@@ -89,7 +96,7 @@ class CpuWorld final : public World {
     problem_.resize(kernels_->problem_size(job_));
     return kernels_->problem(job_, env, workspaces_[0].get(), tables_of(0), problem_.data());
   }
-  void previous_state(int env, double* qpos, double* qvel) const override {
+  void previous_state(int env, double* qpos, double* qvel) override {
     state_of_record(tables_->view, [&](int i) { return record(env, i); }, qpos, qvel);
   }
   std::string isa() const override { return lib_->isa; }
@@ -136,16 +143,6 @@ class CpuWorld final : public World {
     return static_cast<T*>(records_.get())[((env / W) * record_size() + i) * W + env % W];
   }
 
-  void add_contact_buffers() {
-    const int64_t n = num_envs(), c = max_contacts_;
-    const DType real = options_.float64 ? DType::kFloat64 : DType::kFloat32;
-    add("contact.geom", DType::kInt32, {n, c, 2}, false), add("contact.pos", real, {n, c, 3}, false);
-    add("contact.frame", real, {n, c, 3, 3}, false), add("contact.dist", real, {n, c}, false);
-    add("contact.impulse", real, {n, c, 3}, false), add("contact.active", DType::kBool, {n, c}, false);
-    add("contact.count", DType::kInt32, {n}, false);
-    add("net_contact_force", real, {n, model_->nbody, 3}, false);
-    contact_arrays_ = contact_arrays();
-  }
   ContactArrays<T> contact_arrays() {
     return {buffer("contact.geom").template as<int>(),  buffer("contact.pos").template as<T>(),
             buffer("contact.frame").template as<T>(),   buffer("contact.dist").template as<T>(),

@@ -1,6 +1,7 @@
 #include "host/world/cuda_world.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 #include <type_traits>
@@ -12,17 +13,31 @@
 #if STICTION_WITH_CUDA
 #include "kernels/device.h"
 #include "kernels/launches.h"
+#include "step/step_world.h"
 
 namespace stiction {
 namespace {
 
 [[noreturn]] void refuse(const std::string& text) { throw std::invalid_argument(text); }
 
+/// A block of device memory that the host fills once.
+class Filled {
+ public:
+  Filled(const void* from, size_t bytes, const CudaQueue& queue) : memory_(bytes, queue.device) {
+    if (bytes) std::memcpy(memory_.mirror(), from, bytes);
+    memory_.upload(queue);
+  }
+  void* data() const { return memory_.data(); }
+
+ private:
+  Memory memory_;
+};
+
 /// A model's tables where the device reaches them.
 class DeviceTables {
  public:
-  explicit DeviceTables(ModelTables<float>& from) {
-    ModelView<Capacity, float>& to = *static_cast<ModelView<Capacity, float>*>(keep(&from.view, sizeof(from.view)));
+  DeviceTables(const ModelTables<float>& from, const CudaQueue& queue) : queue_(queue) {
+    ModelView<Capacity, float> to = from.view;
     to.probe = copy(from.probe), to.plane = copy(from.plane), to.geom = copy(from.geom), to.pair = copy(from.pair);
     to.link_pair = copy(from.link_pair), to.actuator = copy(from.actuator), to.tie = copy(from.tie);
     to.body = copy(from.body), to.site = copy(from.site);
@@ -34,124 +49,167 @@ class DeviceTables {
       if (h.edgeadr != nullptr) h.edgeadr = edgeadr + (h.edgeadr - from.hull_edgeadr.data());
       h.edge = edge;
     }
-    to.hull = copy(hulls);
-    view_ = &to;
+    to.hull = copy(hulls), view_on_host = to;
+    view_ = static_cast<const ModelView<Capacity, float>*>(keep(&to, sizeof(to)));
   }
   const ModelView<Capacity, float>* view() const { return view_; }
+  ModelView<Capacity, float> view_on_host;  // the same, with the device's addresses
 
  private:
-  void* keep(const void* from, size_t bytes) {
-    memory_.push_back(managed_memory(bytes));
-    if (bytes) std::memcpy(memory_.back().get(), from, bytes);
-    return memory_.back().get();
+  const void* keep(const void* from, size_t bytes) {
+    memory_.push_back(std::make_unique<Filled>(from, bytes, queue_));
+    return memory_.back()->data();
   }
   template <class T>
   const T* copy(const std::vector<T>& from) {
     return static_cast<const T*>(keep(from.data(), from.size() * sizeof(T)));
   }
-  std::vector<std::shared_ptr<void>> memory_;
+  CudaQueue queue_;
+  std::vector<std::unique_ptr<Filled>> memory_;
   const ModelView<Capacity, float>* view_ = nullptr;
 };
 
 /// A model of its own for each tile that steps at once, for parameters that differ between environments: `count` ParameterTables,
 /// and behind them what they point to.
-std::shared_ptr<void> own_models(const ModelView<Capacity, float>& m, int count) {
+struct OwnModels {
   using Tables = ParameterTables<Capacity, float>;
-  auto padded = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
-  const size_t probes = padded(m.probes * sizeof(*m.probe)), geoms = padded(m.ngeom * sizeof(*m.geom)),
-               pairs = padded(m.pairs * sizeof(*m.pair)), actuators = padded(m.actuators * sizeof(*m.actuator)),
-               ties = padded(m.ties * sizeof(*m.tie));
-  const size_t tables = padded(count * sizeof(Tables));
-  auto memory = managed_memory(tables + count * (probes + geoms + pairs + actuators + ties));
-  auto* own = static_cast<Tables*>(memory.get());
-  auto* free = static_cast<unsigned char*>(memory.get()) + tables;
-  auto copy = [&](auto*& to, const auto* from, int items, size_t bytes) {
-    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(free);
-    std::copy_n(from, items, to);
-    free += bytes;
-  };
-  for (int i = 0; i < count; ++i) {
-    own[i].view = m;
-    copy(own[i].probe, m.probe, m.probes, probes), copy(own[i].geom, m.geom, m.ngeom, geoms);
-    copy(own[i].pair, m.pair, m.pairs, pairs), copy(own[i].actuator, m.actuator, m.actuators, actuators);
-    copy(own[i].tie, m.tie, m.ties, ties);
-    own[i].view.probe = own[i].probe, own[i].view.geom = own[i].geom;
-    own[i].view.pair = own[i].pair, own[i].view.actuator = own[i].actuator;
-    own[i].view.tie = own[i].tie;
+
+  const ModelView<Capacity, float>& model;  // in the host's memory
+  size_t count;
+
+  static size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
+  size_t probes() const { return padded(model.probes * sizeof(*model.probe)); }
+  size_t geoms() const { return padded(model.ngeom * sizeof(*model.geom)); }
+  size_t pairs() const { return padded(model.pairs * sizeof(*model.pair)); }
+  size_t actuators() const { return padded(model.actuators * sizeof(*model.actuator)); }
+  size_t ties() const { return padded(model.ties * sizeof(*model.tie)); }
+  size_t tables() const { return padded(count * sizeof(Tables)); }
+  size_t bytes() const { return tables() + count * (probes() + geoms() + pairs() + actuators() + ties()); }
+
+  /// Fills `to`; what is not of the environment's own is that of `shared`, addresses of the device.
+  void fill(Memory& to, const ModelView<Capacity, float>& shared) const {
+    auto* own = static_cast<Tables*>(to.mirror());
+    size_t free = tables();
+    auto copy = [&](auto*& address, const auto* from, int items, size_t bytes) {
+      using Item = std::remove_reference_t<decltype(*address)>;
+      std::copy_n(from, items, reinterpret_cast<Item*>(static_cast<unsigned char*>(to.mirror()) + free));
+      address = reinterpret_cast<Item*>(static_cast<unsigned char*>(to.data()) + free);
+      free += bytes;
+    };
+    for (size_t i = 0; i < count; ++i) {
+      own[i].view = shared;
+      copy(own[i].probe, model.probe, model.probes, probes()), copy(own[i].geom, model.geom, model.ngeom, geoms());
+      copy(own[i].pair, model.pair, model.pairs, pairs());
+      copy(own[i].actuator, model.actuator, model.actuators, actuators());
+      copy(own[i].tie, model.tie, model.ties, ties());
+      own[i].view.probe = own[i].probe, own[i].view.geom = own[i].geom;
+      own[i].view.pair = own[i].pair, own[i].view.actuator = own[i].actuator;
+      own[i].view.tie = own[i].tie;
+    }
   }
-  return memory;
-}
+};
 
 class CudaWorld final : public World {
  public:
   CudaWorld(std::shared_ptr<const Model> model, const WorldOptions& options)
-      : World(std::move(model), options),
-        tables_(convert<float>(*compile(*model_))),
-        device_tables_(*tables_),
-        layout_(tables_->view) {
-    records_ = managed_memory(sizeof(float) * record_size() * num_envs());
-    reset_rows_ = make_reset_rows<float>();
+      : World(std::move(model), options), tables_(convert<float>(*compile(*model_))), layout_(tables_->view) {
+    add_contacts(tables_->view.world_slots + tables_->view.pair_slots);
+    job_.queue.device = options_.device;
     job_.options = options_in<float>({options_.step, options_.solver});
-    const auto sizes = WorldMemory::sizes<float>(tables_->view, job_.options);
-    job_.plan = plan_launches<float>(num_envs(), sizes.total());
-    workspace_ = device_memory(job_.plan.workspace_bytes);
-    solver_memory_ = device_memory(job_.plan.step_tiles * sizes.total());
-    max_contacts_ =
-        options_.max_contacts ? options_.max_contacts : tables_->view.world_slots + tables_->view.pair_slots;
-    const int64_t n = num_envs(), c = max_contacts_;
-    add("contact.geom", DType::kInt32, {n, c, 2}, false), add("contact.pos", DType::kFloat32, {n, c, 3}, false);
-    add("contact.frame", DType::kFloat32, {n, c, 3, 3}, false), add("contact.dist", DType::kFloat32, {n, c}, false);
-    add("contact.impulse", DType::kFloat32, {n, c, 3}, false), add("contact.active", DType::kBool, {n, c}, false);
-    add("contact.count", DType::kInt32, {n}, false),
-        add("net_contact_force", DType::kFloat32, {n, model_->nbody, 3}, false);
+    const int64_t tile_bytes = WorldMemory::sizes<float>(tables_->view, job_.options).total();
+    job_.plan = plan_launches<float>(num_envs(), tile_bytes, options_.device);
+    require_memory();
+    make_arrays();
+    device_tables_ = std::make_unique<DeviceTables>(*tables_, job_.queue);
+    records_ = allocate(record_bytes());
+    workspace_ = allocate(job_.plan.workspace_bytes);
+    reset_rows_ = make_reset_rows<float>();
+    solver_memory_ = allocate(job_.plan.step_tiles * job_.plan.tile_bytes);
     make_job();
+    prepare_launches(job_);  // what it has no memory for fails here
     reset(nullptr);
   }
 
   void step(int n) override {
     if (n < 0) refuse("n is " + std::to_string(n) + ", expected >= 0");
     if (n == 0) return;
+    release();
     job_.steps = n;
     launch_step(job_);
     update_watched();
   }
-  void wait() const override { synchronize(); }
-  void set_stream(void* stream) override { job_.stream = stream; }
-  void* stream() const override { return job_.stream; }
+  void set_stream(void* stream) override {
+    if (stream == job_.queue.stream) return;
+    order_behind(job_.queue, stream);
+    job_.queue.stream = stream;
+  }
+  CudaQueue queue() const override { return job_.queue; }
+  std::vector<std::pair<std::string, int64_t>> memory() const override {
+    const size_t own = options_.per_env.empty() ? 0 : OwnModels{tables_->view, size_t(job_.plan.step_tiles)}.bytes();
+    return {{"arrays", array_bytes()},
+            {"records", record_bytes()},
+            {"workspaces", static_cast<int64_t>(job_.plan.workspace_bytes + own) + job_.plan.step_tiles * job_.plan.tile_bytes},
+            {"local", static_cast<int64_t>(job_.plan.local_bytes)}};
+  }
   DenseProblem<double> contact_problem(int) override {
     refuse("contact_problem is computed on the CPU only: set this state in a simulation with device='cpu'");
   }
-  void previous_state(int env, double* qpos, double* qvel) const override {
-    wait();
+  void previous_state(int env, double* qpos, double* qvel) override {
+    fetch({records_.get()});
     const float* record = records() + env * record_size();
     state_of_record(tables_->view, [&](int i) { return record[i]; }, qpos, qvel);
   }
   int64_t record_size() const override { return layout_.reals(); }
-  void get_records(double* rows) const override {
-    wait();
-    for (int64_t i = 0; i < record_size() * num_envs(); ++i) rows[i] = records()[i];
+  void get_records(double* rows) override {
+    fetch({records_.get()});
+    std::copy_n(records(), record_size() * num_envs(), rows);
   }
   void set_records(const double* rows) override {
     wait();
     for (int64_t i = 0; i < record_size() * num_envs(); ++i) records()[i] = static_cast<float>(rows[i]);
-    if (watch_contacts_) update_contacts(nullptr);
+    send(*records_);
+    synchronize();
+    if (watch_contacts_) release(), update_contacts(nullptr);
   }
   std::string isa() const override { return "cuda"; }
   int pack_width() const override { return 1; }
 
  protected:
+  void synchronize() const override { wait_for(job_.queue); }
   void update_kinematics(const uint8_t* mask) override { launch_kinematics(job_, mask); }
   void update_contacts(const uint8_t* mask) override { launch_contacts(job_, contact_arrays_, max_contacts_, mask); }
   void reset_rows(const uint8_t* mask, int keyframe) override { launch_reset(job_, reset_rows_, mask, keyframe); }
 
  private:
-  float* records() const { return static_cast<float*>(records_.get()); }
+  float* records() { return static_cast<float*>(records_->mirror()); }
+  int64_t record_bytes() const { return static_cast<int64_t>(sizeof(float)) * record_size() * num_envs(); }
+
+  void require_memory() const {
+    auto gigabytes = [](int64_t bytes) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.2f GB", 1e-9 * static_cast<double>(bytes));
+      return std::string(text);
+    };
+    int64_t needed = 0;
+    std::string parts;
+    for (const auto& [name, bytes] : memory()) {
+      needed += bytes;
+      parts += (parts.empty() ? "" : ", ") + name + " " + gigabytes(bytes);
+    }
+    const auto free = static_cast<int64_t>(free_memory(options_.device));
+    if (needed <= free) return;
+    const int64_t each = (array_bytes() + record_bytes()) / num_envs();
+    throw OutOfMemory(std::to_string(num_envs()) + " environments need " + gigabytes(needed) + " (" + parts + "; " +
+                      std::to_string(each) + " bytes per environment), but CUDA device " +
+                      std::to_string(options_.device) + " has " + gigabytes(free) +
+                      " free: make fewer, or free what others keep (torch.cuda.empty_cache())");
+  }
 
   void make_job() {
-    job_.model = device_tables_.view(), job_.workspace = workspace_.get(), job_.steps = 1;
-    job_.solver_memory = solver_memory_.get();
+    job_.model = device_tables_->view(), job_.workspace = workspace_->data(), job_.steps = 1;
+    job_.solver_memory = solver_memory_->data();
     BatchArrays<float>& a = job_.arrays;
-    a.num_envs = num_envs(), a.records = records();
+    a.num_envs = num_envs(), a.records = static_cast<float*>(records_->data());
     a.qpos = buffer("qpos").as<float>(), a.qvel = buffer("qvel").as<float>(), a.ctrl = buffer("ctrl").as<float>();
     a.qfrc_applied = buffer("qfrc_applied").as<float>(), a.xfrc_applied = buffer("xfrc_applied").as<float>();
     a.time = buffer("time").as<double>(), a.status = buffer("status").as<int>();
@@ -163,16 +221,21 @@ class CudaWorld final : public World {
                        buffer("contact.count").as<int>(),      buffer("net_contact_force").as<float>(),
                        static_cast<float>(1 / options_.step.h)};
     job_.parameters = parameter_arrays<float>();
-    own_models_ = options_.per_env.empty() ? nullptr : own_models(*job_.model, job_.plan.step_tiles);
-    job_.own_models = static_cast<ParameterTables<Capacity, float>*>(own_models_.get());
+    if (!options_.per_env.empty()) {
+      const OwnModels own{tables_->view, size_t(job_.plan.step_tiles)};
+      own_models_ = allocate(own.bytes());
+      own.fill(*own_models_, device_tables_->view_on_host);
+      send(*own_models_);
+      job_.own_models = static_cast<ParameterTables<Capacity, float>*>(own_models_->data());
+    }
     job_.outputs = {buffer("xpos").as<float>(), buffer("xquat").as<float>(), buffer("body_linvel").as<float>(),
                     buffer("body_angvel").as<float>(), buffer("site_xpos").as<float>()};
   }
 
   std::unique_ptr<ModelTables<float>> tables_;
-  DeviceTables device_tables_;
+  std::unique_ptr<DeviceTables> device_tables_;
   RecordLayout<ModelView<Capacity, float>> layout_;
-  std::shared_ptr<void> records_, workspace_, solver_memory_, own_models_;
+  std::shared_ptr<Memory> records_, workspace_, solver_memory_, own_models_;
   ResetRows<float> reset_rows_{};
   ContactArrays<float> contact_arrays_{};
   CudaJob<float> job_{};
@@ -181,13 +244,13 @@ class CudaWorld final : public World {
 }  // namespace
 
 std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model> model, const WorldOptions& options) {
-  const std::string missing = cuda_unavailable();
+  const std::string missing = cuda_unavailable(options.device);
   if (!missing.empty()) refuse("device is 'cuda', but there is " + missing);
   if (options.float64) refuse("dtype is 'float64', but simulations on CUDA are in float32: use device='cpu'");
-  return std::make_unique<CudaWorld>(std::move(model), options);
+  WorldOptions on_it = options;
+  if (on_it.device == kCurrentDevice) on_it.device = current_device();
+  return std::make_unique<CudaWorld>(std::move(model), on_it);
 }
-
-std::shared_ptr<void> device_reachable_memory(size_t bytes) { return managed_memory(bytes); }
 
 }  // namespace stiction
 
@@ -200,7 +263,6 @@ std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model>, const Wor
       "device is 'cuda', but this is no CUDA build: rebuild with STICTION_CUDA=ON and nvcc on PATH, or "
       "use device='cpu'");
 }
-std::shared_ptr<void> device_reachable_memory(size_t) { return nullptr; }
 
 }  // namespace stiction
 

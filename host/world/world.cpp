@@ -40,6 +40,11 @@ World::World(std::shared_ptr<const Model> model, const WorldOptions& options)
   add_parameters();
 }
 
+World::Call::Call(World& world) : world_(world) {
+  if (world.busy_.test_and_set())
+    throw std::runtime_error("another thread is in a call of this simulation: one at a time, with a lock if need be");
+}
+
 namespace {
 
 /// A parameter: its values in the model, its place among the arrays, and the flag that turns off what it is of.
@@ -97,33 +102,90 @@ void World::add_parameters() {
                                                            : 1;
     if (name != "gravity") shape.push_back(count);
     if (size != count) shape.push_back(count ? size / count : 0);
-    Buffer& b = add("params." + name, options_.float64 ? DType::kFloat64 : DType::kFloat32, shape, true);
-    for (int64_t e = 0; e < n; ++e)
-      for (int64_t i = 0; i < size; ++i) {
-        if (options_.float64) b.as<double>()[e * size + i] = values[i];
-        else b.as<float>()[e * size + i] = static_cast<float>(values[i]);
-      }
+    add("params." + name, options_.float64 ? DType::kFloat64 : DType::kFloat32, shape, true);
   }
 }
 
-std::shared_ptr<void> World::allocate(size_t bytes) const {
-  if (options_.cuda) return device_reachable_memory(bytes);
-  constexpr std::align_val_t kLine{64};
-  std::shared_ptr<void> memory(::operator new(bytes ? bytes : 1, kLine),
-                               [](void* p) { ::operator delete(p, std::align_val_t{64}); });
-  std::memset(memory.get(), 0, bytes);
-  return memory;
+void World::add_contacts(int slots) {
+  max_contacts_ = options_.max_contacts ? options_.max_contacts : slots;
+  const int64_t n = num_envs(), c = max_contacts_;
+  const DType real = options_.float64 ? DType::kFloat64 : DType::kFloat32;
+  add("contact.geom", DType::kInt32, {n, c, 2}, false), add("contact.pos", real, {n, c, 3}, false);
+  add("contact.frame", real, {n, c, 3, 3}, false), add("contact.dist", real, {n, c}, false);
+  add("contact.impulse", real, {n, c, 3}, false), add("contact.active", DType::kBool, {n, c}, false);
+  add("contact.count", DType::kInt32, {n}, false), add("net_contact_force", real, {n, model_->nbody, 3}, false);
 }
 
-World::Buffer& World::add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable) {
+void World::make_arrays() {
+  for (auto& [name, b] : buffers_) b->memory = allocate(b->bytes());
+  for (const std::string& name : options_.per_env)
+    for (const Parameter<float>& p : kParameters<float>) {
+      if (name != p.name) continue;
+      Buffer& b = buffer("params." + name);
+      const Reals& values = (*model_).*p.values;
+      const auto size = static_cast<int64_t>(values.size());
+      void* to = b.memory->mirror();
+      for (int64_t e = 0; e < num_envs(); ++e)
+        for (int64_t i = 0; i < size; ++i) {
+          if (options_.float64) static_cast<double*>(to)[e * size + i] = values[i];
+          else static_cast<float*>(to)[e * size + i] = static_cast<float>(values[i]);
+        }
+      send(*b.memory);
+    }
+}
+
+int64_t World::Buffer::bytes() const {
+  int64_t size = dtype == DType::kBool ? 1 : dtype == DType::kFloat32 || dtype == DType::kInt32 ? 4 : 8;
+  for (int64_t s : shape) size *= s;
+  return size;
+}
+int64_t World::array_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [name, b] : buffers_) bytes += b->bytes();
+  return bytes;
+}
+
+std::shared_ptr<Memory> World::allocate(size_t bytes) const {
+  return options_.cuda ? std::make_shared<Memory>(bytes, options_.device) : std::make_shared<Memory>(bytes);
+}
+
+void* World::keep(const std::shared_ptr<Memory>& memory, bool writable) {
+  auto is_it = [&](const auto& kept) { return kept.first == memory; };
+  wait();
+  if (memory->on_device() && std::none_of(kept_.begin(), kept_.end(), is_it)) {
+    fetch({memory.get()});
+    kept_.emplace_back(memory, writable);
+  }
+  return memory->mirror();
+}
+
+void World::fetch(std::initializer_list<Memory*> memories) {
+  wait();
+  for (Memory* memory : memories) {
+    auto is_it = [&](const auto& kept) { return kept.first.get() == memory; };
+    if (std::none_of(kept_.begin(), kept_.end(), is_it)) memory->download(queue());
+  }
+  synchronize();
+}
+
+void World::wait() {
+  if (host_has_) return;
+  for (auto& [memory, writable] : kept_) memory->download(queue());
+  synchronize();
+  host_has_ = true;
+}
+
+void World::release() {
+  if (!host_has_) return;
+  for (auto& [memory, writable] : kept_)
+    if (writable) memory->upload(queue());
+  host_has_ = false;
+}
+
+void World::add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable) {
   auto b = std::make_unique<Buffer>();
-  int64_t items = 1;
-  for (int64_t s : shape) items *= s;
-  const int size = dtype == DType::kBool ? 1 : dtype == DType::kFloat32 || dtype == DType::kInt32 ? 4 : 8;
-  b->memory = allocate(items * size);
   b->dtype = dtype, b->shape = std::move(shape), b->writable = writable;
   buffers_.emplace_back(name, std::move(b));
-  return *buffers_.back().second;
 }
 
 World::Buffer& World::buffer(const std::string& name) {
@@ -142,10 +204,30 @@ ArrayView World::array(const std::string& name) {
   Buffer& b = buffer(name);
   const bool kinematic = name == "xpos" || name == "xquat" || name.rfind("body_", 0) == 0 || name == "site_xpos";
   const bool contact = name.rfind("contact.", 0) == 0 || name == "net_contact_force";
-  if (kinematic && !watch_kinematics_) watch_kinematics_ = true, update_kinematics(nullptr);
-  if (contact && !watch_contacts_) watch_contacts_ = true, update_contacts(nullptr);
+  if (kinematic && !watch_kinematics_) release(), watch_kinematics_ = true, update_kinematics(nullptr);
+  if (contact && !watch_contacts_) release(), watch_contacts_ = true, update_contacts(nullptr);
+  return {b.memory->data(), b.dtype, b.shape, b.writable};
+}
+
+ArrayView World::host_array(const std::string& name) {
+  ArrayView view = array(name);
+  view.data = keep(buffer(name).memory, view.writable);
+  return view;
+}
+
+void World::read_array(const std::string& name, void* to) {
+  array(name);
+  Memory& memory = *buffer(name).memory;
+  fetch({&memory});
+  std::memcpy(to, memory.mirror(), memory.bytes());
+}
+
+void World::write_array(const std::string& name, const void* from) {
+  Memory& memory = *buffer(name).memory;
   wait();
-  return {b.memory.get(), b.dtype, b.shape, b.writable};
+  std::memcpy(memory.mirror(), from, memory.bytes());
+  send(memory);
+  synchronize();
 }
 
 void World::update_watched(const uint8_t* mask) {
@@ -154,14 +236,18 @@ void World::update_watched(const uint8_t* mask) {
 }
 
 void World::forward_envs(const uint8_t* mask) {
+  release();
   if (watch_kinematics_) update_kinematics(mask);
 }
 
 void World::clear_status(const uint8_t* mask) {
-  wait();
-  int* status = buffer("status").as<int>();
+  Memory& memory = *buffer("status").memory;
+  fetch({&memory});
+  int* status = static_cast<int*>(memory.mirror());
   for (int i = 0; i < num_envs(); ++i)
     if (mask == nullptr || mask[i]) status[i] = 0;
+  send(memory);
+  synchronize();
 }
 
 template <class T>
@@ -169,7 +255,7 @@ ResetRows<T> World::make_reset_rows() {
   const Model& m = *model_;
   const int row = m.nq + m.nv + m.nu;
   begin_ = allocate(sizeof(T) * row * (1 + m.nkey));
-  T* begin = static_cast<T*>(begin_.get());
+  T* begin = static_cast<T*>(begin_->mirror());
   auto write = [](T* to, const double* from, int n) {
     for (int i = 0; i < n; ++i) to[i] = static_cast<T>(from[i]);
   };
@@ -179,11 +265,12 @@ ResetRows<T> World::make_reset_rows() {
     write(to, m.key_qpos.data() + k * m.nq, m.nq), write(to + m.nq, m.key_qvel.data() + k * m.nv, m.nv);
     write(to + m.nq + m.nv, m.key_ctrl.data() + k * m.nu, m.nu);
   }
+  send(*begin_);
   return {m.nq,
           m.nv,
           m.nu,
           m.nbody,
-          begin,
+          static_cast<const T*>(begin_->data()),
           buffer("qpos").as<T>(),
           buffer("qvel").as<T>(),
           buffer("ctrl").as<T>(),
@@ -209,6 +296,7 @@ void World::reset_state(const uint8_t* mask, int keyframe) {
   if (keyframe < -1 || keyframe >= model_->nkey)
     throw std::invalid_argument("keyframe " + std::to_string(keyframe) + " does not exist; the model has " +
                                 std::to_string(model_->nkey));
+  release();
   reset_rows(mask, keyframe);
 }
 
@@ -216,8 +304,9 @@ void World::reset(const uint8_t* mask, int keyframe) {
   wait();
   if (mask != nullptr) {
     if (mask_ == nullptr) mask_ = allocate(num_envs());
-    std::memcpy(mask_.get(), mask, num_envs());
-    mask = static_cast<const uint8_t*>(mask_.get());
+    std::memcpy(mask_->mirror(), mask, num_envs());
+    send(*mask_);
+    mask = static_cast<const uint8_t*>(mask_->data());
   }
   reset_state(mask, keyframe);
   update_watched(mask);

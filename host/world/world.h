@@ -1,24 +1,32 @@
 // World: a batch of environments of one model, its buffers and its steps.
 //
-// Owns every array, sized once; step() neither allocates nor copies to anywhere else. Arrays are row-major (num_envs, ...) and
-// the only truth: what a user writes into them is what the next step sees. Not thread-safe; one caller at a time.
+// Owns every array, sized once; step() does not allocate. Arrays are row-major (num_envs, ...) and the only truth: what a user
+// writes into them is what the next step sees. Not thread-safe; one caller at a time.
+//
+// On a CUDA device arrays are in its memory, and the host sees mirrors of those that it has asked for (keep). Either the host has
+// them or the device: the host from wait() on, when they are what the device computed; the device from release() on, which every
+// call that queues work does first and which takes along what the host has written. What the host writes meanwhile is lost.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/queue.h"
 #include "host/backend/cpu/kernels.h"
 #include "host/backend/thread_pool.h"
 #include "host/model/compile.h"
+#include "host/world/memory.h"
 #include "step/reset.h"
 
 namespace stiction {
 
 enum class DType { kFloat32, kFloat64, kInt32, kInt64, kBool };
 
-/// A buffer for bindings: C-contiguous.
+/// An array for bindings: C-contiguous.
 struct ArrayView {
   void* data;
   DType dtype;
@@ -29,8 +37,9 @@ struct ArrayView {
 struct WorldOptions {
   int num_envs = 1;
   bool float64 = false;
-  bool cuda = false;                 // on the CUDA device, else on the CPU
-  std::string isa;                   // "", "scalar", "avx2", "avx512": "" is the best there is
+  bool cuda = false;            // on a CUDA device, else on the CPU
+  int device = kCurrentDevice;  // its ordinal; World::options() has the number
+  std::string isa;              // "", "scalar", "avx2", "avx512": "" is the best there is
   int num_threads = 0;               // 0: as many as cores
   int max_contacts = 0;              // 0: every slot
   std::vector<std::string> per_env;  // parameters that differ between environments, see parameter_names()
@@ -53,36 +62,49 @@ class World {
   /// By name: qpos, qvel, ctrl, time, qfrc_applied, xfrc_applied, status; xpos, xquat, body_linvel, body_angvel, site_xpos;
   /// certificate.<field>; contact.<field>, net_contact_force. Derived arrays are brought up to date by the call, and from then
   /// on by every step. Throws std::invalid_argument for another name.
+  /// Where the backend has it; `host_array`: where the host sees it, from now on after every wait().
   ArrayView array(const std::string& name);
+  ArrayView host_array(const std::string& name);
+  /// Copies of an array to and from memory of the host, at once; for what is not kept.
+  void read_array(const std::string& name, void* to);
+  void write_array(const std::string& name, const void* from);
   std::vector<std::string> array_names() const;
+  /// What the world takes of its memory, in bytes, by what it is for.
+  virtual std::vector<std::pair<std::string, int64_t>> memory() const { return {{"arrays", array_bytes()}}; }
 
   virtual void step(int n) = 0;
-  /// On a CUDA device step, forward, forward_envs, reset_state and update only queue their work: this returns when it is done, and
-  /// throws if it failed. All else waits by itself.
-  virtual void wait() const {}
-  /// The CUDA stream (cudaStream_t) that later work is queued on; null is the default stream.
+  /// On a CUDA device step, forward, forward_envs, reset_state and update only queue their work: this returns when it is done and
+  /// the host has what is kept, and throws if it failed. All else waits by itself.
+  void wait();
+  /// Gives arrays to the device, for work that others queue.
+  void release();
+  /// The CUDA stream (cudaStream_t) of the world's device that later work is queued on, behind all before; null is the default
+  /// stream. It must exist until another one is set. Where the stream is being captured, wait() first.
   virtual void set_stream(void*) {}
-  virtual void* stream() const { return nullptr; }
-  /// Zeroed memory that host and backend reach by the same address, 64-byte aligned.
-  std::shared_ptr<void> allocate(size_t bytes) const;
+  virtual CudaQueue queue() const { return {}; }
+  std::shared_ptr<Memory> allocate(size_t bytes) const;
+  /// The host's view of an array from now on; `writable`: the device gets what is written there.
+  void* keep(const std::shared_ptr<Memory>& memory, bool writable);
+  /// Once: what is there now, waiting for it; what was written into the mirror, for work that is queued from now on.
+  void fetch(std::initializer_list<Memory*> memories);
+  void send(Memory& memory) { memory.upload(queue()); }
   /// Brings derived arrays up to date with qpos and qvel.
   void forward() { forward_envs(nullptr); }
   /// The same for environments with mask[i] != 0 (null: all); others may be left out.
   void forward_envs(const uint8_t* mask);
   /// Environments with mask[i] != 0 (null: all) to qpos0 or to a keyframe; clears velocity, controls, warm start, status, time.
   void reset(const uint8_t* mask, int keyframe = -1);
-  /// The same but for derived arrays, which `update` brings up to date; the mask, if any, is in memory of `allocate`.
+  /// The same but for derived arrays, which `update` brings up to date; the mask, if any, is the backend's (Memory::data).
   void reset_state(const uint8_t* mask, int keyframe = -1);
-  void update(const uint8_t* mask) { update_watched(mask); }
+  void update(const uint8_t* mask) { release(), update_watched(mask); }
   void clear_status(const uint8_t* mask);
   /// The last step's contact problem of one environment with the impulses that solved it. Views into scratch that the next call
   /// on this world overwrites. Applied forces and controls must be those of the step.
   virtual DenseProblem<double> contact_problem(int env) = 0;
   /// The state of one environment at the beginning of its last substep: qpos (nq), qvel (nv).
-  virtual void previous_state(int env, double* qpos, double* qvel) const = 0;
-  /// Warm start and contacts of the last step, to be kept with a state. One row per environment.
+  virtual void previous_state(int env, double* qpos, double* qvel) = 0;
   virtual int64_t record_size() const = 0;
-  virtual void get_records(double* rows) const = 0;
+  virtual void get_records(double* rows) = 0;
   virtual void set_records(const double* rows) = 0;
 
   const Model& model() const { return *model_; }
@@ -93,22 +115,40 @@ class World {
   virtual int pack_width() const = 0;
   int num_threads() const { return threads_->size(); }
 
+  /// Held during a call by callers that may be several threads. Throws std::runtime_error if another one is in a call.
+  class Call {
+   public:
+    explicit Call(World& world);
+    ~Call() { world_.busy_.clear(); }
+    Call(const Call&) = delete;
+
+   private:
+    World& world_;
+  };
+
   static std::unique_ptr<World> create(std::shared_ptr<const Model> model, const WorldOptions& options);
 
  protected:
   struct Buffer {
-    std::shared_ptr<void> memory;
+    std::shared_ptr<Memory> memory;
     DType dtype;
     std::vector<int64_t> shape;
     bool writable;
+    int64_t bytes() const;
     template <class T>
     T* as() {
-      return static_cast<T*>(memory.get());
+      return static_cast<T*>(memory->data());
     }
   };
-  Buffer& add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable);
-  Buffer& buffer(const std::string& name);
+  /// Arrays are added without memory, so that a backend can tell what they need before it makes them all.
+  void add(const std::string& name, DType dtype, std::vector<int64_t> shape, bool writable);
+  /// Of the last step, as many as `slots` or the option says.
+  void add_contacts(int slots);
   void add_parameters();
+  void make_arrays();
+  int64_t array_bytes() const;
+  Buffer& buffer(const std::string& name);
+  virtual void synchronize() const {}
   /// Of environments with mask[i] != 0 (null: all); others may be left out.
   virtual void update_kinematics(const uint8_t* mask) = 0;
   virtual void update_contacts(const uint8_t* mask) = 0;
@@ -125,7 +165,10 @@ class World {
   int max_contacts_ = 0;
   std::unique_ptr<ThreadPool> threads_;
   std::vector<std::pair<std::string, std::unique_ptr<Buffer>>> buffers_;
-  std::shared_ptr<void> begin_, mask_;  // what environments begin with; a mask that the backend reaches
+  std::atomic_flag busy_;
+  std::shared_ptr<Memory> begin_, mask_;  // what environments begin with; a mask that the backend reaches
+  std::vector<std::pair<std::shared_ptr<Memory>, bool>> kept_;  // and whether the host may write
+  bool host_has_ = true;
   bool watch_kinematics_ = false, watch_contacts_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "envs/core/batch_env.h"
+#include "python/bind/arrays.h"
 
 namespace py = pybind11;
 using namespace stiction;
@@ -20,12 +21,10 @@ using Bytes = py::array_t<uint8_t, py::array::c_style>;
 py::dtype real(const BatchEnv& env) { return env.float64() ? py::dtype::of<double>() : py::dtype::of<float>(); }
 
 py::array copied(const BatchEnv& env, const void* data, std::vector<py::ssize_t> shape) {
-  env.world().wait();
   return py::array(real(env), std::move(shape), data);
 }
 
-py::array_t<bool> flags(const BatchEnv& env, std::span<const uint8_t> set) {
-  env.world().wait();
+py::array_t<bool> flags(std::span<const uint8_t> set) {
   py::array_t<bool> copy(static_cast<py::ssize_t>(set.size()));
   std::copy(set.begin(), set.end(), copy.mutable_data());
   return copy;
@@ -52,16 +51,6 @@ struct Fresh {
            reports.mutable_data(),
            status.mutable_data()};
   }
-  /// What lies in the batch's own buffers.
-  void take(BatchEnv& env) {
-    const EnvOutputs& from = env.outputs_buffer();
-    env.world().wait();
-    std::memcpy(out.observations, from.observations, observations.nbytes());
-    std::memcpy(out.rewards, from.rewards, rewards.nbytes()), std::memcpy(out.reports, from.reports, reports.nbytes());
-    std::memcpy(out.terminated, from.terminated, terminated.nbytes());
-    std::memcpy(out.truncated, from.truncated, truncated.nbytes());
-    std::memcpy(out.status, from.status, status.nbytes());
-  }
 };
 
 void check_length(const char* what, py::ssize_t got, int expected) {
@@ -87,10 +76,11 @@ void check_lengths(const BatchEnv& env, const Seeds& seeds, const Chosen& seeded
 
 py::tuple reset(BatchEnv& env, const Seeds& seeds, const Chosen& seeded, const Chosen& mask) {
   check_lengths(env, seeds, seeded, mask);
+  const World::Call call(env.world());
   Fresh fresh(env);
   env.reset(seeds ? seeds->data() : nullptr, seeded ? seeded->data() : nullptr, mask ? mask->data() : nullptr,
             env.on_device() ? env.outputs_buffer() : fresh.out);
-  if (env.on_device()) fresh.take(env);
+  if (env.on_device()) env.read_outputs(fresh.out);
   return py::make_tuple(fresh.observations, fresh.reports, fresh.status);
 }
 
@@ -100,15 +90,15 @@ py::tuple step(BatchEnv& env, const py::array& actions) {
       actions.shape(0) != env.num_envs() || actions.shape(1) != env.actions())
     throw std::invalid_argument("actions must be a C-contiguous array (" + std::to_string(env.num_envs()) + ", " +
                                 std::to_string(env.actions()) + ") of the environment's dtype");
+  const World::Call call(env.world());
   Fresh fresh(env);
   const void* data = actions.data();
   {
     py::gil_scoped_release release;
     if (env.on_device()) {
-      env.world().wait();
-      std::memcpy(env.actions_buffer(), data, actions.nbytes());
+      env.send_actions(data);
       env.step(env.actions_buffer(), env.outputs_buffer());
-      fresh.take(env);
+      env.read_outputs(fresh.out);
     } else {
       env.step(data, fresh.out);
     }
@@ -117,26 +107,27 @@ py::tuple step(BatchEnv& env, const py::array& actions) {
                         fresh.status);
 }
 
-/// Views of the batch's own memory, for those who read results where they are computed.
+/// The batch's own memory, for those who read results where they are computed.
 py::dict buffers(const py::object& self) {
-  auto& env = self.cast<BatchEnv&>();
-  const py::ssize_t n = env.num_envs(), reports = static_cast<py::ssize_t>(env.report_names().size());
-  const EnvOutputs& out = env.outputs_buffer();
-  const py::dtype number = real(env), flag = py::dtype::of<bool>(), whole = py::dtype::of<int>();
-  using Shape = std::vector<py::ssize_t>;
   py::dict all;
-  auto add = [&](const char* name, const py::dtype& type, const Shape& shape, const void* data) {
-    all[name] = py::array(type, shape, data, self);
-  };
-  add("actions", number, {n, env.actions()}, env.actions_buffer());
-  add("observations", number, {n, env.observations()}, out.observations), add("rewards", number, {n}, out.rewards);
-  add("terminated", flag, {n}, out.terminated), add("truncated", flag, {n}, out.truncated);
-  add("reports", number, {reports, n}, out.reports), add("status", whole, {n}, out.status);
-  add("ended", flag, {n}, env.ended().data()), add("began", flag, {n}, env.began().data());
-  add("final_observations", number, {n, env.observations()}, env.final_observations());
-  add("final_reports", number, {reports, n}, env.final_reports());
-  add("final_status", whole, {n}, env.final_status().data());
+  for (const auto& [name, a] : self.cast<BatchEnv&>().buffers()) all[name.c_str()] = array_of(self, a);
   return all;
+}
+
+py::dict get_state(BatchEnv& env) {
+  const World::Call call(env.world());
+  py::dict all;
+  for (const auto& [name, a] : env.state()) all[name.c_str()] = array_of(py::none(), a).attr("copy")();
+  return all;
+}
+
+void set_state(BatchEnv& env, const py::dict& given) {
+  const World::Call call(env.world());
+  for (const auto& [name, a] : env.state()) {
+    py::array to = array_of(py::none(), a);
+    to[py::ellipsis()] = given[name.c_str()];
+  }
+  env.send_state();
 }
 
 /// {name: number, (low, high) or bool}
@@ -168,23 +159,32 @@ void bind_envs(py::module_& m) {
            py::arg("parameters") = py::dict(), py::arg("names") = py::dict(), py::keep_alive<1, 3>())
       .def("reset", &reset, py::arg("seeds"), py::arg("seeded"), py::arg("mask"))
       .def("step", &step, py::arg("actions"))
-      .def("buffers", &buffers, "Its own memory by name: what `advance` and `begin` read and write.")
+      .def("buffers", &buffers,
+           "Its own memory by name, where the backend has it: what `advance` and `begin` read and write.")
+      .def("get_state", &get_state,
+           "Copies of all that a later step depends on besides the simulation's state, by name.")
+      .def("set_state", &set_state, py::arg("state"))
       .def(
           "begin",
           [](BatchEnv& e, const Seeds& seeds, const Chosen& seeded, const Chosen& mask) {
             check_lengths(e, seeds, seeded, mask);
+            const World::Call call(e.world());
             e.reset(seeds ? seeds->data() : nullptr, seeded ? seeded->data() : nullptr, mask ? mask->data() : nullptr,
                     e.outputs_buffer());
           },
           py::arg("seeds"), py::arg("seeded"), py::arg("mask"), "reset, into the buffers.")
       .def(
-          "advance", [](BatchEnv& e) { e.step(e.actions_buffer(), e.outputs_buffer()); },
+          "advance",
+          [](BatchEnv& e) {
+            const World::Call call(e.world());
+            e.step(e.actions_buffer(), e.outputs_buffer());
+          },
           py::call_guard<py::gil_scoped_release>(), "A step of the buffer's actions; does not wait for a device.")
       .def("parameters", &parameters)
       .def("set_parameter", &BatchEnv::set_parameter, py::arg("name"), py::arg("values"))
       .def_property_readonly("any_ended", &BatchEnv::any_ended)
-      .def("ended", [](const BatchEnv& e) { return flags(e, e.ended()); })
-      .def("began", [](const BatchEnv& e) { return flags(e, e.began()); })
+      .def("ended", [](const BatchEnv& e) { return flags(e.ended()); })
+      .def("began", [](const BatchEnv& e) { return flags(e.began()); })
       .def("final_observations",
            [](const BatchEnv& e) { return copied(e, e.final_observations(), {e.num_envs(), e.observations()}); })
       .def("final_reports",
@@ -193,12 +193,11 @@ void bind_envs(py::module_& m) {
            })
       .def("final_status",
            [](const BatchEnv& e) {
-             e.world().wait();
-             return py::array_t<int>(static_cast<py::ssize_t>(e.final_status().size()), e.final_status().data());
+             const std::span<const int> status = e.final_status();
+             return py::array_t<int>(static_cast<py::ssize_t>(status.size()), status.data());
            })
       .def_property_readonly("elapsed",
                              [](py::object self) {
-                               self.cast<BatchEnv&>().world().wait();
                                const std::span<int> elapsed = self.cast<BatchEnv&>().elapsed();
                                return py::array_t<int>(static_cast<py::ssize_t>(elapsed.size()), elapsed.data(), self);
                              })

@@ -3,9 +3,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "host/world/world.h"
+#include "python/bind/arrays.h"
 
 namespace py = pybind11;
 using namespace stiction;
@@ -21,13 +23,6 @@ py::dtype dtype_of(DType d) {
     case DType::kBool: return py::dtype::of<bool>();
   }
   throw std::logic_error("dtype");
-}
-
-py::array view_of(const py::object& owner, const ArrayView& a) {
-  std::vector<py::ssize_t> shape(a.shape.begin(), a.shape.end());
-  py::array view(dtype_of(a.dtype), shape, {}, a.data, owner);
-  if (!a.writable) view.attr("setflags")(py::arg("write") = false);
-  return view;
 }
 
 using ByteMask = py::array_t<uint8_t, py::array::c_style>;
@@ -105,6 +100,13 @@ py::dict option_defaults() {
 
 }  // namespace
 
+py::array stiction::array_of(const py::object& owner, const ArrayView& a) {
+  const std::vector<py::ssize_t> shape(a.shape.begin(), a.shape.end());
+  py::array array(dtype_of(a.dtype), shape, {}, a.data, owner);  // an owner, None too: a view
+  if (!a.writable) array.attr("setflags")(py::arg("write") = false);
+  return array;
+}
+
 void bind_world(py::module_& m) {
   m.def("available_isas", &available_isas,
         "Instruction sets of this processor that the CPU backend can use, best first.");
@@ -113,22 +115,60 @@ void bind_world(py::module_& m) {
   py::class_<World>(m, "World")
       .def(py::init([](std::shared_ptr<Model> model, int num_envs, bool float64, const std::string& isa,
                        const std::string& solver, const py::dict& solver_options, int num_threads, int max_contacts,
-                       const py::dict& options, const std::vector<std::string>& per_env, bool cuda) {
+                       const py::dict& options, const std::vector<std::string>& per_env, std::optional<int> cuda) {
              WorldOptions o;
              o.num_envs = num_envs, o.float64 = float64, o.isa = isa, o.num_threads = num_threads;
-             o.max_contacts = max_contacts, o.per_env = per_env, o.cuda = cuda;
+             o.max_contacts = max_contacts, o.per_env = per_env;
              o.step = step_options_from(options), o.solver = solver_options_from(solver, solver_options);
+             if (cuda) o.cuda = true, o.device = *cuda;
              return World::create(std::move(model), o);
            }),
            py::arg("model"), py::kw_only(), py::arg("num_envs"), py::arg("float64"), py::arg("isa"), py::arg("solver"),
            py::arg("solver_options"), py::arg("num_threads"), py::arg("max_contacts"), py::arg("options"),
-           py::arg("per_env") = std::vector<std::string>{}, py::arg("cuda") = false)
-      .def("array",
-           [](py::object self, const std::string& name) { return view_of(self, self.cast<World&>().array(name)); })
+           py::arg("per_env") = std::vector<std::string>{}, py::arg("cuda") = py::none(),
+           "cuda: the ordinal of a device, or -1 for the thread's own; None is the CPU.")
+      .def(
+          "array",
+          [](py::object self, const std::string& name) {
+            auto& w = self.cast<World&>();
+            const World::Call call(w);
+            return array_of(self, w.host_array(name));
+          },
+          py::arg("name"), "The host's view of an array, up to date after every call that waits.")
+      .def(
+          "device_array",
+          [](py::object self, const std::string& name) {
+            auto& w = self.cast<World&>();
+            const World::Call call(w);
+            return array_of(self, w.array(name));
+          },
+          py::arg("name"), "The same where the backend has it: on a GPU an address that the host cannot touch.")
+      .def(
+          "read_array",
+          [](World& w, const std::string& name) {
+            const World::Call call(w);
+            const ArrayView a = w.array(name);
+            py::array copy(dtype_of(a.dtype), std::vector<py::ssize_t>(a.shape.begin(), a.shape.end()));
+            w.read_array(name, copy.mutable_data());
+            return copy;
+          },
+          py::arg("name"), "A copy of an array as it is now.")
+      .def(
+          "write_array",
+          [](World& w, const std::string& name, const py::array& values) {
+            const World::Call call(w);
+            const ArrayView a = w.array(name);
+            if (!values.dtype().is(dtype_of(a.dtype)) || !(values.flags() & py::array::c_style) ||
+                !std::equal(a.shape.begin(), a.shape.end(), values.shape(), values.shape() + values.ndim()))
+              throw std::invalid_argument(name + " is written by a C-contiguous array of its own shape and dtype");
+            w.write_array(name, values.data());
+          },
+          py::arg("name"), py::arg("values"))
       .def("array_names", &World::array_names)
       .def(
           "step",
           [](World& w, int n, bool wait) {
+            const World::Call call(w);
             w.step(n);
             if (wait) w.wait();
           },
@@ -136,22 +176,45 @@ void bind_world(py::module_& m) {
       .def(
           "forward",
           [](World& w) {
+            const World::Call call(w);
             w.forward();
             w.wait();
           },
           py::call_guard<py::gil_scoped_release>())
-      .def("wait", &World::wait, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "wait",
+          [](World& w) {
+            const World::Call call(w);
+            w.wait();
+          },
+          py::call_guard<py::gil_scoped_release>())
+      .def(
+          "release",
+          [](World& w) {
+            const World::Call call(w);
+            w.release();
+          },
+          "Gives arrays to the device, for work that others queue.")
       .def(
           "set_stream", [](World& w, uintptr_t stream) { w.set_stream(reinterpret_cast<void*>(stream)); },
           py::arg("stream"), "The CUDA stream, by its address, that later work is queued on; 0 is the default.")
       .def(
-          "reset", [](World& w, std::optional<ByteMask> mask, int keyframe) { w.reset(mask_data(w, mask), keyframe); },
+          "reset",
+          [](World& w, std::optional<ByteMask> mask, int keyframe) {
+            const World::Call call(w);
+            w.reset(mask_data(w, mask), keyframe);
+          },
           py::arg("mask") = py::none(), py::arg("keyframe") = -1)
       .def(
-          "clear_status", [](World& w, std::optional<ByteMask> mask) { w.clear_status(mask_data(w, mask)); },
+          "clear_status",
+          [](World& w, std::optional<ByteMask> mask) {
+            const World::Call call(w);
+            w.clear_status(mask_data(w, mask));
+          },
           py::arg("mask") = py::none())
       .def("contact_problem",
            [](World& w, int env) {
+             const World::Call call(w);
              const DenseProblem<double> d = w.contact_problem(env);
              auto copy = [](const double* data, std::vector<py::ssize_t> shape) {
                py::array_t<double> a(shape);
@@ -168,14 +231,16 @@ void bind_world(py::module_& m) {
              return out;
            })
       .def("previous_state",
-           [](const World& w, int env) {
+           [](World& w, int env) {
+             const World::Call call(w);
              if (env < 0 || env >= w.num_envs()) throw std::invalid_argument("env is " + std::to_string(env));
              py::array_t<double> qpos(w.model().nq), qvel(w.model().nv);
              w.previous_state(env, qpos.mutable_data(), qvel.mutable_data());
              return py::make_tuple(qpos, qvel);
            })
       .def("get_records",
-           [](const World& w) {
+           [](World& w) {
+             const World::Call call(w);
              py::array_t<double> rows(
                  {static_cast<py::ssize_t>(w.num_envs()), static_cast<py::ssize_t>(w.record_size())});
              w.get_records(rows.mutable_data());
@@ -185,8 +250,18 @@ void bind_world(py::module_& m) {
            [](World& w, py::array_t<double, py::array::c_style | py::array::forcecast> rows) {
              if (rows.ndim() != 2 || rows.shape(0) != w.num_envs() || rows.shape(1) != w.record_size())
                throw std::invalid_argument("records have the wrong shape");
+             const World::Call call(w);
              w.set_records(rows.data());
            })
+      .def_property_readonly(
+          "device", [](const World& w) { return w.options().cuda ? w.options().device : -1; },
+          "The ordinal of the CUDA device; -1 on the CPU.")
+      .def_property_readonly("memory",
+                             [](const World& w) {
+                               py::dict bytes;
+                               for (const auto& [name, size] : w.memory()) bytes[name.c_str()] = size;
+                               return bytes;
+                             })
       .def_property_readonly("isa", &World::isa)
       .def_property_readonly("pack_width", &World::pack_width)
       .def_property_readonly("num_threads", &World::num_threads)

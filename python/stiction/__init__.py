@@ -3,10 +3,10 @@
 Names are imported when first used, so that `import stiction` needs neither torch nor gymnasium and costs little.
 """
 
-import sys
 from importlib import import_module
 
 from ._build import VERSION as __version__
+from .gymnasium_import import register_when_imported
 
 #: Public name -> the module of this package that defines it.
 _NAMES = {
@@ -43,7 +43,4 @@ def __dir__():
     return sorted(set(globals()) | set(_NAMES) | set(_PACKAGES))
 
 
-if (
-    sys.modules.get("gymnasium") is not None
-):  # gymnasium.make("stiction/Ant-v0") works after `import gymnasium, stiction`
-    import_module(f"{__name__}.registration").register_envs()
+register_when_imported()  # gymnasium.make("stiction/Ant-v0") works once both are imported

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes.util
 import math
 import os
+import shutil
+from pathlib import Path
 
 import numpy as np
 
@@ -76,16 +78,31 @@ class BatchRenderer:
         self.close()
 
 
-def write_video(path, frames, fps: int) -> None:
-    """An MP4 of (height, width, 3) bytes through imageio-ffmpeg; ImportError without it."""
+def write_video(path, frames, fps: float) -> None:
+    """An MP4 of (height, width, 3) bytes through imageio-ffmpeg; ImportError without it, OSError with the reason."""
     import imageio_ffmpeg
 
+    check_writable(path)
     height, width = frames[0].shape[:2]
     writer = imageio_ffmpeg.write_frames(str(path), (width, height), fps=fps, quality=7, ffmpeg_log_level="error")
-    writer.send(None)
-    for frame in frames:
-        writer.send(np.ascontiguousarray(frame))
-    writer.close()
+    try:
+        writer.send(None)
+        for frame in frames:
+            writer.send(np.ascontiguousarray(frame))
+        writer.close()
+    except OSError as error:
+        free = shutil.disk_usage(Path(path).resolve().parent).free
+        reason = "the disk is full" if free < 2**20 else error
+        raise OSError(f"ffmpeg could not write {path}: {reason}") from error
+
+
+def check_writable(path) -> None:
+    """OSError, with the reason, where no file ``path`` can be made."""
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no folder {folder} to write {Path(path).name} into")
+    if Path(path).is_dir() or not os.access(path if Path(path).exists() else folder, os.W_OK):
+        raise PermissionError(f"{path} cannot be written")
 
 
 def write_sheet(path, frames, columns: int = 3) -> None:

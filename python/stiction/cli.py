@@ -5,6 +5,7 @@ command that was asked for is imported.
 """
 
 import argparse
+import signal
 import sys
 from importlib import import_module
 
@@ -38,9 +39,12 @@ def main(argv=None):
     arguments = parser.parse_args(argv)
     try:
         return run(arguments) or 0
-    except (ValueError, TypeError, OSError, ImportError) as error:  # what the user can mend
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:  # what the user can mend
         print(f"stiction {arguments.command}: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print(f"stiction {arguments.command}: stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 if __name__ == "__main__":

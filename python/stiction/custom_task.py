@@ -22,6 +22,7 @@ from .sensors import Sensors
 from .simulation import Simulation
 from .simulation_arrays import near
 from .status import Status
+from .task_options import merged_parameters, split_options
 
 
 class Task:
@@ -179,12 +180,23 @@ class TaskBatch:
         self._begin(np.ones(self._task.num_envs, bool))
         n, task = self._task.num_envs, self._task
         observations = task.observe()
+        if not hasattr(observations, "ndim"):
+            kind = type(observations).__name__
+            raise TypeError(
+                f"{type(task).__name__}.observe() returned a {kind}, expected an array ({n}, D): "
+                "put its parts side by side with np.concatenate, or torch.cat"
+            )
         if observations.ndim != 2 or len(observations) != n:
             raise ValueError(
                 f"{type(task).__name__}.observe() has shape {tuple(observations.shape)}, expected ({n}, ...)"
             )
         self.observations = observations.shape[1]
         self.action_space = task.action_space()
+        if not isinstance(self.action_space, Box) or len(self.action_space.shape) != 1:
+            raise TypeError(
+                f"{type(task).__name__}.action_space() is {self.action_space}, expected a gymnasium.spaces.Box (A,); "
+                "choose among discrete actions in act(action), by thresholds"
+            )
         self.actions = self.action_space.shape[0]
         told, terms = self._told(), self._terms(self._zeros(n, self.actions))
         self.report_names = [*told, *terms]
@@ -279,6 +291,7 @@ class TaskBatch:
         reports[self.reset_reports :, broken] = 0
         if idle.any():
             reports[:, task.array_of(idle)] = 0
+        self._require_finite(reports)
         rewards = self._total(reports[self.reset_reports :])
         over = self._of_shape("terminate()", task.terminate(), tuple(rewards.shape))
         if hasattr(over, "detach") != self.tensors:
@@ -300,6 +313,18 @@ class TaskBatch:
             reports[:, began] = self._beginning()[:, began]
             status[began] = self._status()[began]
         return observations, rewards, task.array_of(terminated), task.array_of(truncated), reports, status
+
+    def _require_finite(self, reports) -> None:
+        """Of environments that are themselves finite."""
+        rows = self._task.numpy(reports[self.reset_reports :])
+        if np.isfinite(rows).all():
+            return
+        row, env = np.argwhere(~np.isfinite(rows))[0]
+        name = self.report_names[self.reset_reports + row]
+        raise ValueError(
+            f"{type(self._task).__name__}.reward() told {rows[row, env]} for {name!r} of environment {env} in its step "
+            f"{self.elapsed[env]}, whose state is finite"
+        )
 
     def _total(self, terms):
         if self.tensors:
@@ -355,7 +380,9 @@ class TaskCore(EnvCore):
                 raise TypeError(f"'{name}' is not an option here, but an attribute of {kind.__name__}")
         options = dict(options)
         made = self.python_task = kind()
-        self.set_parameters(options.pop("task", None) or {})
+        task = options.pop("task", None)
+        options, keywords = split_options(options)
+        self.set_parameters(merged_parameters(task, keywords, made.parameters(), kind.__name__))
         made._make(num_envs, options | {"device": checked_device(device)})
         self.simulation = made.sim
         self.task = TaskBatch(made, autoreset_mode, max_episode_steps)

@@ -9,7 +9,7 @@ from . import _core
 from .batch_renderer import choose_gl
 from .registration import environment
 from .simulation import Simulation
-from .task_options import task_model, task_parameters
+from .task_options import merged_parameters, split_options, task_model, task_parameters
 
 
 class EnvCore:
@@ -18,7 +18,8 @@ class EnvCore:
     def __init__(self, env_id, num_envs, autoreset_mode: str, max_episode_steps: int, device, simulation: dict):
         known = environment(env_id)
         simulation = dict(simulation)
-        parameters = task_parameters(simulation.pop("task", None))
+        task = simulation.pop("task", None)
+        parameters = task_parameters(task)
         for name in ("array",) if known.names is not None else ("array", "names"):
             if name in simulation:
                 raise TypeError(f"'{name}' is not an option of {env_id}; see stiction.Simulation for those that are")
@@ -26,6 +27,7 @@ class EnvCore:
         if known.timestep is not None:
             simulation.setdefault("timestep", known.timestep)
         simulation.setdefault("integrator", known.integrator)
+        simulation, keywords = split_options(simulation)
         self.simulation = Simulation(model, num_envs, device=checked_device(device), **simulation)
         self.task = _core.BatchEnv(
             known.task,
@@ -35,6 +37,8 @@ class EnvCore:
             parameters=parameters,
             names=names,
         )
+        merged = merged_parameters(task, keywords, self.task.parameters(), env_id)
+        self.set_parameters({name: merged[name] for name in keywords})
         self.dtype = np.dtype(self.simulation.dtype)
         self.period = self.task.substeps * self.simulation.timestep
         limit = self.task.action_limit

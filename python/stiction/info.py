@@ -70,7 +70,12 @@ def package_versions():
 def facts():
     return {
         "stiction": _build.VERSION,
-        "build": {"type": _build.BUILD_TYPE, "compiler": _build.COMPILER, "isas": list(_build.ISAS)},
+        "build": {
+            "type": _build.BUILD_TYPE,
+            "compiler": _build.COMPILER,
+            "isas": list(_build.ISAS),
+            "commit": _build.COMMIT,
+        },
         "cpu": cpu_facts(),
         "cuda": {"toolkit": _build.CUDA, "architectures": list(_build.CUDA_ARCHITECTURES), **cuda_facts()},
         "python": {"python": platform.python_version(), **package_versions()},
@@ -80,7 +85,10 @@ def facts():
 def lines(known):
     """`facts()` for people, one (label, text) per line."""
     build, cpu, cuda, packages = known["build"], known["cpu"], known["cuda"], known["python"]
-    yield "stiction", f"{known['stiction']} ({build['type']}, {build['compiler']})"
+    yield (
+        "stiction",
+        f"{known['stiction']} ({build['type']}, {build['compiler']}, commit {build['commit'] or 'unknown'})",
+    )
     yield "CPU", f"{cpu['name']}, {cpu['threads']} thread{'s' if cpu['threads'] != 1 else ''}"
     yield "CPU libraries", ", ".join(build["isas"]) or "none in this build"
     if build["isas"]:

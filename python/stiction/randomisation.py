@@ -237,7 +237,7 @@ class ParameterEvent:
     def __init__(self, term: Parameter, sim: Simulation):
         model, self.term = sim.model, term
         nominal = np.asarray(getattr(model, term.name), np.float64)
-        self._array = sim._arrays.numpy(f"params.{term.name}")  # (N, ...)
+        self._arrays = sim._arrays
         rows = _rows(term, model, len(nominal))
         index: tuple = (rows,)
         if term.columns is not None and nominal.ndim < 2:
@@ -263,14 +263,15 @@ class ParameterEvent:
 
     def apply(self, envs: np.ndarray, draws: Draws) -> None:
         where = np.ix_(envs, *self.index) if len(self.index) == 1 else (envs[:, None, None], *self.index)
-        self._array[where] = self.drawn_values(draws, self.nominal)
+        with self._arrays.changed(f"params.{self.term.name}") as values:  # (N, ...)
+            values[where] = self.drawn_values(draws, self.nominal)
 
 
 class PushEvent:
     """Adds to a free base's velocity, the six dofs from ``dof`` on."""
 
     def __init__(self, term: Push, sim: Simulation):
-        model, self.term, self._qvel = sim.model, term, sim._arrays.numpy("qvel")
+        model, self.term, self._arrays = sim.model, term, sim._arrays
         free = np.flatnonzero(np.asarray(model.jnt_type) == 0)
         joint = model.joint_id(term.joint) if term.joint is not None else (free[0] if len(free) else None)
         if joint is None or joint not in free:
@@ -287,9 +288,10 @@ class PushEvent:
 
     def apply(self, envs: np.ndarray, draws: Draws) -> None:
         x, y, spin = self.velocities(draws)
-        self._qvel[envs, self.dof] += x
-        self._qvel[envs, self.dof + 1] += y
-        self._qvel[envs, self.dof + 3 : self.dof + 6] += spin
+        with self._arrays.changed("qvel") as qvel:
+            qvel[envs, self.dof] += x
+            qvel[envs, self.dof + 1] += y
+            qvel[envs, self.dof + 3 : self.dof + 6] += spin
 
 
 def noise_deviation(noise: Noise, observations: int) -> np.ndarray:

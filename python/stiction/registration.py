@@ -1,7 +1,7 @@
 """The environments by id, and their registration with Gymnasium.
 
-``import stiction`` registers them if gymnasium is already imported; otherwise call `register_envs`, or write
-``gymnasium.make("stiction:stiction/Ant-v0")``. `stiction.make_vec` needs neither.
+They are registered once both packages are imported, in any order; ``gymnasium.make("stiction:stiction/Ant-v0")``
+imports stiction itself. `stiction.make_vec` needs neither.
 """
 
 from __future__ import annotations

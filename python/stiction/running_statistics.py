@@ -68,6 +68,14 @@ class EpisodeStatistics:
         self._sums.zero_()
         self._steps.zero_()
 
+    def state(self) -> dict[str, torch.Tensor]:
+        """Copies of what the episodes under way have so far."""
+        return {"sums": self._sums.clone(), "steps": self._steps.clone()}
+
+    def load_state(self, state: dict[str, torch.Tensor]) -> None:
+        self._sums.copy_(state["sums"])
+        self._steps.copy_(state["steps"])
+
     def update(self, rewards: torch.Tensor, ended: torch.Tensor, infos: dict | None = None) -> Episodes | None:
         """One step: ``rewards`` and ``ended`` (num_envs,), ``infos`` of the step where terms are wanted.
 

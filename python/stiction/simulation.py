@@ -22,6 +22,7 @@ from .simulation_arrays import (
     as_numbers,
     near,
     parameter_names,
+    torch_stream,
 )
 from .solver_options import SolverOptions
 
@@ -55,7 +56,8 @@ class Simulation:
     ----------
     model: stiction.Model.
     num_envs: environments, at least 1.
-    device: "cpu", or "cuda" ("cuda:1") where there is a GPU and a CUDA build.
+    device: "cpu", or "cuda:0" where there is a GPU and a CUDA build; "cuda" is the thread's present one
+        (torch.cuda.set_device).
     dtype: "float32" or "float64" (slower: for checking).
     timestep: seconds; None is the model's.
     integrator: "implicit" (default: stiffness and damping of joints, tendons and actuators are implicit, and the
@@ -106,7 +108,7 @@ class Simulation:
             raise ValueError(f"array is {array!r}, expected 'native' or 'torch'")
         self._model = model
         self._num_envs = _count("num_envs", num_envs, 1)
-        self._device = _checked_device(device)
+        kind, ordinal = _checked_device(device)
         self._dtype = _checked_dtype(dtype)
         self._integrator = _checked_integrator(integrator)
         self._solver = SolverOptions.of(solver)
@@ -117,8 +119,8 @@ class Simulation:
             "implicit": int(self._integrator == "implicit"),
         }
         extra = {"per_env": list(self._per_env)} if self._per_env else {}
-        if self._device == "cuda":
-            extra["cuda"] = True
+        if kind == "cuda":
+            extra["cuda"] = ordinal
         self._world = _core.World(
             model.core,
             num_envs=self._num_envs,
@@ -131,7 +133,8 @@ class Simulation:
             options=options,
             **extra,
         )
-        self._queues = self._device == "cuda" and array == "torch"  # rather than waits
+        self._device = "cpu" if kind == "cpu" else f"cuda:{self._world.device}"
+        self._queues = kind == "cuda" and array == "torch"  # rather than waits
         self._arrays = ArrayCache(self._world, array, self._device)
         self._contact = ContactArrays(self._arrays)
         self._certificate = CertificateArrays(self._arrays)
@@ -149,7 +152,17 @@ class Simulation:
 
     @property
     def device(self) -> str:
+        """Where it is: "cpu", or "cuda:0" with the number of the GPU."""
         return self._device
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Bytes by what they are for: ``arrays``, ``records`` (warm start and contacts), ``workspaces``, and on a GPU
+        ``local``, which the driver has set aside for the kernels (once for all simulations).
+
+        What a GPU has no room for raises MemoryError before anything is allocated.
+        """
+        return self._world.memory
 
     @property
     def dtype(self) -> str:
@@ -213,7 +226,7 @@ class Simulation:
     def _order(self) -> None:
         """Tensors on CUDA: later work goes into torch's present stream, behind what torch has queued there."""
         if self._queues:
-            self._world.set_stream(_torch_stream())
+            self._world.set_stream(torch_stream(self._device))
 
     def forward(self) -> None:
         """Brings poses and body velocities up to date with ``qpos`` and ``qvel``."""
@@ -237,7 +250,7 @@ class Simulation:
     def get_state(self) -> SimulationState:
         """Copies of all that a later step depends on; with `set_state` the same steps give the same bits."""
         records = self._world.get_records()
-        copies = {f.name: self._arrays.numpy(f.name).copy() for f in fields(SimulationState) if f.name != "records"}
+        copies = {f.name: self._arrays.read(f.name) for f in fields(SimulationState) if f.name != "records"}
         return SimulationState(**copies, records=records)
 
     def set_state(self, state: SimulationState) -> None:
@@ -247,12 +260,17 @@ class Simulation:
         checked = {}
         for field in fields(SimulationState):
             values = checked[field.name] = as_numbers(f"state.{field.name}", getattr(state, field.name))
-            if field.name != "records" and values.shape != (expected := self._arrays.numpy(field.name).shape):
+            if field.name != "records" and values.shape != (expected := self._arrays.shape(field.name)):
                 raise ValueError(f"state.{field.name} has shape {values.shape}, expected {expected}")
         self._world.set_records(checked.pop("records"))
         for name, values in checked.items():
-            np.copyto(self._arrays.numpy(name), values, casting="unsafe")
+            self._arrays.write(name, values)
         self.forward()
+
+    def __setattr__(self, name: str, value) -> None:
+        if not name.startswith("_") and not hasattr(type(self), name):
+            raise AttributeError(f"a simulation has no {name!r}{near(name, dir(type(self)))}")
+        super().__setattr__(name, value)
 
     def close(self) -> None:
         """Lets the memory go, but for views still held; any later use raises ValueError."""
@@ -348,12 +366,6 @@ class Simulation:
         return mask
 
 
-def _torch_stream() -> int:
-    import torch
-
-    return torch.cuda.current_stream().cuda_stream
-
-
 def _count(name: str, value, low: int) -> int:
     try:
         number = operator.index(value)
@@ -396,12 +408,13 @@ def _checked_dtype(dtype) -> str:
     return name
 
 
-def _checked_device(device) -> str:
+def _checked_device(device) -> tuple[str, int]:
+    """(kind, ordinal); -1 where CUDA shall choose."""
     kind, _, number = str(device).partition(":")
     if kind not in ("cpu", "cuda") or (kind == "cpu" and number) or (number and not number.isdigit()):
         raise ValueError(f"device is {device!r}, expected 'cpu', 'cuda' or 'cuda:<number>'")
     if kind == "cpu":
-        return kind
+        return kind, -1
     if not _build.CUDA:
         raise ValueError(
             f"device is {device!r}, but this build of stiction is for the CPU only: install it again with nvcc on PATH "
@@ -413,11 +426,7 @@ def _checked_device(device) -> str:
     if len(devices) <= int(number or 0):
         found = f"{len(devices)} GPUs" if devices else "no GPU with a driver (libcuda.so.1)"
         raise ValueError(f"device is {device!r}, but this machine has {found}: use device='cpu'")
-    if int(number or 0) > 0:
-        raise ValueError(
-            f"device is {device!r}, but simulations use the first visible GPU: set CUDA_VISIBLE_DEVICES={number}"
-        )
-    return kind
+    return kind, int(number or -1)
 
 
 def _checked_per_env(per_env, model: Model) -> tuple[str, ...]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import difflib
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 
-from .managed_array import ManagedArray
+from .device_array import DeviceArray
 
 
 class ClosedWorld:
@@ -22,52 +23,89 @@ class ClosedWorld:
 
 
 class ArrayCache:
-    """The views of a world's arrays by name: NumPy arrays, or torch tensors of the same memory, on cpu or cuda."""
+    """A world's arrays by name: NumPy arrays that the host sees, or torch tensors where they are computed.
+
+    On the CPU both are views of the simulation's memory, made once. On a GPU NumPy's are the host's mirrors, which are
+    the simulation's after every call that waits, and whose values the next call takes along; with tensors there are
+    none, and NumPy's arrays are read and written by copies.
+    """
 
     def __init__(self, world, array: str, device: str = "cpu"):
         self.world = world
-        self.managed = device == "cuda"
-        self.tensor = torch_view(self.managed) if array == "torch" else None
+        self.on_gpu = device != "cpu"
+        self.tensor = torch_view(device) if array == "torch" else None
         self._numpy: dict[str, np.ndarray] = {}
         self.views: dict[str, object] = {}
 
     def numpy(self, name: str) -> np.ndarray:
+        """The host's view, as things are now; not on a GPU with tensors."""
         view = self._numpy.get(name)
         if view is None:
-            view = self.world.array(name)
-            self._numpy[name] = view = ManagedArray.of(view, 0) if self.managed else view
-        elif self.managed:
+            view = self._numpy[name] = self.world.array(name)
+        elif self.on_gpu:
             self.world.wait()
         return view
 
+    def memory(self, name: str):
+        """What a tensor can be made of."""
+        return DeviceArray(self.world.device_array(name), self.world.device) if self.on_gpu else self.numpy(name)
+
     def view(self, name: str):
+        if self.tensor is None:
+            view = self.views[name] = self.numpy(name)
+            return view
         view = self.views.get(name)
-        if self.managed and self.tensor is None:
-            self.world.wait()
         if view is None:
-            view = self.numpy(name)
-            self.views[name] = view = view if self.tensor is None else self.tensor(view)
+            view = self.views[name] = self.tensor(self.memory(name))
         return view
+
+    @property
+    def _apart(self) -> bool:
+        return self.on_gpu and self.tensor is not None
+
+    def read(self, name: str) -> np.ndarray:
+        """A copy."""
+        return self.world.read_array(name) if self._apart else self.numpy(name).copy()
+
+    def write(self, name: str, values: np.ndarray) -> None:
+        """Numbers of the array's shape into it."""
+        if self._apart:
+            like = self.world.device_array(name)
+            self.world.write_array(name, np.ascontiguousarray(values, like.dtype))
+        else:
+            np.copyto(self.numpy(name), values, casting="unsafe")
+
+    @contextmanager
+    def changed(self, name: str):
+        """NumPy's array for the host to change within the block."""
+        if self._apart:
+            values = self.read(name)
+            yield values
+            self.write(name, values)
+        else:
+            yield self.numpy(name)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.world.device_array(name).shape
 
     def copied(self, name: str, convert) -> object:
         """convert(array) as what the user asked for: not a view."""
-        values = convert(self.numpy(name))
+        values = convert(self.read(name))
         return values if self.tensor is None else self.tensor(values)
 
     def assign(self, name: str, values) -> None:
         if values is self.views.get(name):  # sim.ctrl += x
             return
-        if self.managed and self.tensor is not None and hasattr(values, "detach") and not values.is_complex():
+        if self._apart and hasattr(values, "detach") and not values.is_complex():
             view = self.view(name)
             if values.shape != view.shape:
                 raise ValueError(f"{name} has shape {tuple(values.shape)}, expected {tuple(view.shape)}")
             view.copy_(values.detach())  # where it is, behind what is queued
             return
-        to = self.numpy(name)
         values = as_numbers(name, values)
-        if values.shape != to.shape:
-            raise ValueError(f"{name} has shape {values.shape}, expected {to.shape}")
-        np.copyto(to, values, casting="unsafe")
+        if values.shape != (expected := self.shape(name)):
+            raise ValueError(f"{name} has shape {values.shape}, expected {expected}")
+        self.write(name, values)
 
     def close(self) -> None:
         self.world = ClosedWorld()
@@ -92,24 +130,44 @@ def as_numbers(name: str, values) -> np.ndarray:
     return values
 
 
-def torch_view(managed: bool):
-    """numpy array -> tensor of the same memory; of a copy on the host, with ``managed``, a tensor on the GPU."""
+def torch_view(device: str):
+    """`DeviceArray`, or on the CPU NumPy's, -> tensor of the same memory; on a GPU a copy of NumPy's."""
     try:
         import torch
     except ImportError as error:
         raise ImportError("array='torch' needs PyTorch: pip install torch") from error
 
     def tensor(array):
-        if managed:
-            shared = isinstance(array, ManagedArray) and array.is_shared()
-            if not shared:
-                return torch.from_numpy(np.asarray(array)).to("cuda")
-            return torch.utils.dlpack.from_dlpack(array.capsule(versioned=False))
+        if device != "cpu":
+            if isinstance(array, DeviceArray):
+                return capsule_tensor(array.capsule(versioned=False))
+            return torch.from_numpy(np.array(array)).to(torch_device(device))
         with warnings.catch_warnings():  # tensors cannot be read-only; torch says so for those that should be
             warnings.filterwarnings("ignore", message=".*not writable.*")
             return torch.from_numpy(array)
 
     return tensor
+
+
+def capsule_tensor(capsule):
+    """The tensor of a DLPack capsule."""
+    import torch
+
+    return torch.utils.dlpack.from_dlpack(capsule)
+
+
+def torch_device(device: str):
+    """Where torch has the memory of a simulation on ``device``."""
+    import torch
+
+    return torch.device(device)
+
+
+def torch_stream(device: str) -> int:
+    """The address of torch's present stream on a GPU."""
+    import torch
+
+    return torch.cuda.current_stream(device).cuda_stream
 
 
 class Array:
@@ -127,7 +185,7 @@ class Array:
             return self
         cache = instance._arrays
         view = cache.views.get(self.name)
-        return cache.view(self.name) if view is None or cache.managed else view
+        return cache.view(self.name) if view is None or cache.on_gpu else view
 
     def __set__(self, instance, values) -> None:
         if not self.writable:

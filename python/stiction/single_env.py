@@ -37,6 +37,11 @@ class SingleEnv(gymnasium.Env):
         return self._core.simulation
 
     @property
+    def dt(self) -> float:
+        """Seconds between two actions, as of Gymnasium's MuJoCo environments."""
+        return self._core.period
+
+    @property
     def task_parameters(self) -> dict:
         """The task's weights (numbers), ranges (low, high) and switches (bool) by name: a copy."""
         return self._core.task.parameters()

@@ -6,11 +6,17 @@ make_vec("stiction/QuadrupedVelocity-v0", model="go1/scene.xml", names={"feet": 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from numbers import Real
 
 from .model import Model
 from .registration import EnvironmentId, asset_path
+from .simulation import Simulation
+from .simulation_arrays import near
+
+#: What `Simulation` takes.
+_OPTIONS = tuple(name for name in inspect.signature(Simulation).parameters if name not in ("model", "num_envs"))
 
 
 def task_parameters(given) -> dict[str, list[float]]:
@@ -20,6 +26,28 @@ def task_parameters(given) -> dict[str, list[float]]:
     if not isinstance(given, Mapping):
         raise TypeError(f"task is {type(given).__name__}, expected a dict of its parameters: {{name: value}}")
     return {_checked_name(name): _numbers(name, value) for name, value in given.items()}
+
+
+def split_options(given: dict) -> tuple[dict, dict]:
+    """Keyword arguments of environments as (options of `Simulation`, the others), which are the task's parameters."""
+    options = {name: value for name, value in given.items() if name in _OPTIONS}
+    return options, {name: value for name, value in given.items() if name not in _OPTIONS}
+
+
+def merged_parameters(task, keywords: dict, known, of: str) -> dict:
+    """``task={...}`` and parameters given as keywords, as Gymnasium's environments take them.
+
+    ``known``: the names that the task of ``of`` has. Raises TypeError for a keyword that is none of them.
+    """
+    if task is not None and not isinstance(task, Mapping):
+        raise TypeError(f"task is {type(task).__name__}, expected a dict of its parameters: {{name: value}}")
+    for name in keywords:
+        if name not in known:
+            hint = near(name, [*known, *_OPTIONS])
+            raise TypeError(f"{name!r} is no parameter of {of} and no option of stiction.Simulation{hint}")
+        if name in (task or {}):
+            raise TypeError(f"{name!r} is given twice: as a keyword and in task={{...}}")
+    return dict(task or {}) | keywords
 
 
 def _checked_name(name) -> str:

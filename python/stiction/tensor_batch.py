@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import torch
 
-from .simulation_arrays import torch_view
+from .device_array import DeviceArray
+from .simulation_arrays import torch_stream, torch_view
 
 
 class TensorBatch:
@@ -21,9 +22,11 @@ class TensorBatch:
     def __init__(self, task, simulation, same_step: bool, random=None):
         self._random = random
         self._task, self._world, self._same_step = task, simulation._world, same_step
-        on_gpu = simulation.device == "cuda"
-        view = torch_view(on_gpu)
-        self._at = {name: view(array) for name, array in task.buffers().items()}
+        self._gpu = None if simulation.device == "cpu" else simulation.device
+        view, buffers = torch_view(simulation.device), task.buffers()
+        if self._gpu is not None:
+            buffers = {name: DeviceArray(array, self._world.device) for name, array in buffers.items()}
+        self._at = {name: view(array) for name, array in buffers.items()}
         self.device = self._at["observations"].device
         self._names = task.report_names
         rows = len(self._names) + 1  # and the status
@@ -86,8 +89,9 @@ class TensorBatch:
 
     def _order(self) -> None:
         """The batch's work goes into torch's present stream, between what torch has queued and what it will."""
-        if self.device.type == "cuda":
-            self._world.set_stream(torch.cuda.current_stream(self.device).cuda_stream)
+        if self._gpu is not None:
+            self._world.set_stream(torch_stream(self._gpu))
+            self._world.release()  # what the host wrote goes along, and torch may write
 
 
 def tensor_of(name: str, values) -> torch.Tensor:

@@ -20,8 +20,8 @@ class TensorRandomiser(Randomiser):
 
     def __init__(self, terms, sim, step_dt: float, observations: int, actions: int):
         n, self._dt = sim.num_envs, step_dt
-        view = torch_view(sim.device == "cuda")
-        array = sim._arrays.numpy
+        view = torch_view(sim.device)
+        array = sim._arrays.memory
         self._device = view(array("status")).device
         seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
         self._seeds = self._tensor(seeds.view(np.int64))

@@ -7,6 +7,7 @@ at every call, never overwritten later. With ``backend="torch"`` the same memory
 from __future__ import annotations
 
 import operator
+from dataclasses import fields
 
 import numpy as np
 from gymnasium import error, vector
@@ -14,9 +15,11 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from . import _core
 from .custom_task import Task, TaskCore, is_task
 from .env_core import EnvCore, checked_render_mode
 from .randomisation import Parameter, Randomiser, flattened
+from .simulation import SimulationState
 from .simulation_arrays import as_array, as_numbers
 
 
@@ -37,7 +40,7 @@ def make_vec(
 
     Parameters
     ----------
-    device: "auto" and "cpu" are the CPU; "cuda" a GPU, where there is one and a CUDA build.
+    device: "auto" and "cpu" are the CPU; "cuda" or "cuda:1" a GPU, where there is one and a CUDA build.
     backend: "numpy", or "torch" for tensors, which are on the device; there `step` of an id does not wait for a GPU.
     autoreset_mode: "SameStep" (an ended environment is reset at once; ``infos["final_obs"]`` and ``["final_info"]``
         keep its end), "NextStep" (the next step resets it and ignores its action) or "Disabled" (call ``reset`` with
@@ -45,7 +48,7 @@ def make_vec(
     render_mode: "rgb_array" for `VectorEnv.render`.
     max_episode_steps: control steps until truncation; None is the id's, -1 no limit.
     task: parameters of the task that are not its defaults, ``{"ctrl_cost_weight": 0.1, "healthy_z_range": (0.3, 1)}``:
-        `VectorEnv.task_parameters` has them all.
+        `VectorEnv.task_parameters` has them all. As keywords too, as in Gymnasium: ``ctrl_cost_weight=0.1``.
     randomize: what differs from environment to environment: a list of `stiction.randomisation`'s `Parameter`, `Gains`,
         `Push`, `Latency` and `Noise`.
     model: a `stiction.Model` or an MJCF file instead of the task's own: a variant of it with as many coordinates,
@@ -106,6 +109,7 @@ class VectorEnv(vector.VectorEnv):
         own = [term.name for term in terms if isinstance(term, Parameter)]
         if own:
             simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
+        self._randomized = bool(terms)
         core = TaskCore if is_task(env_id) else EnvCore
         self._core = core(env_id, num_envs, mode.value, limit, device, simulation)
         self._env_id = env_id.__name__ if is_task(env_id) else env_id
@@ -174,7 +178,7 @@ class VectorEnv(vector.VectorEnv):
 
     @property
     def device(self) -> str:
-        """Where environments are: "cpu" or "cuda"."""
+        """Where environments are: "cpu", or "cuda:0" with the number of the GPU."""
         return self._core.simulation.device
 
     @property
@@ -252,6 +256,44 @@ class VectorEnv(vector.VectorEnv):
         if self._torch is None:
             return observations, rewards, terminated, truncated, infos
         return self._tensors((observations, rewards, terminated, truncated, infos))
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Copies of all that later steps depend on, by name: the simulation's state, episodes and the task's memory.
+
+        After `set_state` the same actions give the same bits. NotImplementedError for tasks in Python, whose memory is
+        their own, and with ``randomize``.
+        """
+        self._open()
+        simulation = self.simulation.get_state()
+        state = {field.name: getattr(simulation, field.name) for field in fields(simulation)}
+        return state | {f"task.{name}": values for name, values in self._task_state().items()}
+
+    def set_state(self, state: dict[str, np.ndarray]) -> None:
+        """Puts a state of `get_state` back, of a batch of the same task and size. The next call is `step`."""
+        self._open()
+        rows = self._task_state()
+        names = [*(field.name for field in fields(SimulationState)), *(f"task.{name}" for name in rows)]
+        if not isinstance(state, dict) or sorted(state) != sorted(names):
+            raise ValueError(f"this is no state of these environments: expected what get_state returns, {names}")
+        for name, values in rows.items():
+            given = np.asarray(state[f"task.{name}"])
+            if given.shape != values.shape or given.dtype != values.dtype:
+                raise ValueError(
+                    f"state['task.{name}'] is {given.dtype} {given.shape}, expected {values.dtype} {values.shape}"
+                )
+        self.simulation.set_state(SimulationState(**{f.name: state[f.name] for f in fields(SimulationState)}))
+        self._task.set_state({name: np.asarray(state[f"task.{name}"]) for name in rows})
+        self._started = True
+
+    @property
+    def has_state(self) -> bool:
+        """Whether `get_state` can tell it."""
+        return isinstance(self._task, _core.BatchEnv) and not self._randomized
+
+    def _task_state(self) -> dict[str, np.ndarray]:
+        if not self.has_state:
+            raise NotImplementedError("environments of a task in Python, or with randomize, have no get_state yet")
+        return self._task.get_state()
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """A picture (480, 480, 3) of every environment; None without a render mode."""

@@ -7,12 +7,15 @@
 //   - Lanes of a block, and blocks of a grid, take turns in a random order (seed: STICTION_EMULATOR_SEED), so what reads
 //     another lane's memory without a sync is seen in the results. A collective that a lane of its mask never reaches, or
 //     reaches as another one, fails the launch (cudaErrorLaunchFailure; the report goes to stderr) instead of hanging.
-//   - A launch runs late: when the host synchronizes, allocates, sets or frees memory. Until then any touch of managed memory
-//     by the host is a fault, and device memory is one at any time (SIGSEGV, named on stderr).
+//   - Launches and copies run late: when the host synchronizes, allocates, sets or frees memory. A touch by the host of pinned memory
+//     that a copy is still to read or write is a fault, and one of device memory at any time (SIGSEGV, named on stderr).
 //     STICTION_EMULATOR=eager runs it at once and leaves memory open, for host code that stands in for work on the stream.
 //   - Memory comes filled with 0xff bytes (NaN), and ends (rounded up to 64 bytes) at a page that nobody may touch.
-// One thread of the host at a time; streams are one queue. Arithmetic is the host's: no fused multiply-add, and __CUDA_ARCH__
-// is not defined. Shared memory, atomics and __syncthreads do not exist.
+//   - Streams, the default one too, wait for each other by events alone, as torch's do: what is not ordered runs late.
+//   - There are two devices. Work and streams are of the one that is current (cudaSetDevice), and a kernel that reaches for the
+//     memory of the other is a fault.
+// One thread of the host at a time. Arithmetic is the host's: no fused multiply-add, and __CUDA_ARCH__ is not defined. Shared
+// memory, atomics and __syncthreads do not exist.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -47,15 +50,21 @@ enum cudaError_t {
   cudaErrorMemoryAllocation = 2,
   cudaErrorInvalidConfiguration = 9,
   cudaErrorInsufficientDriver = 35,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
   cudaErrorLaunchFailure = 719,
 };
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16 };
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxThreadsPerMultiProcessor = 39 };
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
+inline constexpr unsigned cudaEventDisableTiming = 2;
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
 
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
   dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
 };
 using cudaStream_t = struct EmulatedStream*;
+using cudaEvent_t = struct EmulatedEvent*;
 struct cudaLaunchAttribute;
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
@@ -64,7 +73,10 @@ struct cudaLaunchConfig_t {
   cudaLaunchAttribute* attrs;
   unsigned numAttrs;
 };
-struct cudaFuncAttributes { int maxThreadsPerBlock; };
+struct cudaFuncAttributes {
+  int maxThreadsPerBlock;
+  size_t localSizeBytes;
+};
 struct cudaDeviceProp {
   char name[256];
   int major, minor;
@@ -79,7 +91,7 @@ enum class Collective { kShuffle, kBallot, kSync };
 
 /// All lanes of `mask` meet; the bits that lane `from` of the warp brought (kShuffle), or who of them brought a 1 (kBallot).
 uint64_t meet(Collective kind, unsigned mask, uint64_t bits, int from);
-/// Launches that have not run yet, and how often the host has waited (cudaDeviceSynchronize).
+/// Launches that have not run yet, and how often the host has waited (cudaDeviceSynchronize, cudaStreamSynchronize).
 struct Counts {
   size_t pending;
   long waits;
@@ -118,16 +130,28 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads, size_t shared);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaMalloc(void** memory, size_t bytes);
-cudaError_t cudaMallocManaged(void** memory, size_t bytes);
+cudaError_t cudaMallocHost(void** memory, size_t bytes);
+cudaError_t cudaFreeHost(void* memory);
+/// Between memory of the device and pinned memory alone.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaFree(void* memory);
 cudaError_t cudaMemset(void* memory, int value, size_t bytes);
 cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaStreamCreate(cudaStream_t* stream);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaGetLastError();
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);

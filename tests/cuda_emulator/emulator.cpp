@@ -1,170 +1,29 @@
 #include <cuda_runtime.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <exception>
 #include <map>
 #include <random>
 
+#include "block.h"
+
 dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+struct EmulatedStream { int device; };
+struct EmulatedEvent { std::shared_ptr<bool> come; };
 
 namespace cuda_emulator {
 namespace {
 
-constexpr int kWarp = 32;
-constexpr unsigned kMaxThreads = 1024;
 constexpr int kProcessors = 2, kBlocksPerProcessor = 1;  // few, so that tiles walk over worlds
 constexpr size_t kAlignment = 64;
 constexpr size_t kDeviceBytes = size_t{4} << 30;
-
-// ---- a block's lanes ----------------------------------------------------------------------------------------------------
-
-struct Lane {
-  enum State { kReady, kWaiting, kDone };
-  ucontext_t beginning;
-  jmp_buf place;  // later switches, which need no system call
-  bool begun = false;
-  void* stack = nullptr;
-  State state = kDone;
-  Collective kind{};
-  unsigned mask = 0;
-  uint64_t brought = 0, taken = 0;
-  int from = 0;
-};
-
-const char* name(Collective kind) {
-  return kind == Collective::kShuffle  ? "__shfl_xor_sync"
-         : kind == Collective::kBallot ? "__ballot_sync"
-                                       : "__syncwarp";
-}
-
-/// Runs blocks one after the other; the fibers' stacks are kept.
-class Block {
- public:
-  /// False if lanes missed each other; `report` says how.
-  bool run(const std::function<void()>& lane, int threads, std::mt19937& random) {
-    body_ = &lane, error_.clear();
-    threads_ = threads;
-    ready_.clear();
-    for (int i = 0; i < threads; ++i) start(i), ready_.push_back(i);
-    while (!ready_.empty() && error_.empty()) {
-      std::swap(ready_[random() % ready_.size()], ready_.back());
-      const int i = ready_.back();
-      ready_.pop_back();
-      current_ = i, threadIdx = dim3(i);
-      resume(lanes_[i]);
-      if (lanes_[i].state == Lane::kWaiting) release(i);
-    }
-    for (int i = 0; i < threads && error_.empty(); ++i)
-      if (lanes_[i].state == Lane::kWaiting) error_ = missed(i);
-    return error_.empty();
-  }
-  const std::string& error() const { return error_; }
-  int current() const { return current_; }
-
-  uint64_t meet(Collective kind, unsigned mask, uint64_t bits, int from) {
-    Lane& lane = lanes_[current_];
-    lane.kind = kind, lane.mask = mask, lane.brought = bits, lane.from = from, lane.state = Lane::kWaiting;
-    if (_setjmp(lane.place) == 0) _longjmp(scheduler_, 1);
-    return lanes_[current_].taken;
-  }
-
- private:
-  static constexpr size_t kStack = size_t{4} << 20;
-
-  void start(int i) {
-    Lane& lane = lanes_[i];
-    if (lane.stack == nullptr) {
-      lane.stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (lane.stack == MAP_FAILED) throw std::bad_alloc();
-    }
-    lane.state = Lane::kReady, lane.begun = false;
-    getcontext(&lane.beginning);
-    lane.beginning.uc_stack.ss_sp = lane.stack, lane.beginning.uc_stack.ss_size = kStack;
-    lane.beginning.uc_link = nullptr;
-    const auto self = reinterpret_cast<uintptr_t>(this);
-    makecontext(&lane.beginning, reinterpret_cast<void (*)()>(&Block::main), 2, static_cast<unsigned>(self),
-                static_cast<unsigned>(self >> 32));
-  }
-  /// Returns when the lane meets others or has returned.
-  void resume(Lane& lane) {
-    if (_setjmp(scheduler_) != 0) return;
-    if (lane.begun) _longjmp(lane.place, 1);
-    lane.begun = true;
-    setcontext(&lane.beginning);
-  }
-  static void main(unsigned low, unsigned high) {
-    auto* self = reinterpret_cast<Block*>(static_cast<uintptr_t>(low) | static_cast<uintptr_t>(high) << 32);
-    const int lane = self->current_;
-    try {
-      (*self->body_)();
-    } catch (const std::exception& e) { self->error_ = "lane " + std::to_string(lane) + " threw: " + e.what(); }
-    self->lanes_[lane].state = Lane::kDone;
-    _longjmp(self->scheduler_, 1);
-  }
-
-  /// Lets the lanes go on that lane i's mask names, if all of them stand at the same collective.
-  void release(int i) {
-    const Lane& lane = lanes_[i];
-    const int warp = i / kWarp * kWarp;
-    if (!(lane.mask >> (i - warp) & 1)) {
-      error_ = "lane " + std::to_string(i) + " is not in the mask of its own " + name(lane.kind);
-      return;
-    }
-    uint64_t ballot = 0;
-    for (int k = 0; k < kWarp; ++k) {
-      if (!(lane.mask >> k & 1)) continue;
-      if (warp + k >= threads_) {
-        error_ = std::string(name(lane.kind)) + " names lane " + std::to_string(k) + ", which the block has not";
-        return;
-      }
-      const Lane& other = lanes_[warp + k];
-      if (other.state != Lane::kWaiting || other.kind != lane.kind || other.mask != lane.mask) return;
-      ballot |= other.brought << k;
-    }
-    for (int k = 0; k < kWarp; ++k) {
-      if (!(lane.mask >> k & 1)) continue;
-      Lane& other = lanes_[warp + k];
-      if (other.kind == Collective::kBallot) other.taken = ballot;
-      if (other.kind == Collective::kShuffle) {
-        if (other.from < 0 || other.from >= kWarp || !(other.mask >> other.from & 1)) {
-          error_ = "lane " + std::to_string(warp + k) + " shuffles with lane " + std::to_string(other.from) +
-                   " outside its mask";
-          return;
-        }
-        other.taken = lanes_[warp + other.from].brought;
-      }
-      other.state = Lane::kReady;
-      ready_.push_back(warp + k);
-    }
-  }
-
-  std::string missed(int i) const {
-    const int warp = i / kWarp * kWarp;
-    std::string text = "lane " + std::to_string(i) + " waits in " + name(lanes_[i].kind) + " for";
-    for (int k = 0; k < kWarp; ++k)
-      if (lanes_[i].mask >> k & 1) {
-        const Lane& other = lanes_[warp + k];
-        if (other.state == Lane::kDone) text += " lane " + std::to_string(warp + k) + ", which has returned;";
-        else if (other.kind != lanes_[i].kind || other.mask != lanes_[i].mask)
-          text += " lane " + std::to_string(warp + k) + ", which is in " + name(other.kind) + ";";
-      }
-    return text;
-  }
-
-  std::vector<Lane> lanes_ = std::vector<Lane>(kMaxThreads);  // contexts must not move
-  std::vector<int> ready_;
-  const std::function<void()>* body_ = nullptr;
-  std::string error_;
-  jmp_buf scheduler_;
-  int threads_ = 0, current_ = 0;
-};
+constexpr size_t kLocalBytes = 256;  // of a lane, as the runtime would tell
+constexpr int kDevices = 2;
 
 // ---- the device ---------------------------------------------------------------------------------------------------------
 
@@ -172,23 +31,36 @@ class Block {
 struct Allocation {
   char* pages;
   size_t bytes, size;
-  bool managed;
+  bool pinned;
+  int device;
 
   void set_access(int access) const { mprotect(pages, bytes, access); }
 };
-struct Launch {
-  dim3 grid, block;
-  std::function<void()> lane;
+/// What a stream was given: a kernel (`lane`), a copy, the record of an event or the wait for one.
+struct Work {
+  int device;
+  EmulatedStream* stream;
+  dim3 grid = {}, block = {};
+  std::function<void()> lane = nullptr;
+  std::shared_ptr<bool> records = nullptr, awaits = nullptr;  // whether the event has come
+  std::function<void()> copy = nullptr;
+  char* pinned = nullptr;  // the allocation on the host's side of a copy
 };
+
+bool eager() {
+  const char* mode = std::getenv("STICTION_EMULATOR");
+  return mode != nullptr && std::strcmp(mode, "eager") == 0;
+}
 
 struct Device {
   Block block;
   std::map<char*, Allocation> memory;
-  std::deque<Launch> pending;
+  std::deque<Work> pending;
+  int current = 0;
   cudaError_t last = cudaSuccess, failed = cudaSuccess;  // the last call's; a kernel's, which stays
   std::mt19937 random;
-  size_t used = 0;
-  long waits = 0;
+  size_t used[kDevices] = {};
+  long waits = 0, copied = 0;  // copied: bytes
   struct sigaction previous;
 
   Device() {
@@ -203,26 +75,57 @@ struct Device {
   /// Names a touch of closed memory, then leaves it to whoever handled faults before.
   static void fault(int, siginfo_t* info, void*);
 
-  void close(bool managed_too) {
+  /// Memory of the device, and pinned memory that a copy is about to touch; not while the host stands in for the device.
+  void close() {
+    if (eager()) return open();
     for (auto& [address, a] : memory)
-      if (!a.managed || managed_too) a.set_access(PROT_NONE);
+      if (!a.pinned) a.set_access(PROT_NONE);
+    for (const Work& work : pending)
+      if (work.pinned != nullptr) memory.at(work.pinned).set_access(PROT_NONE);
   }
   void open() {
     for (auto& [address, a] : memory) a.set_access(PROT_READ | PROT_WRITE);
   }
 
+  /// The allocation of that kind that those bytes are of; null: none.
+  char* holder(const void* address, size_t bytes, bool pinned) {
+    const auto next = memory.upper_bound(static_cast<char*>(const_cast<void*>(address)));
+    if (next == memory.begin()) return nullptr;
+    const auto& [start, a] = *std::prev(next);
+    return a.pinned == pinned && static_cast<const char*>(address) + bytes <= start + a.size ? start : nullptr;
+  }
   cudaError_t set(cudaError_t error) {
     if (error != cudaSuccess) last = error;
     return error;
   }
-  void run_pending() {
+  /// Of one stream, and of others what it waits for; null: of all.
+  void run_pending(const Work* of = nullptr) {
+    auto wanted = [&](const Work& w) { return of == nullptr || (w.device == of->device && w.stream == of->stream); };
     if (pending.empty()) return;
     open();
-    for (; !pending.empty(); pending.pop_front())
-      if (failed == cudaSuccess) run(pending.front());
-    close(false);
+    while (std::any_of(pending.begin(), pending.end(), wanted)) {
+      auto next = std::find_if(pending.begin(), pending.end(), [&](Work& w) { return wanted(w) && ready(w); });
+      if (next == pending.end()) next = std::find_if(pending.begin(), pending.end(), [&](Work& w) { return ready(w); });
+      const Work work = std::move(*next);
+      pending.erase(next);
+      if (work.records != nullptr) *work.records = true;
+      if (work.copy != nullptr) open(), work.copy();
+      if (work.lane != nullptr && failed == cudaSuccess) run(work);
+    }
+    close();
   }
-  void run(const Launch& launch) {
+  /// The first of its stream, and no event is missing.
+  bool ready(const Work& work) const {
+    for (const Work& other : pending) {
+      if (&other == &work) break;
+      if (other.device == work.device && other.stream == work.stream) return false;
+    }
+    return work.awaits == nullptr || *work.awaits;
+  }
+  bool is_of_current(const EmulatedStream* stream) const { return stream == nullptr || stream->device == current; }
+  void run(const Work& launch) {
+    for (auto& [address, a] : memory)
+      if (used[1] != 0 && !a.pinned) a.set_access(a.device == launch.device ? PROT_READ | PROT_WRITE : PROT_NONE);
     std::vector<unsigned> order(launch.grid.x);
     for (unsigned i = 0; i < launch.grid.x; ++i) order[i] = i;
     std::shuffle(order.begin(), order.end(), random);
@@ -235,22 +138,22 @@ struct Device {
       break;
     }
   }
-  cudaError_t allocate(void** to, size_t bytes, bool managed) {
+  cudaError_t allocate(void** to, size_t bytes, bool pinned) {
     if (to == nullptr) return set(cudaErrorInvalidValue);
     run_pending();
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     auto rounded = [](size_t n, size_t to) { return (n + to - 1) / to * to; };
     const size_t size = rounded(std::max<size_t>(bytes, 1), kAlignment), all = rounded(size, page);
-    if (used + all > kDeviceBytes) return set(cudaErrorMemoryAllocation);
+    if (!pinned && used[current] + all > kDeviceBytes) return set(cudaErrorMemoryAllocation);
     void* p = mmap(nullptr, all + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return set(cudaErrorMemoryAllocation);
     std::memset(p, 0xff, all);
-    const Allocation made{static_cast<char*>(p), all, size, managed};
+    const Allocation made{static_cast<char*>(p), all, size, pinned, current};
     mprotect(made.pages + all, page, PROT_NONE);
-    if (!managed) made.set_access(PROT_NONE);
+    if (!pinned && !eager()) made.set_access(PROT_NONE);
     p = made.pages + all - size;
     memory[static_cast<char*>(p)] = made;
-    used += all;
+    if (!pinned) used[current] += all;
     *to = p;
     return cudaSuccess;
   }
@@ -269,17 +172,12 @@ void Device::fault(int, siginfo_t* info, void*) {
     if (address >= a.pages + a.bytes && address < a.pages + a.bytes + sysconf(_SC_PAGESIZE))
       text = "emulated CUDA device: a touch beyond the end of an allocation\n";
     else if (address >= a.pages && address < a.pages + a.bytes)
-      text = a.managed ? "emulated CUDA device: the host touches managed memory while kernels are pending\n"
-                       : "emulated CUDA device: the host touches device memory\n";
+      text = a.pinned ? "emulated CUDA device: the host touches pinned memory before a copy is done\n"
+                      : "emulated CUDA device: a touch of device memory by the host or by the other device\n";
     if (text != nullptr) [[maybe_unused]]
       const auto written = write(2, text, std::strlen(text));
   }
   sigaction(SIGSEGV, &d.previous, nullptr);  // the instruction is tried again, and faults there
-}
-
-bool eager() {
-  const char* mode = std::getenv("STICTION_EMULATOR");
-  return mode != nullptr && std::strcmp(mode, "eager") == 0;
 }
 
 }  // namespace
@@ -289,7 +187,11 @@ uint64_t meet(Collective kind, unsigned mask, uint64_t bits, int from) {
 }
 int lane_of_warp() { return device().block.current() % kWarp; }
 
-Counts counts() { return {device().pending.size(), device().waits}; }
+Counts counts() {
+  const auto& pending = device().pending;
+  const auto launches = std::count_if(pending.begin(), pending.end(), [](const Work& w) { return w.lane != nullptr; });
+  return {static_cast<size_t>(launches), device().waits};
+}
 
 cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> lane) {
   Device& d = device();
@@ -297,9 +199,10 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> lane)
   if (grid.x == 0 || block.x == 0 || block.x > kMaxThreads || grid.y * grid.z * block.y * block.z != 1 ||
       config.dynamicSmemBytes != 0 || config.numAttrs != 0)
     return d.set(cudaErrorInvalidConfiguration);
-  d.pending.push_back({grid, block, std::move(lane)});
+  if (!d.is_of_current(config.stream)) return d.set(cudaErrorInvalidResourceHandle);
+  d.pending.push_back({d.current, config.stream, grid, block, std::move(lane)});
   if (eager()) d.run_pending();
-  else d.close(true);
+  else d.close();
   return d.set(d.failed);
 }
 
@@ -308,27 +211,49 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> lane)
 using cuda_emulator::device;
 
 cudaError_t cudaDriverGetVersion(int* version) { return *version = CUDART_VERSION, cudaSuccess; }
-cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
-cudaError_t cudaGetDevice(int* number) { return *number = 0, cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int* count) { return *count = cuda_emulator::kDevices, cudaSuccess; }
+cudaError_t cudaGetDevice(int* number) { return *number = device().current, cudaSuccess; }
+cudaError_t cudaSetDevice(int number) {
+  if (number < 0 || number >= cuda_emulator::kDevices) return device().set(cudaErrorInvalidDevice);
+  return device().current = number, cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {"emulated", 9, 0};
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  return *value = cuda_emulator::kProcessors, cudaSuccess;
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  *value = attribute == cudaDevAttrMultiProcessorCount ? cuda_emulator::kProcessors : cuda_emulator::kMaxThreads;
+  return cudaSuccess;
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
-  return attributes->maxThreadsPerBlock = cuda_emulator::kMaxThreads, cudaSuccess;
+  *attributes = {cuda_emulator::kMaxThreads, cuda_emulator::kLocalBytes};
+  return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, size_t) {
   return *blocks = cuda_emulator::kBlocksPerProcessor, cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  *total = cuda_emulator::kDeviceBytes, *free = *total - device().used;
+  *total = cuda_emulator::kDeviceBytes, *free = *total - device().used[device().current];
   return cudaSuccess;
 }
 cudaError_t cudaMalloc(void** memory, size_t bytes) { return device().allocate(memory, bytes, false); }
-cudaError_t cudaMallocManaged(void** memory, size_t bytes) { return device().allocate(memory, bytes, true); }
+cudaError_t cudaMallocHost(void** memory, size_t bytes) { return device().allocate(memory, bytes, true); }
+cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  auto& d = device();
+  if (!d.is_of_current(stream)) return d.set(cudaErrorInvalidResourceHandle);
+  const void* on_device = kind == cudaMemcpyHostToDevice ? to : from;
+  const void* on_host = kind == cudaMemcpyHostToDevice ? from : to;
+  cuda_emulator::Work work{d.current, stream};
+  work.pinned = d.holder(on_host, bytes, true);
+  if (work.pinned == nullptr || d.holder(on_device, bytes, false) == nullptr) return d.set(cudaErrorInvalidValue);
+  work.copy = [=] { std::memcpy(to, from, bytes); };
+  d.copied += static_cast<long>(bytes);
+  d.pending.push_back(std::move(work));
+  if (cuda_emulator::eager()) d.run_pending();
+  else d.close();
+  return cudaSuccess;
+}
 cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
   auto& d = device();
@@ -336,7 +261,7 @@ cudaError_t cudaFree(void* memory) {
   const auto found = d.memory.find(static_cast<char*>(memory));
   if (found == d.memory.end()) return d.set(cudaErrorInvalidValue);
   munmap(found->second.pages, found->second.bytes + static_cast<size_t>(sysconf(_SC_PAGESIZE)));
-  d.used -= found->second.bytes;
+  if (!found->second.pinned) d.used[found->second.device] -= found->second.bytes;
   d.memory.erase(found);
   return d.set(d.failed);
 }
@@ -347,13 +272,55 @@ cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
   if (found == d.memory.end() || bytes > found->second.size) return d.set(cudaErrorInvalidValue);
   found->second.set_access(PROT_READ | PROT_WRITE);
   std::memset(memory, value, bytes);
-  if (!found->second.managed) found->second.set_access(PROT_NONE);
+  if (!found->second.pinned && !cuda_emulator::eager()) found->second.set_access(PROT_NONE);
   return d.set(d.failed);
 }
 cudaError_t cudaDeviceSynchronize() {
   ++device().waits;
   device().run_pending();
   return device().set(device().failed);
+}
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return *stream = new EmulatedStream{device().current}, cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  device().run_pending();
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  auto& d = device();
+  if (!d.is_of_current(stream)) return d.set(cudaErrorInvalidResourceHandle);
+  ++d.waits;
+  const cuda_emulator::Work of{d.current, stream};
+  d.run_pending(&of);
+  return d.set(d.failed);
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  return *status = cudaStreamCaptureStatusNone, cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return *event = new EmulatedEvent{std::make_shared<bool>(true)}, cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  auto& d = device();
+  if (!d.is_of_current(stream)) return d.set(cudaErrorInvalidResourceHandle);
+  event->come = std::make_shared<bool>(false);
+  cuda_emulator::Work work{d.current, stream};
+  work.records = event->come;
+  d.pending.push_back(std::move(work));
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  auto& d = device();
+  cuda_emulator::Work work{stream == nullptr ? d.current : stream->device, stream};
+  work.awaits = event->come;
+  d.pending.push_back(std::move(work));
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
 }
 cudaError_t cudaGetLastError() {
   auto& d = device();
@@ -367,6 +334,8 @@ const char* cudaGetErrorName(cudaError_t error) {
     case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
     case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
     case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
     case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
   }
@@ -381,3 +350,19 @@ extern "C" __attribute__((visibility("default"))) long cuda_emulator_pending() {
   return static_cast<long>(cuda_emulator::counts().pending);
 }
 extern "C" __attribute__((visibility("default"))) long cuda_emulator_waits() { return cuda_emulator::counts().waits; }
+extern "C" __attribute__((visibility("default"))) long cuda_emulator_used() {
+  return static_cast<long>(device().used[device().current]);
+}
+/// From now on the host stands in for work on the device, see STICTION_EMULATOR.
+extern "C" __attribute__((visibility("default"))) void cuda_emulator_be_eager() {
+  setenv("STICTION_EMULATOR", "eager", 1);
+  device().run_pending();
+  device().open();
+}
+extern "C" __attribute__((visibility("default"))) long cuda_emulator_copied() { return device().copied; }
+extern "C" __attribute__((visibility("default"))) void* cuda_emulator_stream(int number) {
+  const int before = device().current;
+  cudaStream_t stream = nullptr;
+  cudaSetDevice(number), cudaStreamCreate(&stream), cudaSetDevice(before);
+  return stream;
+}

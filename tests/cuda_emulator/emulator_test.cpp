@@ -18,9 +18,9 @@ class Emulator : public ::testing::Test {
     return cudaLaunchKernelEx(&config, kernel, arguments...);
   }
   template <class T>
-  T* managed(size_t count) {
+  T* pinned(size_t count) {
     void* p = nullptr;
-    EXPECT_EQ(cudaMallocManaged(&p, count * sizeof(T)), cudaSuccess);
+    EXPECT_EQ(cudaMallocHost(&p, count * sizeof(T)), cudaSuccess);
     return static_cast<T*>(p);
   }
 };
@@ -32,12 +32,12 @@ void sum_of_warps(int* out) {
 }
 
 TEST_F(Emulator, LanesShuffleWithinTheirWarp) {
-  int* out = managed<int>(3 * 64);
+  int* out = pinned<int>(3 * 64);
   ASSERT_EQ(launch(3, 64, sum_of_warps, out), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   for (int b = 0; b < 3; ++b)
     for (int i = 0; i < 64; ++i) EXPECT_EQ(out[64 * b + i], (i < 32 ? 496 : 496 + 1024) + 1000 * b);
-  cudaFree(out);
+  cudaFreeHost(out);
 }
 
 void ballot_of_tile(unsigned* out) {
@@ -47,7 +47,7 @@ void ballot_of_tile(unsigned* out) {
 }
 
 TEST_F(Emulator, TilesOfAWarpMeetByThemselves) {
-  unsigned* out = managed<unsigned>(32);
+  unsigned* out = pinned<unsigned>(32);
   ASSERT_EQ(launch(1, 32, ballot_of_tile, out), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   for (unsigned i = 0; i < 32; ++i) {
@@ -55,7 +55,7 @@ TEST_F(Emulator, TilesOfAWarpMeetByThemselves) {
     for (unsigned k = i / 4 * 4; k < i / 4 * 4 + 4; ++k) expected |= unsigned(k % 3 == 0) << k;
     EXPECT_EQ(out[i], i / 4 % 2 ? expected : 0);
   }
-  cudaFree(out);
+  cudaFreeHost(out);
 }
 
 void write_then_read(int* shared, int* out, bool sync) {
@@ -65,32 +65,48 @@ void write_then_read(int* shared, int* out, bool sync) {
 }
 
 TEST_F(Emulator, AMissingSyncIsSeen) {
-  int *shared = managed<int>(32), *out = managed<int>(32);
+  int *shared = pinned<int>(32), *out = pinned<int>(32);
   for (const bool sync : {true, false}) {
     std::fill_n(shared, 32, -1);
     ASSERT_EQ(launch(1, 32, write_then_read, shared, out, sync), cudaSuccess);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(std::count(out, out + 32, -1) == 0, sync);
   }
-  cudaFree(shared), cudaFree(out);
+  cudaFreeHost(shared), cudaFreeHost(out);
 }
 
 void note_order(int* next, int* order) { order[(*next)++] = static_cast<int>(blockIdx.x); }
 
 TEST_F(Emulator, BlocksComeInAnyOrder) {
-  int *next = managed<int>(1), *order = managed<int>(16);
+  int *next = pinned<int>(1), *order = pinned<int>(16);
   *next = 0;
   ASSERT_EQ(launch(16, 1, note_order, next, order), cudaSuccess);
   cudaDeviceSynchronize();
   EXPECT_EQ(std::set<int>(order, order + 16).size(), 16u);
   EXPECT_FALSE(std::is_sorted(order, order + 16));
-  cudaFree(next), cudaFree(order);
+  cudaFreeHost(next), cudaFreeHost(order);
 }
 
 void increment(int* x) { ++*x; }
 
+TEST_F(Emulator, CopiesComeInTheirTurn) {
+  int *from = pinned<int>(1), *to = pinned<int>(1);
+  void* x = nullptr;
+  ASSERT_EQ(cudaMalloc(&x, sizeof(int)), cudaSuccess);
+  *from = 5, *to = 0;
+  ASSERT_EQ(cudaMemcpyAsync(x, from, sizeof(int), cudaMemcpyHostToDevice, nullptr), cudaSuccess);
+  ASSERT_EQ(launch(1, 1, increment, static_cast<int*>(x)), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(to, x, sizeof(int), cudaMemcpyDeviceToHost, nullptr), cudaSuccess);
+  cudaDeviceSynchronize();
+  EXPECT_EQ(*to, 6);
+  int on_stack = 0;
+  EXPECT_EQ(cudaMemcpyAsync(x, &on_stack, sizeof(int), cudaMemcpyHostToDevice, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(x, from, 2 * sizeof(int) + 64, cudaMemcpyHostToDevice, nullptr), cudaErrorInvalidValue);
+  cudaGetLastError(), cudaFree(x), cudaFreeHost(from), cudaFreeHost(to);
+}
+
 TEST_F(Emulator, KernelsRunWhenTheHostWaits) {
-  int* x = managed<int>(1);
+  int* x = pinned<int>(1);
   *x = 5;
   const auto before = cuda_emulator::counts();
   ASSERT_EQ(launch(1, 1, increment, x), cudaSuccess);
@@ -103,7 +119,45 @@ TEST_F(Emulator, KernelsRunWhenTheHostWaits) {
   setenv("STICTION_EMULATOR", "eager", 1);
   ASSERT_EQ(launch(1, 1, increment, x), cudaSuccess);
   EXPECT_EQ(*x, 8);
-  cudaFree(x);
+  cudaFreeHost(x);
+}
+
+void copy(const int* from, int* to) { *to = *from; }
+
+TEST_F(Emulator, StreamsWaitForEachOtherByEventsAlone) {
+  int *x = pinned<int>(1), *y = pinned<int>(1);
+  cudaStream_t first = nullptr, second = nullptr;
+  cudaStreamCreate(&first), cudaStreamCreate(&second);
+  cudaEvent_t event = nullptr;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  auto launch_on = [](cudaStream_t stream, auto kernel, auto... arguments) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(1), config.blockDim = dim3(1), config.stream = stream;
+    return cudaLaunchKernelEx(&config, kernel, arguments...);
+  };
+  for (const bool ordered : {false, true}) {
+    *x = 5, *y = 0;
+    launch_on(first, increment, x);
+    if (ordered) cudaEventRecord(event, first), cudaStreamWaitEvent(second, event, 0);
+    launch_on(second, copy, x, y);
+    ASSERT_EQ(cudaStreamSynchronize(second), cudaSuccess);
+    EXPECT_EQ(*y, ordered ? 6 : 5);
+    EXPECT_EQ(cuda_emulator::counts().pending, ordered ? 0u : 1u);
+    ASSERT_EQ(cudaStreamSynchronize(first), cudaSuccess);
+    EXPECT_EQ(*x, 6);
+  }
+  cudaEventDestroy(event), cudaStreamDestroy(first), cudaStreamDestroy(second), cudaFreeHost(x), cudaFreeHost(y);
+}
+
+TEST_F(Emulator, AStreamIsOfTheDeviceItWasMadeOn) {
+  cudaStream_t stream = nullptr;
+  cudaStreamCreate(&stream);
+  cudaSetDevice(1);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+  cudaSetDevice(0);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
+  cudaGetLastError(), cudaStreamDestroy(stream);
 }
 
 // ---- mistakes: each in a process of its own, for a failure stays
@@ -142,21 +196,34 @@ TEST_F(EmulatorDeathTest, LanesThatMissEachOtherFailTheLaunch) {
 TEST_F(EmulatorDeathTest, MemoryIsNotTheHostsToTouch) {
   EXPECT_DEATH(
       {
-        int* x = managed<int>(1);
-        launch(1, 1, increment, x);
+        int* x = pinned<int>(1);
+        void* y = nullptr;
+        cudaMalloc(&y, sizeof(int));
+        cudaMemcpyAsync(x, y, sizeof(int), cudaMemcpyDeviceToHost, nullptr);
         *static_cast<volatile int*>(x) = 3;
       },
-      "the host touches managed memory while kernels are pending");
+      "the host touches pinned memory before a copy is done");
   EXPECT_DEATH(
       {
         void* p = nullptr;
         cudaMalloc(&p, 64);
         *static_cast<volatile int*>(p) = 3;
       },
-      "the host touches device memory");
+      "a touch of device memory by the host");
   EXPECT_DEATH(
       {
-        launch(1, 1, beyond_the_end, managed<int>(16));
+        void* p = nullptr;
+        cudaMalloc(&p, 64);
+        cudaSetDevice(1);
+        void* q = nullptr;
+        cudaMalloc(&q, 64);
+        launch(1, 1, increment, static_cast<int*>(p));
+        cudaDeviceSynchronize();
+      },
+      "a touch of device memory by the host or by the other device");
+  EXPECT_DEATH(
+      {
+        launch(1, 1, beyond_the_end, pinned<int>(16));
         cudaDeviceSynchronize();
       },
       "beyond the end of an allocation");
@@ -168,7 +235,7 @@ TEST_F(Emulator, RefusesWhatARuntimeRefuses) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   int on_stack = 0;
-  EXPECT_EQ(cudaFree(&on_stack), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFreeHost(&on_stack), cudaErrorInvalidValue);
   void* p = nullptr;
   EXPECT_EQ(cudaMalloc(&p, size_t{1} << 50), cudaErrorMemoryAllocation);
   cudaGetLastError();

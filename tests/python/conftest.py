@@ -4,9 +4,11 @@ STICTION_TEST_DEVICE=cuda: simulations and batches in NumPy whose test does not 
 skipped. In a build with STICTION_CUDA=EMULATED the GPU is tests/cuda_emulator, and tensors there are the CPU's.
 """
 
+import ctypes
 import importlib.util
 import os
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -66,26 +68,51 @@ def on_device(monkeypatch, device: str) -> None:
 
 
 def emulate(monkeypatch) -> None:
-    """The emulated device as a driver would tell of it; torch has the memory as the CPU's, and runs at once."""
-    import numpy as np
-    from stiction import info, simulation, simulation_arrays
+    """The emulated devices as a driver would tell of them; torch has their memory as the CPU's.
+
+    All of the package runs as on a GPU but for where a capsule or a copy ends up. Torch does not queue, so with tensors
+    kernels run at once.
+    """
+    from stiction import _core, info, simulation_arrays
     from stiction.vector_env import VectorEnv
 
-    facts = {"driver": "13.0", "devices": [{"name": "emulated", "architecture": "90"}]}
+    facts = {"driver": "13.0", "devices": [{"name": "emulated", "architecture": "90"}] * 2}
     monkeypatch.setattr(info, "cuda_facts", lambda: facts)
-    view = simulation_arrays.torch_view
-
-    def torch_view(managed: bool):
-        tensor = view(False)
-        if not managed:
-            return tensor
-        os.environ["STICTION_EMULATOR"] = "eager"
-        return lambda array: tensor(np.asarray(array).view(np.ndarray))
-
     monkeypatch.setenv("STICTION_EMULATOR", "lazy")
-    monkeypatch.setattr(simulation_arrays, "torch_view", torch_view)
     monkeypatch.setattr(VectorEnv, "data_device", property(lambda self: "cpu"))
-    monkeypatch.setattr(simulation, "_torch_stream", lambda: 0)
     if importlib.util.find_spec("torch"):
-        for name in ("tensor_batch", "tensor_randomiser"):
-            monkeypatch.setattr(importlib.import_module(f"stiction.{name}"), "torch_view", torch_view)
+        import torch
+
+        def cpu_tensor(capsule):
+            os.environ["STICTION_EMULATOR"] = "eager"
+            ctypes.CDLL(_core.__file__).cuda_emulator_be_eager()
+            return torch.utils.dlpack.from_dlpack(on_the_cpu(capsule))
+
+        monkeypatch.setattr(simulation_arrays, "capsule_tensor", cpu_tensor)
+        monkeypatch.setattr(simulation_arrays, "torch_device", lambda device: torch.device("cpu"))
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: types.SimpleNamespace(cuda_stream=0))
+
+
+class Tensor(ctypes.Structure):
+    """DLPack's DLTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+    ]  # fmt: skip
+
+
+def tensor_of(capsule) -> Tensor:
+    """What an unversioned capsule tells."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return Tensor.from_address(get(capsule, b"dltensor"))
+
+
+def on_the_cpu(capsule):
+    """The capsule, relabelled as memory of the CPU."""
+    told = tensor_of(capsule)
+    assert told.device_type == 2, "expected the memory of a CUDA device"
+    told.device_type, told.device_id = 1, 0
+    return capsule

@@ -1,5 +1,9 @@
-"""Simulations on CUDA (a GPU, or tests/cuda_emulator): the CPU's answers, bits that do not depend on the batch."""
+"""Simulations on CUDA (a GPU, or tests/cuda_emulator): the CPU's answers, bits that do not depend on the batch.
 
+Then devices, streams and memory.
+"""
+
+import ctypes
 import os
 import subprocess
 import sys
@@ -10,7 +14,7 @@ import numpy as np
 import pytest
 import stiction
 from conftest import is_emulated
-from stiction import Simulation, SolverOptions, Status, info
+from stiction import Simulation, SolverOptions, Status, _core, info
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL, _ = golden.load()
@@ -169,3 +173,216 @@ def test_it_refuses_by_name():
             Simulation(MODEL, device="cuda", **options)
     with pytest.raises(ValueError, match="contact_problem is computed on the CPU only"):
         stiction.Simulation(MODEL, device="cuda").contact_problem(0)
+
+
+# ---- devices, streams, memory
+
+emulated = pytest.mark.skipif(not is_emulated(), reason="STICTION_CUDA is not EMULATED")
+
+
+def emulator():
+    """The emulator's counters and streams."""
+    library = ctypes.CDLL(_core.__file__)
+    library.cuda_emulator_stream.restype = ctypes.c_void_p
+    return library
+
+
+def states(sim, steps=20):
+    """From the same beginning, whatever was before."""
+    sim.reset()
+    sim.qpos, sim.qvel, sim.ctrl = (values[: sim.num_envs] for values in golden.starts(MODEL))
+    sim.step(steps)
+    return np.array(sim.qpos)
+
+
+@emulated
+def test_a_simulation_stays_on_its_device():
+    """On the emulator memory of the other device is a fault, and so is a stream of the other."""
+    first, second = (Simulation(MODEL, 3, device=f"cuda:{number}", per_env=("body_mass",)) for number in (0, 1))
+    assert (first.device, second.device) == ("cuda:0", "cuda:1")
+    assert Simulation(MODEL, device="cuda").device == "cuda:0"
+    expected = states(first)
+    np.testing.assert_array_equal(states(second), expected)
+    for sim, ordinal in ((first, 0), (second, 1)):
+        assert sim._arrays.memory("qpos").__dlpack_device__() == (2, ordinal)
+        sim.reset([1])
+        sim.forward()
+        assert np.isfinite(sim.xpos).all()
+        sim._world.set_stream(emulator().cuda_emulator_stream(ordinal))
+        np.testing.assert_array_equal(states(sim), expected)
+    second._world.set_stream(emulator().cuda_emulator_stream(0))
+    with pytest.raises(RuntimeError, match="cudaErrorInvalidResourceHandle"):
+        second.step()
+
+
+@emulated
+@pytest.mark.parametrize("task", ["stiction/Ant-v0", "stiction/QuadrupedVelocity-v0"])
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_environments_stay_on_their_device(task, backend):
+    if backend == "torch":
+        pytest.importorskip("torch")
+    told = []
+    for number in (0, 1):
+        envs = stiction.make_vec(task, 3, device=f"cuda:{number}", backend=backend)
+        assert envs.device == f"cuda:{number}"
+        envs.reset(seed=1)
+        told.append(np.asarray(envs.step(np.full((3, *envs.single_action_space.shape), 0.3, np.float32))[0]))
+    np.testing.assert_array_equal(*told)
+
+
+def test_a_device_that_is_not_there_is_refused():
+    number = len(info.cuda_facts()["devices"])
+    with pytest.raises(ValueError, match=f"device is 'cuda:{number}', but this machine has {number} GPUs"):
+        Simulation(MODEL, device=f"cuda:{number}")
+
+
+@emulated
+def test_work_keeps_its_order_when_the_stream_changes():
+    """On the emulator a stream runs when it is waited for, before all others that no event orders."""
+    told = []
+    for streams in ([0], [emulator().cuda_emulator_stream(0) for _ in range(2)]):
+        sim = Simulation(MODEL, 3, device="cuda")
+        sim.qpos, sim.qvel, sim.ctrl = (values[:3] for values in golden.starts(MODEL))
+        for step in range(6):
+            sim._world.set_stream(streams[step % len(streams)])
+            sim._world.step(2, False)
+        told.append(np.array(sim.qpos))
+    np.testing.assert_array_equal(*told)
+
+
+@emulated
+def test_waiting_for_one_simulation_leaves_others_alone():
+    sims = [Simulation(MODEL, 3, device="cuda") for _ in range(2)]
+    for sim in sims:
+        sim._world.set_stream(emulator().cuda_emulator_stream(0))
+    sims[0]._world.step(2, False)
+    sims[1].step(2)
+    assert emulator().cuda_emulator_pending() == 1
+    sims[0]._world.wait()
+    assert emulator().cuda_emulator_pending() == 0
+
+
+def test_too_many_environments_are_refused_before_anything_is_allocated():
+    """A simulation that is there goes on, and one that fits can be made."""
+    sim = Simulation(MODEL, 3, device="cuda")
+    expected = states(Simulation(MODEL, 3, device="cuda"))
+    with pytest.raises(
+        MemoryError, match=r"200000000 environments need .* GB \(arrays .* bytes per environment.* free"
+    ):
+        Simulation(MODEL, 200_000_000, device="cuda")
+    np.testing.assert_array_equal(states(sim), expected)
+    np.testing.assert_array_equal(states(Simulation(MODEL, 3, device="cuda")), expected)
+
+
+@emulated
+def test_what_a_simulation_says_it_takes_is_what_it_takes():
+    library = emulator()
+    library.cuda_emulator_used.restype = ctypes.c_long
+    for options in ({}, {"per_env": ("body_mass", "geom_friction")}):
+        for num_envs in (3, 300):
+            before = library.cuda_emulator_used()
+            sim = Simulation(MODEL, num_envs, device="cuda", **options)
+            told = sim.memory
+            assert set(told) == {"arrays", "records", "workspaces", "local"}
+            taken = library.cuda_emulator_used() - before
+            # Every allocation is whole pages, and the model's tables come on top.
+            assert 0 <= taken - sum(told.values()) + told["local"] < 300_000, (told, taken)
+            sim.close()
+
+
+def test_local_memory_is_counted_once():
+    """Kernels share it: a second simulation takes none."""
+    first = Simulation(MODEL, 3, device="cuda")
+    assert Simulation(MODEL, 3, device="cuda").memory["local"] == 0
+    assert first.memory["local"] >= 0
+
+
+# ---- the host's mirrors
+
+
+def test_what_is_written_into_a_view_that_is_held_is_what_the_next_step_sees():
+    """And what the step computes is in the view afterwards: as on the CPU."""
+    sims = [Simulation(MODEL, 5, device=device) for device in ("cpu", "cuda")]
+    views = [(sim.qpos, sim.qvel, sim.ctrl, sim.time, sim.xpos, sim.certificate.r_con) for sim in sims]
+    for sim, (qpos, qvel, ctrl, time, xpos, _) in zip(sims, views, strict=True):
+        for view, values in zip((qpos, qvel, ctrl), golden.starts(MODEL), strict=True):
+            view[:] = values[:5]
+        for _ in range(3):
+            qvel[:, 0] += 0.25
+            ctrl[:] = 0.1
+            sim.step(2)
+        assert (time > 0).all() and not (xpos == 0).all()
+    for cpu, cuda in zip(*views, strict=True):
+        np.testing.assert_allclose(cuda, cpu, rtol=1e-3, atol=1e-3)
+    assert sims[1].qpos is views[1][0]
+
+
+def test_writes_between_two_reads_are_kept():
+    """What computes a derived array, or clears a mask, takes along what was written before and leaves it."""
+    sim = Simulation(MODEL, 4, device="cuda")
+    qpos, status = sim.qpos, sim.status
+    qpos[:, 2] = 1.25
+    assert (sim.qpos[:, 2] == 1.25).all()
+    height = sim.xpos[:, 1, 2].copy()
+    sim.clear_status([1])
+    sim.forward()
+    qpos[:, 2] += 1
+    sim.forward()
+    np.testing.assert_allclose(sim.xpos[:, 1, 2], height + 1, rtol=1e-6)
+    sim.reset([2])
+    assert qpos[2, 2] == np.float32(MODEL.qpos0[2]) and qpos[1, 2] == 2.25
+    assert not status.any()
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_a_simulation_in_environments_may_be_read_and_written_between_calls(backend):
+    """Positions, parameters and steps of the episode, through NumPy's views, whatever the batch computes with."""
+    told, torch = [], pytest.importorskip("torch")
+    for device in ("cpu", "cuda"):
+        envs = stiction.make_vec("stiction/Ant-v0", 4, device=device, backend=backend, per_env=("body_mass",))
+        envs.reset(seed=0)
+        actions = np.full((4, 8), 0.2, np.float32)
+        actions = torch.from_numpy(actions) if backend == "torch" else actions
+        sim = envs.simulation
+        for _ in range(3):
+            sim.qpos[1, 2] += 0.1
+            sim.params.body_mass[2] *= 1.2
+            envs.episode_length[3] = 998
+            results = envs.step(actions)
+            assert np.asarray(results[3]).tolist() == [False, False, False, False]
+            told.append((device, np.asarray(results[0]), np.array(sim.qpos), np.array(sim.params.body_mass)))
+        envs.episode_length[3] = 999
+        assert np.asarray(envs.step(actions)[3]).tolist() == [False, False, False, True]
+        assert np.asarray(envs.episode_length)[3] == 0
+    for (_, *cpu), (_, *cuda) in zip(told[:3], told[3:], strict=True):
+        for a, b in zip(cpu, cuda, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-3, atol=2e-3)
+
+
+def test_a_state_of_environments_goes_between_devices():
+    cpu, cuda = (stiction.make_vec("stiction/Hopper-v0", 3, device=device) for device in ("cpu", "cuda"))
+    for env in (cpu, cuda):
+        env.reset(seed=1)
+    for _ in range(5):
+        cpu.step(np.zeros((3, 3), np.float32))
+    cuda.set_state(cpu.get_state())
+    state = cuda.get_state()
+    for name, values in cpu.get_state().items():
+        np.testing.assert_array_equal(state[name], values, err_msg=name)
+    assert cuda.episode_length.tolist() == [5, 5, 5]
+
+
+@emulated
+def test_only_what_was_asked_for_is_copied():
+    """A step of NumPy's arrays moves what the user holds, and one of tensors nothing."""
+    library = emulator()
+    library.cuda_emulator_copied.restype = ctypes.c_long
+    sim = Simulation(MODEL, 8, device="cuda")
+    sim.step()
+    before = library.cuda_emulator_copied()
+    sim.step()
+    assert library.cuda_emulator_copied() == before
+    ctrl, qpos, count = sim.ctrl, sim.qpos, sim.contact.count
+    before = library.cuda_emulator_copied()
+    sim.step()
+    assert library.cuda_emulator_copied() - before == 2 * (ctrl.nbytes + qpos.nbytes) + count.nbytes

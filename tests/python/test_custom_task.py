@@ -183,7 +183,7 @@ def devices():
 @pytest.mark.parametrize("where", devices())
 def test_a_task_in_torch(where):
     envs = stiction.make_vec(InTorch, 3, backend="torch", device=where)
-    assert envs.device == where
+    assert envs.device == ("cpu" if where == "cpu" else "cuda:0")
     observations, _ = envs.reset(seed=0)
     assert observations.device == envs.simulation.qpos.device
     kept = observations.clone()
@@ -306,9 +306,10 @@ def test_commands_take_the_file(tmp_path, capsys):
     pytest.importorskip("torch")
     from stiction import cli
 
-    run = ["--run-dir", str(tmp_path), "--samples", "300", "--set", "num_envs=8", "steps=8", "--evaluate", "2"]
-    assert cli.main(["train", f"{EXAMPLE}:Reach", *run, "--no-video", "--no-onnx", "--threads", "1"]) == 0
-    assert cli.main(["play", str(tmp_path), "--episodes", "2"]) == 0
+    run = ["--samples", "300", "--set", "num_envs=8", "steps=8", "--evaluate", "2"]
+    kept = ["--run-dir", str(tmp_path / "run"), "--no-video", "--no-onnx", "--threads", "1"]
+    assert cli.main(["train", f"{EXAMPLE}:Reach", *run, *kept]) == 0
+    assert cli.main(["play", str(tmp_path / "run"), "--episodes", "2"]) == 0
     assert "2 episodes of 2.0 s" in capsys.readouterr().out
     assert cli.main(["train", f"{EXAMPLE}:Rich", *run]) == 1
     assert cli.main(["train", "nothing.py:Reach", *run]) == 1

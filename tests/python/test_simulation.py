@@ -427,8 +427,10 @@ def test_the_numbers_of_status_are_those_of_the_core():
 
 
 def test_repr_says_what_it_is(walker, device):
-    text = repr(Simulation(walker, 7, integrator="euler", timestep=0.004))
-    for part in ("num_envs=7", f"device='{device}'", "dtype='float32'", "timestep=0.004", "'euler'", "'subadmm'"):
+    sim = Simulation(walker, 7, integrator="euler", timestep=0.004)
+    text = repr(sim)
+    assert sim.device.startswith(device)
+    for part in ("num_envs=7", f"device='{sim.device}'", "dtype='float32'", "timestep=0.004", "'euler'", "'subadmm'"):
         assert part in text
 
 

@@ -1,12 +1,12 @@
 """Tensors of a compiled task's own memory: the same numbers as NumPy's, results that stay, and on a GPU no waiting."""
 
 import ctypes
-import importlib
 
+import conftest
 import numpy as np
 import pytest
 import stiction
-from stiction import _build, _core
+from stiction import _build, _core, simulation_arrays
 from stiction.randomisation import Gains, Latency, Noise, Parameter, Push
 from stiction.registration import ENVIRONMENTS
 
@@ -157,6 +157,20 @@ def test_the_gpu_does_as_the_cpu(env_id):
             torch.testing.assert_close(y[0].cpu(), x[0], rtol=1e-5, atol=1e-5)
 
 
+@gpu
+@pytest.mark.parametrize("terms", [None, [Parameter("body_mass", 0.5, 2.0), Push(1.0, every=(0.1, 0.3))]])
+def test_tensors_on_a_gpu_are_the_batchs_own_memory(terms):
+    envs = stiction.make_vec("stiction/Ant-v0", 3, backend="torch", device="cuda", randomize=terms)
+    buffers = envs._task.buffers()
+    for name, tensor in envs._tensor_batch._at.items():
+        assert tensor.data_ptr() == buffers[name].__array_interface__["data"][0], name
+    if terms:
+        masses, push = (event for event, *_ in envs._tensor_batch._random._events)
+        array = envs.simulation._world.device_array
+        assert masses._values.data_ptr() == array("params.body_mass").__array_interface__["data"][0]
+        assert push._velocities.data_ptr() == array("qvel").__array_interface__["data"][0]
+
+
 @real_gpu
 def test_a_step_does_not_wait():
     """With torch complaining of every synchronisation of its own, and work still queued when `step` returns."""
@@ -204,11 +218,12 @@ def test_no_call_of_a_step_waits(env_id, mode, terms, monkeypatch):
     """Torch's part with tensors of shapes alone: what would ask for one of their numbers raises, and nothing may come
     from the host. The simulation's part: its kernels are still queued when `step` returns, and nobody has waited."""
 
-    def without_numbers(managed):
-        return lambda array: torch.from_numpy(np.zeros(array.shape, array.dtype)).to("meta")
-
-    for name in ("tensor_batch", "tensor_randomiser"):
-        monkeypatch.setattr(importlib.import_module(f"stiction.{name}"), "torch_view", without_numbers)
+    monkeypatch.setattr(
+        simulation_arrays,
+        "capsule_tensor",
+        lambda capsule: torch.utils.dlpack.from_dlpack(conftest.on_the_cpu(capsule)).to("meta"),
+    )
+    monkeypatch.setattr(simulation_arrays, "torch_device", lambda device: torch.device("meta"))
     counters = ctypes.CDLL(_core.__file__)
     envs = stiction.make_vec(
         env_id,

@@ -13,11 +13,21 @@ from stiction.vector_env import AutoresetMode, VectorEnv
 def same_step(envs) -> VectorEnv:
     """``envs``, if adapters can use it."""
     if not isinstance(envs, VectorEnv):
-        raise TypeError(f"envs is {type(envs).__name__}, expected what stiction.make_vec returns, without wrappers")
+        raise TypeError(
+            f"envs is {type(envs).__name__}, expected what stiction.make_vec returns, without wrappers{_way_out(envs)}"
+        )
     mode = envs.metadata["autoreset_mode"]
     if mode is not AutoresetMode.SAME_STEP:
         raise ValueError(f"envs has autoreset_mode {mode.value!r}, expected 'SameStep'")
     return envs
+
+
+def _way_out(envs) -> str:
+    inside, name = getattr(envs, "unwrapped", None), type(envs).__name__
+    if isinstance(inside, VectorEnv):
+        return f": hand over envs.unwrapped, and leave what {name} does to the trainer or to a stiction.Task"
+    env_id = getattr(getattr(inside, "spec", None), "id", "")
+    return f"; a batch is stiction.make_vec({env_id!r}, num_envs)" if env_id.startswith("stiction/") else ""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from stiction.batch_renderer import choose_gl
+from stiction.batch_renderer import check_writable, choose_gl
 
 
 def add_arguments(parser):
@@ -24,18 +24,24 @@ def run(arguments):
     except ImportError:
         raise OSError("needs torch: pip install 'stiction[train]'") from None
     from .ppo import evaluate
-    from .run import Checkpoint, environments, write_policy_video
+    from .run import Checkpoint, environments, progress, write_policy_video
 
+    if arguments.video is not None:
+        check_writable(arguments.video)  # before the work
     torch.set_num_threads(1)
     kept = Checkpoint.load(arguments.run)
     policy = kept.policy()
     with closing(environments(kept.env_id, arguments.episodes, arguments.threads)) as envs:
-        returns, lengths = evaluate(policy, envs, arguments.seed)
+        with progress(total=arguments.episodes, desc="evaluating", unit=" episodes") as bar:
+            returns, lengths = evaluate(policy, envs, arguments.seed, bar.update)
         seconds = lengths.double().mean().item() * envs.step_dt
     print(
         f"{kept.env_id}: return {returns.mean():.1f}, from {returns.min():.1f} to {returns.max():.1f}, of "
         f"{len(returns)} episodes of {seconds:.1f} s on average; {kept.ppo['samples']:.3g} samples of training"
     )
     if arguments.video is not None:
-        write_policy_video(policy, kept.env_id, arguments.video, seconds=arguments.seconds, seed=arguments.seed)
+        with progress(desc="rendering", unit=" frames") as bar:
+            write_policy_video(
+                policy, kept.env_id, arguments.video, seconds=arguments.seconds, seed=arguments.seed, progress=bar
+            )
         print(f"video: {arguments.video}")

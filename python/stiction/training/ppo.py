@@ -355,8 +355,12 @@ class Ppo:
         return {"episode/return": sum(returns) / len(returns), "episode/length": sum(lengths) / len(lengths)}
 
     def state_dict(self) -> dict:
-        """Of the learner of the first process; with `load_state_dict` it goes on, on episodes that begin anew."""
+        """Of the learner of the first process, from which `load_state_dict` goes on.
+
+        A process alone goes on to the bit where its environments can tell their state; else episodes begin anew.
+        """
         return {
+            "episodes": self._episode_state(),
             "policy": self.policy.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "return_moments": self.return_moments.state_dict(),
@@ -369,6 +373,21 @@ class Ppo:
             "simulator_seconds": self.simulator_seconds,
         }
 
+    def _episode_state(self) -> dict | None:
+        """What the episodes under way are."""
+        if self.ranks.size > 1 or not getattr(self.envs, "has_state", False):
+            return None
+        tensors = {name: torch.from_numpy(values) for name, values in self.envs.get_state().items()}
+        sums = {name: getattr(self, f"_{name}") for name in _UNDER_WAY}
+        return {"environments": tensors, "statistics": self._statistics.state(), "recent": list(self.recent)} | sums
+
+    def _load_episodes(self, state: dict) -> None:
+        self.envs.set_state({name: values.numpy() for name, values in state["environments"].items()})
+        self._statistics.load_state(state["statistics"])
+        self.recent.extend(tuple(episode) for episode in state["recent"])
+        for name in _UNDER_WAY:
+            getattr(self, f"_{name}").copy_(state[name])
+
     def load_state_dict(self, state: dict) -> None:
         self.policy.load_state_dict(state["policy"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -379,11 +398,20 @@ class Ppo:
             self.generator.set_state(state["generator"])
         else:  # the first process wrote: the others' noise is not its own, nor is that of another kind of device
             self.generator.manual_seed((self.seed << 16) + self.ranks.rank + 1 + (self.iterations << 32))
+        if state.get("episodes") is not None and self.ranks.size == 1 and getattr(self.envs, "has_state", False):
+            self._load_episodes(state["episodes"])
+
+
+#: Of an iteration's end, (N, ...): what the next one begins with.
+_UNDER_WAY = ("observations", "discounted", "whole")
 
 
 @torch.no_grad()
-def evaluate(policy: Policy, envs, seed: int) -> tuple[Tensor, Tensor]:
-    """(returns, lengths), each (N,): the first episode of every environment under the policy without noise."""
+def evaluate(policy: Policy, envs, seed: int, progress=None) -> tuple[Tensor, Tensor]:
+    """(returns, lengths), each (N,): the first episode of every environment under the policy without noise.
+
+    ``progress(n)`` is told of episodes as they end.
+    """
     observations = envs.reset(seed=seed)[0].float()
     zeros = partial(torch.zeros, envs.num_envs, device=observations.device)
     returns, lengths = zeros(dtype=torch.float64), zeros(dtype=torch.int64)
@@ -392,5 +420,8 @@ def evaluate(policy: Policy, envs, seed: int) -> tuple[Tensor, Tensor]:
         observations, rewards, terminated, truncated, _ = envs.step(policy(observations.float()))
         returns += rewards * going
         lengths += going
-        going &= ~(terminated | truncated)
+        still = going & ~(terminated | truncated)
+        if progress is not None:
+            progress(int(going.sum() - still.sum()))
+        going = still
     return returns, lengths

@@ -1,10 +1,10 @@
-"""What is kept of a training run: its folder, checkpoints, the exported policy and the video."""
+"""What is kept of a training run: checkpoints, the exported policy and the video. Its folder: folder.py."""
 
 from __future__ import annotations
 
-import json
 import logging
-from contextlib import closing
+import math
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -70,6 +70,26 @@ def environments(env_id: str, num_envs: int, threads: int | None, **options):
     return stiction.make_vec(environment(env_id), num_envs, backend="torch", num_threads=threads, **options)
 
 
+def progress(**options):
+    """A bar of tqdm that leaves nothing behind; without tqdm one that shows nothing."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return _NoBar()
+    return tqdm(dynamic_ncols=True, leave=False, **options)
+
+
+class _NoBar(nullcontext):
+    def __enter__(self):
+        return self
+
+    def update(self, n=1) -> None:
+        pass
+
+    def reset(self, total=None) -> None:
+        pass
+
+
 def export_onnx(policy: Policy, path) -> None:
     """The policy without noise, ``observation (batch, D) -> action (batch, A)``, normalisation and bounds included.
 
@@ -91,26 +111,25 @@ def export_onnx(policy: Policy, path) -> None:
     )
 
 
-def write_policy_video(policy: Policy, env_id: str, path, *, seconds: float = 10.0, seed: int = 0) -> float:
-    """An MP4 of one environment under the policy without noise, begun anew where an episode ends; its reward in sum."""
+def write_policy_video(policy: Policy, env_id: str, path, *, seconds=10.0, seed=0, progress=None) -> float:
+    """An MP4 of one environment under the policy without noise, begun anew where an episode ends; its reward in sum.
+
+    It plays in real time, with up to 50 frames a second. ``progress``: a tqdm bar that is told of frames.
+    """
     from stiction.batch_renderer import write_video
 
     with closing(environments(env_id, 1, 1, render_mode="rgb_array")) as envs, torch.no_grad():
         observations, _ = envs.reset(seed=seed)
         frames, total = [envs.render()[0]], 0.0
-        for _ in range(max(1, round(seconds / envs.step_dt))):
+        steps, every = max(1, round(seconds / envs.step_dt)), math.ceil(0.02 / envs.step_dt - 1e-6)
+        if progress is not None:
+            progress.reset(total=1 + steps // every)
+        for step in range(1, steps + 1):
             observations, rewards, *_ = envs.step(policy(observations.float()))
             total += rewards.item()
-            frames.append(envs.render()[0])
-        write_video(path, _thinned(frames, envs.step_dt), fps=min(50, envs.metadata["render_fps"]))
+            if step % every == 0:
+                frames.append(envs.render()[0])
+                if progress is not None:
+                    progress.update()
+        write_video(path, frames, fps=1 / (every * envs.step_dt))
     return total
-
-
-def _thinned(frames: list, step_dt: float) -> list:
-    """At most 50 frames per second of simulated time."""
-    every = max(1, round(1 / (50 * step_dt)))
-    return frames[::every]
-
-
-def write_json(path, data) -> None:
-    Path(path).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

@@ -7,24 +7,30 @@ its own (``--num-envs`` is per process); the first of them writes.
 from __future__ import annotations
 
 import importlib.util
-import json
+import math
 import os
+import signal
 import sys
+import threading
 import time
-from contextlib import closing, nullcontext
-from dataclasses import asdict
-from datetime import datetime
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from stiction.batch_renderer import choose_gl
+
+SAMPLES = 3e6  # unless told otherwise
+SAVE_SECONDS = 60.0  # between checkpoints
+QUICK_EPISODES = 10  # of an evaluation on the way, and of the last one when stopped
 
 
 def add_arguments(parser):
     parser.add_argument("task", nargs="?", help="as in `stiction list`, or file.py:Class; not needed with --resume")
     parser.add_argument("--num-envs", type=int, help="environments per process; the task's table has a default")
-    parser.add_argument("--samples", type=float, help="stop after so many control steps in all (default 3e6)")
-    parser.add_argument("--minutes", type=float, help="stop after so many minutes of wall clock")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--samples", type=float, help=f"stop after so many control steps in all (default {SAMPLES:.0e})"
+    )
+    parser.add_argument("--minutes", type=float, help="stop this call after so many minutes of wall clock")
+    parser.add_argument("--seed", type=int, help="of a new run (default 0)")
     parser.add_argument("--threads", type=int, help="threads that simulate (default: all cores); one learns")
     parser.add_argument(
         "--device",
@@ -52,11 +58,34 @@ def run(arguments):
     from .ppo import process_group
 
     torch.set_num_threads(1)  # more of them cost more than they bring on networks of this size
-    with process_group("nccl" if on_gpu else "gloo") if distributed else nullcontext():
-        training = Training(arguments)
-        training.learn()
+    with stop_signal() as stop:
+        with process_group("nccl" if on_gpu else "gloo") if distributed else nullcontext():
+            training = Training(arguments, stop)
+            training.learn()
     training.finish()
-    return 0
+    return 128 + signal.SIGINT if training.stopped else 0
+
+
+@contextmanager
+def stop_signal():
+    """A function that says whether Ctrl-C, or SIGTERM, has come; the second one ends at once."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def note(number, frame):
+        if came:
+            raise KeyboardInterrupt
+        came.append(number)
+        print("\nstopping after this iteration; again: at once", file=sys.stderr)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(came)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def own_gpu(environment) -> str:
@@ -80,14 +109,27 @@ def _require(arguments) -> None:
         raise OSError(f"needs {', '.join(missing)}: pip install 'stiction[train]' (--no-onnx, --no-video need less)")
     if arguments.task is None and arguments.resume is None:
         raise ValueError("which task? `stiction list` shows those there are")
+    for name, unit in (("samples", "control steps"), ("minutes", "minutes")):
+        value = getattr(arguments, name)
+        if value is not None and not (value > 0 and math.isfinite(value)):
+            raise ValueError(f"--{name} is {value:g}, expected more than 0 {unit}")
+    if arguments.seed is not None and not 0 <= arguments.seed < 2**32:
+        raise ValueError(f"--seed is {arguments.seed}, expected 0 to {2**32 - 1}")
+    if arguments.seed is not None and arguments.resume is not None:
+        raise ValueError("--resume goes on with the run's own seed: no --seed")
+    for name, least in (("num_envs", 1), ("threads", 1), ("evaluate", 0)):
+        value = getattr(arguments, name)
+        if value is not None and value < least:
+            raise ValueError(f"--{name.replace('_', '-')} is {value}, expected at least {least}")
 
 
 class Training:
-    """One call of the command in one process."""
+    """One call of the command in one process; ``stop()`` says whether the user wants it to end."""
 
-    def __init__(self, arguments):
+    def __init__(self, arguments, stop=lambda: False):
+        from .folder import RunFolder
         from .options import environment_id, options_of, parsed_changes
-        from .ppo import Ppo
+        from .ppo import Ppo, Ranks
         from .run import Checkpoint, environments
 
         changes = parsed_changes(arguments.set)
@@ -95,7 +137,7 @@ class Training:
             changes["num_envs"] = arguments.num_envs
         resumed = None if arguments.resume is None else Checkpoint.load(arguments.resume)
         if resumed is None:
-            self.env_id, self.seed = environment_id(arguments.task), arguments.seed
+            self.env_id, self.seed = environment_id(arguments.task), arguments.seed or 0
             options = options_of(self.env_id, changes)
         else:
             if changes or (arguments.task is not None and environment_id(arguments.task) != resumed.env_id):
@@ -103,126 +145,130 @@ class Training:
                     f"--resume goes on with {resumed.env_id} as it was: no other task, --num-envs or --set"
                 )
             self.env_id, self.seed, options = resumed.env_id, resumed.seed, resumed.options
-        self.until_samples = arguments.samples or (None if arguments.minutes else 3e6)
+        self.until_samples = arguments.samples or (None if arguments.minutes else SAMPLES)
         self.until_seconds = None if arguments.minutes is None else 60 * arguments.minutes
-        self.arguments = arguments
+        if resumed is not None and self.until_samples is not None and resumed.ppo["samples"] >= self.until_samples:
+            raise ValueError(
+                f"{arguments.resume} has {resumed.ppo['samples']:,} samples already: --samples, of all calls together, "
+                f"is {self.until_samples:,.0f}, expected more"
+            )
+        self.arguments, self.stop, self.stopped = arguments, stop, False
+        self.first = Ranks().rank == 0
+        self.folder = RunFolder(arguments.run_dir, arguments.resume) if self.first else None
         self.ppo = Ppo(
             environments(self.env_id, options.num_envs, arguments.threads, device=arguments.device), options, self.seed
         )
         if resumed is not None:
             self.ppo.load_state_dict(resumed.ppo)
-        self.first = self.ppo.ranks.rank == 0
-        self.curve: list[dict] = []
 
     # ---- learning
 
     def learn(self) -> None:
-        """Iterates until the end that the arguments name, all processes together."""
+        """Iterates until the end that the arguments name, or the user's stop, all processes together."""
         from torch.utils.tensorboard import SummaryWriter
         from tqdm import tqdm
 
         from .options import task_name
 
+        ppo, folder = self.ppo, self.folder
+        writer = None
         if self.first:
-            self.folder = self._made_folder()
-        ppo, started, saved = self.ppo, time.monotonic(), time.monotonic()
-        writer = SummaryWriter(str(self.folder)) if self.first else None
+            folder.begin(ppo, self.env_id, self.seed, self.arguments)
+            writer = SummaryWriter(str(folder.path))
+        before = folder.seconds if self.first else 0.0
         total = self.until_samples if self.until_samples is not None else self.until_seconds
         unit = {"unit": "", "unit_scale": True} if self.until_samples else {"unit": "s"}
-        bar = tqdm(total=round(total), disable=not self.first, dynamic_ncols=True, mininterval=0.5, **unit)
-        bar.set_description(task_name(self.env_id))
-        while not self._finished(time.monotonic() - started):
-            told = ppo.iterate()
-            seconds = time.monotonic() - started
-            if not self.first:
-                continue
-            told["perf/samples_per_cpu_second"] = ppo.samples / ppo.ranks.size / ppo.cpu_seconds
-            told["perf/simulator_share"] = ppo.simulator_seconds / ppo.cpu_seconds
-            for name, value in told.items():
-                writer.add_scalar(name, value, ppo.samples)
-            shown = {name: told[key] for name, key in _SHOWN.items() if key in told}
-            bar.set_postfix({name: f"{value:.4g}" for name, value in shown.items()}, refresh=False)
-            bar.update(min(bar.total, round(ppo.samples if self.until_samples else seconds)) - bar.n)
-            self.curve.append(
-                {"samples": ppo.samples, "seconds": round(seconds, 2), "cpu_seconds": round(ppo.cpu_seconds, 2)}
-                | {name: told[f"episode/{name}"] for name in ("return", "length") if f"episode/{name}" in told}
-            )
-            if time.monotonic() - saved > 60:
-                self._save()
-                saved = time.monotonic()
-        bar.close()
-        if writer is not None:
+        started = saved = time.monotonic()
+        over = False
+        unit |= {"total": round(total), "desc": task_name(self.env_id), "disable": not self.first}
+        with tqdm(dynamic_ncols=True, mininterval=0.5, **unit) as bar:
+            while not over:
+                told = ppo.iterate()
+                seconds = time.monotonic() - started
+                over = self._finished(seconds)
+                if not self.first:
+                    continue
+                told["perf/samples_per_cpu_second"] = ppo.samples / ppo.ranks.size / ppo.cpu_seconds
+                told["perf/simulator_share"] = ppo.simulator_seconds / ppo.cpu_seconds
+                self._show(bar, told, seconds)
+                folder.curve.append(self._point(told, before + seconds))
+                if time.monotonic() - saved > SAVE_SECONDS and not over:
+                    folder.save(ppo)
+                    if self.arguments.evaluate > 0:
+                        found = self._evaluate(min(QUICK_EPISODES, self.arguments.evaluate))
+                        folder.note_evaluation(ppo, found)
+                        told["evaluation/return"] = found["return"]
+                    saved = time.monotonic()
+                for name, value in told.items():
+                    writer.add_scalar(name, value, ppo.samples)
+        if self.first:
             writer.close()
+            folder.save(ppo)
+
+    def _show(self, bar, told: dict, seconds: float) -> None:
+        shown = {name: told[key] for name, key in _SHOWN.items() if key in told}
+        shown |= {} if self.until_samples else {"samples": self.ppo.samples}
+        bar.set_postfix({name: f"{value:.4g}" for name, value in shown.items()}, refresh=False)
+        bar.update(min(bar.total, round(self.ppo.samples if self.until_samples else seconds)) - bar.n)
+
+    def _point(self, told: dict, seconds: float) -> dict:
+        """Of the learning curve; ``seconds`` of all calls."""
+        episodes = {name: told[f"episode/{name}"] for name in ("return", "length") if f"episode/{name}" in told}
+        spent = {"seconds": round(seconds, 2), "cpu_seconds": round(self.ppo.cpu_seconds, 2)}
+        return {"samples": self.ppo.samples} | spent | episodes
 
     def _finished(self, seconds: float) -> bool:
-        """The same answer in every process: the first one's."""
+        """The same answer in every process: by the first one's clock, by anyone's stop."""
         import torch
 
-        ppo = self.ppo
+        ppo, stopped = self.ppo, self.stop()
         over = self.until_samples is not None and ppo.samples >= self.until_samples
         over = over or (self.until_seconds is not None and seconds >= self.until_seconds)
-        return bool(ppo.ranks.sum(torch.tensor(float(over and self.first), device=ppo.device)))
+        told = ppo.ranks.sum(torch.tensor([float(over and self.first), float(stopped)], device=ppo.device)).tolist()
+        self.stopped = told[1] > 0
+        return any(told)
 
-    # ---- what is written
-
-    def finish(self) -> None:
-        """Tells and writes what was learnt; the first process alone."""
+    def _evaluate(self, episodes: int, progress=None) -> dict:
         from .ppo import evaluate
         from .run import environments
 
-        arguments, ppo = self.arguments, self.ppo
+        arguments = self.arguments
+        with closing(environments(self.env_id, episodes, arguments.threads, device=arguments.device)) as envs:
+            returns, lengths = evaluate(self.ppo.policy, envs, seed=2**40, progress=progress)
+        spread = returns.std().item() if len(returns) > 1 else 0.0
+        return {
+            "return": round(returns.mean().item(), 2),
+            "deviation": round(spread, 2),
+            "length": lengths.double().mean().item(),
+            "episodes": len(returns),
+        }
+
+    # ---- what is written in the end
+
+    def finish(self) -> None:
+        """Tells and writes what was learnt; the first process alone. A stopped run is evaluated shortly, not filmed."""
+        from .run import progress
+
+        arguments, ppo, folder = self.arguments, self.ppo, self.folder
         if not self.first:
             return
-        self._save()
+        if self.stopped:
+            print(f"stopped at {ppo.samples:,} samples, kept in {folder.path}; Ctrl-C again ends at once")
         found = {"samples": ppo.samples, "cpu_seconds": round(ppo.cpu_seconds, 1)}
         found["simulator_share"] = round(ppo.simulator_seconds / ppo.cpu_seconds, 3)
-        if arguments.evaluate > 0:
-            with closing(
-                environments(self.env_id, arguments.evaluate, arguments.threads, device=arguments.device)
-            ) as envs:
-                returns, lengths = evaluate(ppo.policy, envs, seed=2**40)
-            spread = returns.std().item() if len(returns) > 1 else 0.0
-            found |= {"return": round(returns.mean().item(), 2), "deviation": round(spread, 2)}
-            found |= {"length": lengths.double().mean().item(), "episodes": len(returns)}
-        self._write("result.json", found)
+        episodes = min(QUICK_EPISODES, arguments.evaluate) if self.stopped else arguments.evaluate
+        if episodes > 0:
+            with progress(total=episodes, desc="evaluating", unit=" episodes") as bar:
+                evaluated = self._evaluate(episodes, bar.update)
+            found |= evaluated
+            folder.note_evaluation(ppo, evaluated)
+        folder.write("result.json", found)
         self._tell(found)
         self._export()
-
-    def _made_folder(self) -> Path:
-        from .options import task_name
-
-        folder = self.arguments.run_dir
-        if folder is None and self.arguments.resume is not None:
-            folder = self.arguments.resume if self.arguments.resume.is_dir() else self.arguments.resume.parent
-        elif folder is None:
-            folder = Path("runs") / task_name(self.env_id) / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-        folder.mkdir(parents=True, exist_ok=True)
-        if self.arguments.resume is not None and (folder / "curve.json").is_file():
-            self.curve = json.loads((folder / "curve.json").read_text(encoding="utf-8"))
-        self.folder = folder
-        self._write(
-            "run.json",
-            {
-                "command": " ".join(["stiction", *sys.argv[1:]]),
-                "env_id": self.env_id,
-                "seed": self.seed,
-                "processes": self.ppo.ranks.size,
-                "threads": self.ppo.envs.simulation.num_threads,
-                "options": asdict(self.ppo.options),
-            },
-        )
-        return folder
-
-    def _write(self, name: str, data) -> None:
-        from .run import write_json
-
-        write_json(self.folder / name, data)
-
-    def _save(self) -> None:
-        from .run import CHECKPOINT, checkpoint_of
-
-        checkpoint_of(self.ppo, self.env_id, self.seed).save(self.folder / CHECKPOINT)
-        self._write("curve.json", self.curve)
+        if self.stopped:
+            print(
+                f"`stiction train --resume {folder.path}` goes on, `stiction play {folder.path} --video a.mp4` shows it"
+            )
 
     def _tell(self, found: dict) -> None:
         if "return" in found:
@@ -230,20 +276,26 @@ class Training:
                 f"return {found['return']:.1f} ± {found['deviation']:.1f} (mean and deviation of {found['episodes']} "
                 f"episodes without noise, {found['length']:.0f} steps)"
             )
+            best = max(self.folder.evaluations, key=lambda other: other["return"])
+            if best["samples"] < found["samples"]:
+                print(f"best so far: {best['return']:.1f} after {best['samples']:,} samples, kept as best.pt")
         print(
             f"{found['samples']:.3g} samples, {found['cpu_seconds']:.0f} CPU seconds per process, "
-            f"{100 * found['simulator_share']:.0f} % of them simulating; kept in {self.folder}"
+            f"{100 * found['simulator_share']:.0f} % of them simulating; kept in {self.folder.path}"
         )
 
     def _export(self) -> None:
-        from .run import export_onnx, write_policy_video
+        from .run import export_onnx, progress, write_policy_video
 
         self.ppo.policy.cpu()
         if not self.arguments.no_onnx:
-            export_onnx(self.ppo.policy, self.folder / "policy.onnx")
-        if not self.arguments.no_video:
-            write_policy_video(self.ppo.policy, self.env_id, self.folder / "video.mp4")
-            print(f"video: {self.folder / 'video.mp4'}")
+            print("writing policy.onnx ...", flush=True)
+            export_onnx(self.ppo.policy, self.folder.path / "policy.onnx")
+        if not self.arguments.no_video and not self.stopped:
+            path = self.folder.path / "video.mp4"
+            with progress(desc="rendering", unit=" frames") as bar:
+                write_policy_video(self.ppo.policy, self.env_id, path, progress=bar)
+            print(f"video: {path}")
 
 
 _SHOWN = {"return": "episode/return", "length": "episode/length", "simulator": "perf/simulator_share"}

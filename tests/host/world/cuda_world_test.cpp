@@ -18,7 +18,7 @@ namespace {
 
 std::string missing() {
 #if STICTION_WITH_CUDA
-  return cuda_unavailable();
+  return cuda_unavailable(kCurrentDevice);
 #else
   return "build";
 #endif
@@ -45,7 +45,7 @@ TEST(CudaWorld, RejectsByNameWhatIsMissing) {
 
 /// Random controls for some steps; returns qvel.
 std::vector<float> run(World& w, int steps) {
-  const ArrayView ctrl = w.array("ctrl"), qvel = w.array("qvel");
+  const ArrayView ctrl = w.host_array("ctrl"), qvel = w.host_array("qvel");
   auto* u = static_cast<float*>(ctrl.data);
   for (int s = 0; s < steps; ++s) {
     for (int64_t i = 0; i < ctrl.shape[0] * ctrl.shape[1]; ++i) u[i] = std::sin(0.37f * static_cast<float>(i * 7 + s));

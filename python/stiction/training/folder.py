@@ -1,0 +1,116 @@
+"""The folder of a training run: who made it and how, the learning curve, the last and the best checkpoint.
+
+run.json          task, seed, options; of every call its command, arguments, versions, commit and machine
+curve.json        a point per iteration: samples, seconds (of all calls), CPU seconds, return and length of episodes
+evaluations.json  episodes without noise: every minute and at the end
+checkpoint.pt     the last; best.pt: of those evaluated the one with the highest return
+result.json       what the last call reached; policy.onnx, video.mp4, TensorBoard's events
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from stiction import info
+
+from .options import task_name
+from .run import CHECKPOINT, checkpoint_of
+
+BEST = "best.pt"
+
+
+class RunFolder:
+    """``path``: where, None for a new one; ``resumed``: the checkpoint, or its folder, that the run goes on with."""
+
+    def __init__(self, path: Path | None, resumed: Path | None):
+        before = None if resumed is None else (resumed if resumed.is_dir() else resumed.parent)
+        path = before if path is None else path
+        if path is not None and path.exists() and not path.is_dir():
+            raise NotADirectoryError(f"--run-dir {path} is a file, expected a folder")
+        there = [] if path is None else [name for name in ("run.json", CHECKPOINT) if (path / name).exists()]
+        if there and (before is None or path.resolve() != before.resolve()):
+            go_on = f"`--resume {path}` goes on with it, and " if CHECKPOINT in there else ""
+            raise FileExistsError(
+                f"{path} has a run already ({', '.join(there)}): {go_on}another --run-dir begins anew"
+            )
+        self.path, self._from = path, before
+        self.curve: list[dict] = []
+        self.evaluations: list[dict] = []
+
+    def begin(self, ppo, env_id: str, seed: int, arguments) -> None:
+        """Makes the folder, notes this call in run.json, and takes over the curves up to ``ppo.samples``."""
+        self._env_id, self._seed = env_id, seed
+        if self.path is None:
+            self.path = _new(Path("runs") / task_name(env_id))
+        self.path.mkdir(parents=True, exist_ok=True)
+        if self._from is not None:
+            self.curve, self.evaluations = (
+                [point for point in _read(self._from / name, []) if point["samples"] <= ppo.samples]
+                for name in ("curve.json", "evaluations.json")
+            )
+        calls = _read((self._from or self.path) / "run.json", {}).get("calls", [])
+        call = {
+            "command": " ".join(["stiction", *sys.argv[1:]]),
+            "began": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "samples": ppo.samples,
+            "arguments": {name: _plain(value) for name, value in vars(arguments).items()},
+            "processes": ppo.ranks.size,
+            "threads": ppo.envs.simulation.num_threads,
+            "device": ppo.envs.device,
+            "isa": ppo.envs.simulation.isa,
+            "host": platform.node(),
+            **info.facts(),
+        }
+        told = {"env_id": env_id, "seed": seed, "options": asdict(ppo.options), "calls": [*calls, call]}
+        self.write("run.json", told)
+
+    @property
+    def seconds(self) -> float:
+        """Of the calls before this one."""
+        return self.curve[-1]["seconds"] if self.curve else 0.0
+
+    def save(self, ppo) -> None:
+        """The checkpoint and the curve that led to it."""
+        checkpoint_of(ppo, self._env_id, self._seed).save(self.path / CHECKPOINT)
+        self.write("curve.json", self.curve)
+
+    def note_evaluation(self, ppo, found: dict) -> bool:
+        """Keeps what an evaluation found and, if it is the best, the checkpoint; returns whether it is."""
+        best = all(found["return"] > other["return"] for other in self.evaluations)
+        self.evaluations.append({"samples": ppo.samples} | found)
+        self.write("evaluations.json", self.evaluations)
+        if best:
+            checkpoint_of(ppo, self._env_id, self._seed).save(self.path / BEST)
+        return best
+
+    def write(self, name: str, data) -> None:
+        """JSON, whole or not at all."""
+        part = self.path / f"{name}.part"
+        part.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        part.replace(self.path / name)
+
+
+def _new(parent: Path) -> Path:
+    """A folder named by the time that nobody has yet."""
+    name = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    number, path = 1, parent / name
+    while True:
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            number += 1
+            path = parent / f"{name}-{number}"
+
+
+def _read(path: Path, otherwise):
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else otherwise
+
+
+def _plain(value):
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,255 @@
+"""Runs of `stiction train` are not lost: stopped, resumed, refused; what is kept of them, and what the user is told."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+pytest.importorskip("gymnasium")
+torch = pytest.importorskip("torch")
+import stiction  # noqa: E402
+from stiction import _build, cli  # noqa: E402
+from stiction.training import train  # noqa: E402
+from stiction.training.ppo import Ppo  # noqa: E402
+from stiction.training.run import Checkpoint  # noqa: E402
+
+SMALL = ["--threads", "1", "--num-envs", "16", "--set", "steps=32", "minibatch=128", "hidden=16,16"]
+QUIET = ["--no-onnx", "--no-video"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def read(run, name):
+    return json.loads((run / name).read_text())
+
+
+def curve(run):
+    return [
+        {name: value for name, value in point.items() if "seconds" not in name} for point in read(run, "curve.json")
+    ]
+
+
+def weights(run):
+    return torch.cat([values.flatten().double() for values in Checkpoint.load(run).ppo["policy"].values()])
+
+
+def stop_in_iteration(monkeypatch, number, signals=(signal.SIGINT,)):
+    iterate = Ppo.iterate
+
+    def iterate_and_stop(self):
+        if self.iterations == number:
+            for each in signals:
+                signal.raise_signal(each)
+        return iterate(self)
+
+    monkeypatch.setattr(Ppo, "iterate", iterate_and_stop)
+
+
+@pytest.mark.parametrize("task", ["CartPoleSwingUp", "Hopper", "QuadrupedVelocity"])
+def test_a_run_stopped_and_resumed_is_the_uninterrupted_one(task, tmp_path, monkeypatch, capsys):
+    """To the bit: the curve, the weights, and what the learner had of episodes under way."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    ends = ["--samples", "5000", "--evaluate", "2", *QUIET]
+    assert cli.main(["train", task, *SMALL, *ends, "--run-dir", str(whole)]) == 0
+    with monkeypatch.context() as patch:
+        stop_in_iteration(patch, 4)
+        assert cli.main(["train", task, *SMALL, *ends, "--run-dir", str(parts)]) == 130
+    told = capsys.readouterr()
+    assert "stopping after this iteration" in told.err
+    assert "stopped at 2,560 samples" in told.out and f"--resume {parts}" in told.out
+    assert curve(parts) == curve(whole)[:5]
+    assert read(parts, "result.json")["episodes"] == 2
+    assert cli.main(["train", "--resume", str(parts), "--threads", "1", *ends]) == 0
+    assert curve(parts) == curve(whole)
+    assert torch.equal(weights(parts), weights(whole))
+    assert {key: read(parts, "result.json")[key] for key in ("return", "length")} == {
+        key: read(whole, "result.json")[key] for key in ("return", "length")
+    }
+    seconds = [point["seconds"] for point in read(parts, "curve.json")]
+    assert seconds == sorted(seconds)
+    calls = read(parts, "run.json")["calls"]
+    assert [call["samples"] for call in calls] == [0, 2560]
+    assert calls[1]["arguments"]["resume"] == str(parts)
+    for call in calls:
+        assert call["stiction"] == stiction.__version__
+        assert call["build"]["commit"] == _build.COMMIT
+        assert call["cpu"]["name"] and call["host"] and call["python"]["torch"]
+
+
+def test_the_state_of_environments_goes_on_to_the_bit(tmp_path):
+    """Of every task, with episodes that end by themselves and by the time limit."""
+    from stiction.registration import ENVIRONMENTS
+
+    for env_id in ENVIRONMENTS:
+        first, second = (stiction.make_vec(env_id, 5, num_threads=1, max_episode_steps=9) for _ in range(2))
+        with closing(first), closing(second):
+            first.reset(seed=3)
+            second.reset(seed=8)
+            random = np.random.default_rng(0)
+            actions = random.uniform(-1, 1, (12, 5, *first.single_action_space.shape)).astype(np.float32)
+            for step in range(4):
+                first.step(actions[step])
+            second.set_state(first.get_state())
+            for step in range(4, 12):
+                a, b = first.step(actions[step]), second.step(actions[step])
+                for x, y in zip(a[:4], b[:4], strict=True):
+                    np.testing.assert_array_equal(x, y, err_msg=env_id)
+
+
+def test_states_of_other_environments_are_refused():
+    ant, hopper = (stiction.make_vec(f"stiction/{name}-v0", 2, num_threads=1) for name in ("Ant", "Hopper"))
+    ant.reset(seed=0)
+    hopper.reset(seed=0)
+    state = ant.get_state()
+    with pytest.raises(ValueError, match="state.* has shape|expected"):
+        hopper.set_state(state)
+    with pytest.raises(ValueError, match="no state of these environments"):
+        ant.set_state({"qpos": state["qpos"]})
+    noisy = stiction.make_vec("stiction/Ant-v0", 2, randomize=[stiction.randomisation.Noise(0.1)])
+    assert not noisy.has_state
+    with pytest.raises(NotImplementedError, match="randomize"):
+        noisy.get_state()
+
+
+def test_the_second_stop_ends_at_once(tmp_path, monkeypatch, capsys):
+    stop_in_iteration(monkeypatch, 1, (signal.SIGINT, signal.SIGINT))
+    assert cli.main(["train", "Ant", *SMALL, "--run-dir", str(tmp_path / "run")]) == 130
+    assert capsys.readouterr().err.endswith("stiction train: stopped\n")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_real_ctrl_c(tmp_path):
+    """The command itself, in a process of its own: no traceback, and all is there."""
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "stiction", "train", "CartPoleBalance", *SMALL, "--samples", "1e9", "--evaluate"]
+    command += ["2", *QUIET, "--run-dir", str(run)]
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path}
+    )
+    deadline = time.monotonic() + 60
+    while not (run / "run.json").is_file() and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "2 episodes without noise" in out
+    for name in ("checkpoint.pt", "best.pt", "curve.json", "evaluations.json", "result.json"):
+        assert (run / name).is_file(), name
+
+
+def test_checkpoints_come_as_it_goes_and_the_best_is_kept(tmp_path, monkeypatch):
+    """Also when a later policy is worse. What evaluates does not show in what is learned."""
+    plain, run = tmp_path / "plain", tmp_path / "run"
+    ends = ["--samples", "2000", *QUIET, "--evaluate", "3"]
+    assert cli.main(["train", "CartPoleBalance", *SMALL, *ends, "--run-dir", str(plain)]) == 0
+    assert len(read(plain, "evaluations.json")) == 1
+    monkeypatch.setattr(train, "SAVE_SECONDS", 0.0)
+    returns, found = iter([3.0, 7.0, 5.0, 6.0]), []
+    evaluate = train.Training._evaluate
+
+    def as_told(self, *arguments):
+        assert self.first and evaluate(self, *arguments)["episodes"] == 3
+        found.append(self.ppo.samples)
+        return {"return": next(returns), "deviation": 0.0, "length": 1.0, "episodes": 3}
+
+    monkeypatch.setattr(train.Training, "_evaluate", as_told)
+    assert cli.main(["train", "CartPoleBalance", *SMALL, *ends, "--run-dir", str(run)]) == 0
+    assert found == [512, 1024, 1536, 2048]
+    assert [point["return"] for point in read(run, "evaluations.json")] == [3.0, 7.0, 5.0, 6.0]
+    assert Checkpoint.load(run / "best.pt").ppo["samples"] == 1024
+    assert Checkpoint.load(run).ppo["samples"] == 2048
+    assert torch.equal(weights(run), weights(plain))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    run = tmp_path_factory.mktemp("runs") / "run"
+    assert cli.main(["train", "Ant", *SMALL, "--samples", "600", "--evaluate", "0", *QUIET, "--run-dir", str(run)]) == 0
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["Ant", "--run-dir", "{run}"], "has a run already .run.json, checkpoint.pt.: `--resume .*` goes on"),
+        (["--resume", "{run}", "--samples", "1000"], "has 1,024 samples already: --samples.* is 1,000, expected more"),
+        (["--resume", "{run}", "--seed", "3"], "no --seed"),
+        (["Ant", "--samples", "0"], "--samples is 0, expected more than 0"),
+        (["Ant", "--samples", "-5"], "--samples is -5, expected more than 0"),
+        (["Ant", "--minutes", "-5"], "--minutes is -5, expected more than 0"),
+        (["Ant", "--minutes", "nan"], "--minutes is nan, expected more than 0"),
+        (["Ant", "--seed", "-1"], "--seed is -1, expected 0 to 4294967295"),
+        (["Ant", "--seed", "99999999999999999999"], "--seed is 99999999999999999999, expected 0 to"),
+        (["Ant", "--threads", "0"], "--threads is 0, expected at least 1"),
+        (["Ant", "--evaluate", "-1"], "--evaluate is -1, expected at least 0"),
+        (["Ant", "--num-envs", "0"], "--num-envs is 0, expected at least 1"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_touched(finished, capsys, words, text):
+    import re
+
+    before = {path.name: path.read_bytes() for path in finished.iterdir()}
+    assert cli.main(["train", *(word.format(run=finished) for word in words), *QUIET]) == 1
+    assert re.search(text, capsys.readouterr().err)
+    assert before == {path.name: path.read_bytes() for path in finished.iterdir()}
+
+
+def test_a_moment_is_an_iteration(tmp_path):
+    run = tmp_path / "run"
+    tiny = ["--minutes", "1e-9", "--evaluate", "0", *QUIET]
+    assert cli.main(["train", "Ant", *SMALL, *tiny, "--run-dir", str(run)]) == 0
+    assert [point["samples"] for point in read(run, "curve.json")] == [512]
+
+
+def test_runs_of_one_second_have_folders_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert cli.main(["train", "Ant", *SMALL, "--minutes", "1e-9", "--evaluate", "0", *QUIET]) == 0
+    assert len(list((tmp_path / "runs" / "Ant").iterdir())) == 2
+
+
+@pytest.mark.parametrize(("task", "step_dt"), [("Hopper", 0.008), ("Ant", 0.05), ("Humanoid", 0.015)])
+def test_videos_play_in_real_time(task, step_dt, tmp_path, monkeypatch):
+    """What is written, whatever renders it: as many seconds as were simulated, up to 50 frames in each."""
+    from stiction import batch_renderer
+    from stiction.env_core import EnvCore
+    from stiction.training.run import write_policy_video
+
+    written, rendered = {}, []
+    picture = np.zeros((16, 16, 3), np.uint8)
+    monkeypatch.setattr(EnvCore, "frame", lambda self, env: rendered.append(env) or picture)
+    monkeypatch.setattr(batch_renderer, "write_video", lambda path, frames, fps: written.update(n=len(frames), fps=fps))
+    actions = stiction.make_vec(f"stiction/{task}-v0", 1).single_action_space.shape
+    write_policy_video(
+        lambda observations: torch.zeros(1, *actions), f"stiction/{task}-v0", tmp_path / "a.mp4", seconds=3
+    )
+    assert written["fps"] <= 50.001
+    assert (written["n"] - 1) / written["fps"] == pytest.approx(3, abs=0.05)
+    assert len(rendered) == written["n"]
+    assert written["fps"] * step_dt <= 1.001
+
+
+def test_a_written_video_lasts_as_long_as_its_frames(tmp_path):
+    reader = pytest.importorskip("imageio_ffmpeg")
+    from stiction.batch_renderer import write_video
+
+    write_video(tmp_path / "a.mp4", [np.full((32, 32, 3), 5 * k, np.uint8) for k in range(42)], 1 / 0.024)
+    count, seconds = reader.count_frames_and_secs(str(tmp_path / "a.mp4"))
+    assert count == 42
+    assert seconds == pytest.approx(42 * 0.024, abs=0.03)

@@ -1,0 +1,248 @@
+"""What new users get wrong and are told: Gymnasium's habits, tasks in Python, typing errors, forks, threads."""
+
+import multiprocessing
+import os
+import threading
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+import stiction  # noqa: E402
+from scenes import sliding_box  # noqa: E402
+from stiction import Model, Simulation, Task  # noqa: E402
+
+
+def envs(num_envs=2, **options):
+    return stiction.make_vec("stiction/Ant-v0", num_envs, num_threads=1, **options)
+
+
+# ---- Gymnasium's habits
+
+
+def test_parameters_of_a_task_are_keywords_too():
+    vector = envs(healthy_z_range=(0.3, 0.9), task={"ctrl_cost_weight": 0.25})
+    assert vector.task_parameters["healthy_z_range"] == (0.3, 0.9)
+    assert vector.task_parameters["ctrl_cost_weight"] == 0.25
+    for make, kind in ((gymnasium.make, "single"), (gymnasium.make_vec, "vector")):
+        made = make("stiction/Ant-v0", ctrl_cost_weight=0.75)
+        assert made.unwrapped.task_parameters["ctrl_cost_weight"] == 0.75, kind
+    plain, heavy = envs(), envs(ctrl_cost_weight=0.75)
+    for env in (plain, heavy):
+        env.reset(seed=0)
+    actions = np.ones((2, 8), np.float32)
+    costs = [env.step(actions)[-1]["reward_ctrl"] for env in (plain, heavy)]
+    np.testing.assert_allclose(costs[1], 1.5 * costs[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (
+            {"healthy_range": (0, 1)},
+            r"'healthy_range' is no parameter of stiction/Ant-v0 and no option.*near: 'healthy_z_range'",
+        ),
+        ({"num_thread": 2}, r"'num_thread' is no parameter.*near: 'num_threads'"),
+        ({"width": 200}, r"'width' is no parameter of stiction/Ant-v0 and no option of stiction.Simulation"),
+        ({"ctrl_cost_weight": 1, "task": {"ctrl_cost_weight": 2}}, "given twice"),
+    ],
+)
+def test_other_keywords_are_refused_by_name(options, text):
+    with pytest.raises(TypeError, match=text):
+        stiction.make_vec("stiction/Ant-v0", 2, **options)
+
+
+def test_keywords_are_parameters_of_a_task_in_python_too():
+    assert stiction.make_vec(Slide, 2, effort=0.5).task_parameters == {"effort": 0.5}
+    with pytest.raises(TypeError, match="'efort' is no parameter of Slide.*near: 'effort'"):
+        stiction.make_vec(Slide, 2, efort=0.5)
+
+
+def test_dt_is_that_of_gymnasiums_environments():
+    assert gymnasium.make("stiction/Hopper-v0").unwrapped.dt == pytest.approx(gymnasium.make("Hopper-v5").unwrapped.dt)
+
+
+def test_adapters_say_what_to_do_with_wrapped_environments():
+    batch = pytest.importorskip("stiction.adapters.batch")
+    wrapped = gymnasium.wrappers.vector.RecordEpisodeStatistics(envs())
+    with pytest.raises(TypeError, match="RecordEpisodeStatistics, expected.*hand over envs.unwrapped"):
+        batch.same_step(wrapped)
+    assert batch.same_step(wrapped.unwrapped) is wrapped.unwrapped
+    with pytest.raises(TypeError, match="a batch is stiction.make_vec..stiction/Ant-v0., num_envs"):
+        batch.same_step(gymnasium.make("stiction/Ant-v0"))
+    with pytest.raises(TypeError, match="envs is list, expected what stiction.make_vec returns, without wrappers$"):
+        batch.same_step([])
+
+
+# ---- tasks in Python
+
+RAIL = """
+<mujoco>
+  <worldbody><body><joint name="x" type="slide" axis="1 0 0"/><geom size=".1" mass="1"/></body></worldbody>
+  <actuator><motor joint="x" ctrlrange="-1 1" ctrllimited="true"/></actuator>
+</mujoco>"""
+
+
+class Slide(Task):
+    model = RAIL
+    effort = 0.1
+
+    def observe(self):
+        return np.concatenate([self.sim.qpos, self.sim.qvel], axis=1)
+
+    def reward(self, action):
+        return {"near": -np.abs(self.sim.qpos[:, 0]), "effort": -self.effort * np.abs(action[:, 0])}
+
+
+class Mapped(Slide):
+    def observe(self):
+        return {"position": self.sim.qpos}
+
+
+class Listed(Slide):
+    def observe(self):
+        return [self.sim.qpos, self.sim.qvel]
+
+
+class Discrete(Slide):
+    def action_space(self):
+        return gymnasium.spaces.Discrete(3)
+
+
+@pytest.mark.parametrize(
+    ("task", "text"),
+    [
+        (Mapped, r"Mapped.observe\(\) returned a dict, expected an array \(2, D\)"),
+        (Listed, r"Listed.observe\(\) returned a list, expected an array \(2, D\)"),
+        (Discrete, r"Discrete.action_space\(\) is Discrete\(3\), expected a gymnasium.spaces.Box"),
+    ],
+)
+def test_a_tasks_mistakes_are_named(task, text):
+    with pytest.raises(TypeError, match=text):
+        stiction.make_vec(task, 2)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_reward_that_is_no_number_is_named(value):
+    class Broken(Slide):
+        def reward(self, action):
+            terms = super().reward(action)
+            if self.sim.time[0] > 0.005:
+                terms["near"][1] = value
+            return terms
+
+    made = stiction.make_vec(Broken, 3)
+    made.reset(seed=0)
+    made.step(np.zeros((3, 1), np.float32))
+    made.step(np.zeros((3, 1), np.float32))
+    with pytest.raises(
+        ValueError, match=rf"Broken.reward\(\) told {value} for 'reward_near' of environment 1 in its step 3"
+    ):
+        made.step(np.zeros((3, 1), np.float32))
+
+
+def test_a_simulation_that_breaks_down_ends_its_episode_alone():
+    """Its reward is 0, whatever the task makes of a state that is not finite."""
+    made = stiction.make_vec(Slide, 2)
+    made.reset(seed=0)
+    made.simulation.qvel[1, 0] = np.nan
+    _, rewards, terminated, *_ = made.step(np.zeros((2, 1), np.float32))
+    assert terminated.tolist() == [False, True] and np.isfinite(rewards).all()
+
+
+# ---- typing errors
+
+
+def test_a_typing_error_makes_no_attribute():
+    sim = Simulation(Model.from_mjcf(sliding_box()))
+    with pytest.raises(AttributeError, match="a simulation has no 'crtl'; near: 'ctrl'"):
+        sim.crtl = np.zeros(sim.ctrl.shape)
+    with pytest.raises(AttributeError, match="no 'qpso'; near: 'qpos'"):
+        sim.qpso = 0
+    sim.qpos = sim.qpos + 0
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [("nowhere/a.mp4", "no folder .*nowhere to write a.mp4 into"), (".", "cannot be written")]
+)
+def test_a_video_that_cannot_be_written_says_why(tmp_path, path, text):
+    pytest.importorskip("imageio_ffmpeg")
+    from stiction.batch_renderer import write_video
+
+    with pytest.raises(OSError, match=text):
+        write_video(tmp_path / path, [np.zeros((16, 16, 3), np.uint8)], 10)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_reason_of_ffmpegs_is_told(tmp_path):
+    pytest.importorskip("imageio_ffmpeg")
+    from stiction.batch_renderer import write_video
+
+    (tmp_path / "a.mp4").symlink_to("/dev/full")
+    noise = np.random.default_rng(0).integers(0, 255, (300, 64, 64, 3), np.uint8)
+    with pytest.raises(OSError, match="ffmpeg could not write .*a.mp4: (?!.*empty)"):
+        write_video(tmp_path / "a.mp4", list(noise), 10)
+
+
+# ---- processes and threads
+
+
+def step_in_child(sim, told):
+    try:
+        sim.step()
+        told.put("stepped")
+    except RuntimeError as error:
+        told.put(str(error))
+
+
+@pytest.mark.parametrize(("num_threads", "expected"), [(1, "stepped"), (2, "forked")])
+def test_a_forked_child_steps_or_says_why_not(num_threads, expected):
+    """It has none of the parent's threads, and ends by itself."""
+    context = multiprocessing.get_context("fork")
+    sim = Simulation(Model.from_mjcf(sliding_box()), 64, num_threads=num_threads, device="cpu")
+    sim.step()
+    told = context.Queue()
+    child = context.Process(target=step_in_child, args=(sim, told))
+    child.start()
+    assert expected in told.get(timeout=20)
+    child.join(20)
+    assert child.exitcode == 0
+    sim.step()
+
+
+def test_a_simulation_made_in_a_forked_child_works():
+    def make(told):
+        step_in_child(Simulation(Model.from_mjcf(sliding_box()), 64, num_threads=2, device="cpu"), told)
+
+    context = multiprocessing.get_context("fork")
+    before = Simulation(Model.from_mjcf(sliding_box()), 64, num_threads=2, device="cpu")
+    before.step()
+    told = context.Queue()
+    child = context.Process(target=make, args=(told,))
+    child.start()
+    assert told.get(timeout=20) == "stepped"
+    child.join(20)
+    assert child.exitcode == 0
+
+
+def test_two_threads_in_one_simulation_are_told():
+    sim = Simulation(Model.from_mjcf(sliding_box()), 512, num_threads=1, device="cpu")
+    begin, errors, done = threading.Barrier(2), [], []
+
+    def step():
+        begin.wait()
+        for _ in range(20):
+            try:
+                sim.step(20)
+                done.append(20)
+            except RuntimeError as error:
+                errors.append(str(error))
+
+    threads = [threading.Thread(target=step) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors and all("another thread is in a call of this simulation" in error for error in errors)
+    assert sim.time[0] == pytest.approx(sum(done) * sim.timestep)
+    sim.step()
