@@ -106,8 +106,10 @@ HD void assemble_world(const typename L::Group& g, const typename L::Model& m, c
 
   link_motions<L>(g, m, w.kin, problem.free, w.solver.V);
   reach_margins<L>(g, m, w.kin, opt.h, opt.margin, w.solver.V, w.margin);
-  find_world_contacts<L>(g, m, w.kin, w.margin, opt.merge, w.contacts);
-  find_pair_contacts<L>(g, m, w.kin, w.margin, opt.merge, w.bound, w.contacts);
+  if constexpr (!L::Shape::kFixed) link_motions<L>(g, m, w.kin, x.v, w.solver.V);
+  const StepReach<L> reach{w.solver.V, opt.h, opt.margin / 10, opt.merge};
+  find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts);
+  find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts);
   problem.any_row = assemble<L>(g, m, opt, w.kin, x, w.loads, w.contacts, w.solver.extra, w.solver.V, problem);
   g.sync();  // records of pairs and ties were written by one lane
   records.warm_start(g, m, w.contacts, problem, opt.warm_start != 0, w.impulses);
