@@ -77,7 +77,7 @@ template <class Real> HD Real height_cost(Real gap, Real deepest, Real closed) {
 inline constexpr int kStationCandidates = 192;
 
 /// Chooses up to `room` <= K of n candidates with dist < margin, by worth. First the outermost in a fixed direction, then again
-/// and again the one farthest from those chosen, always less its height_cost: what touches or closes in the step comes
+/// and again the one farthest from those chosen, always less its height_cost above what touches: what touches or closes in the step comes
 /// before what stays apart, deepest first, and spreads the patch. The distance is that of wrenches: of places, and of normals
 /// times the largest distance of places, so that every direction in which the body is held keeps a contact. A candidate
 /// replaces an earlier one only if it is worth more by 1 % of that distance: a resting foot does not flicker. The chosen
@@ -95,6 +95,7 @@ HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real mar
   }
   auto cost = [&](int i) { return height_cost(in[i].dist, deepest, closed_by(closing, in[i].normal, in[i].pos)); };
   for (int i = 0; i < n; ++i) deepest = min(deepest, in[i].dist);
+  deepest = max(deepest, zero);  // what touches one plane costs nothing because another is overlapped more
   for (int i = 0; i < n; ++i) {
     const Real worth = in[i].pos.x + in[i].pos.y * Real(0.31f) + in[i].pos.z * Real(0.17f) - cost(i);
     const Mask<Real> take = (in[i].dist < margin) & (worth > first);

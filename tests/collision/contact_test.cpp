@@ -20,6 +20,7 @@ std::vector<int> chosen(const std::vector<Candidate<double>>& in, double margin,
   std::vector<bool> used(in.size());
   double deepest = 1e30, size2 = 0;
   for (auto& c : in) deepest = std::min(deepest, c.dist);
+  deepest = std::max(deepest, 0.0);
   while (static_cast<int>(picked.size()) < room) {
     int best = -1;
     double score = 0;
@@ -34,7 +35,7 @@ std::vector<int> chosen(const std::vector<Candidate<double>>& in, double margin,
         }
         far = std::sqrt(near);
       }
-      const double worth = far - (in[i].dist - deepest) / kTilt;
+      const double worth = far - std::max(0.0, in[i].dist - deepest) / kTilt;
       if (best < 0 || worth > score + std::sqrt(size2) * 0.01f) best = static_cast<int>(i), score = worth;
     }
     if (best < 0) break;
@@ -93,7 +94,7 @@ TEST(SelectSpread, PrefersWhatTouchesToWhatIsFarther) {
 
 TEST(SelectSpread, KeepsAContactOfEveryNormalAndTellsWhatIsMissing) {
   std::vector<Candidate<double>> in;
-  for (int i = 0; i < 12; ++i) in.push_back(at(std::cos(i * 0.5236), std::sin(i * 0.5236), 0));
+  for (int i = 0; i < 12; ++i) in.push_back(at(std::cos(i * 0.5236), std::sin(i * 0.5236), -2e-3));  // overlaps most
   in.push_back(at(0.01, 0, 1e-6)), in.push_back(at(0, 0.01, 1e-6));
   in[12].normal = {1, 0, 0}, in[13].normal = {0, 1, 0};
   Candidate<double> out[4];

@@ -97,9 +97,7 @@ def test_a_can_topples_at_its_tipping_force(floor, part, falls):
         sim.step(200)
     sim.step(800)
     tilt = np.arccos(np.clip(1 - 2 * (sim.qpos[:, 4] ** 2 + sim.qpos[:, 5] ** 2), -1, 1))
-    print(
-        f"{part} of the tipping force on a {floor}: {np.degrees(tilt.min()):.1e} to {np.degrees(tilt.max()):.1e} degrees"
-    )
+    print(f"{part} of the tipping force, {floor}: {np.degrees(tilt.min()):.1e} to {np.degrees(tilt.max()):.1e} degrees")
     assert np.all(tilt > np.radians(5)) if falls else np.all(tilt < np.radians(0.3))
 
 
@@ -128,7 +126,7 @@ def test_a_cube_pressed_into_a_corner_rests(kind, mu):
 
 @pytest.mark.parametrize("mu", [0.3, 1.0])
 def test_a_jammed_peg_holds(mu):
-    """A square peg in a square hole of four boxes, with 0.2 mm of play, turned by 1 N m: friction carries its weight."""
+    """A square peg in a square hole of four boxes, with 0.2 mm of play, turned by 1 N m: friction holds it."""
     walls = "".join(
         f'<geom type="box" size="{sx} {sy} .05" pos="{x} {y} 0" friction="{mu}"/>'
         for sx, sy, x, y in [
