@@ -265,15 +265,21 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
   }
 }
 
-/// Keeps `room` points by worth, in order: first the outermost in a fixed direction, then the farthest from those kept,
-/// less their height_cost. closed(point): what closes there in the step. size: of the smaller shape.
+/// Keeps `room` points by worth, in order: first the outermost in a fixed direction, the farthest from it, the farthest from
+/// their line, the farthest on its other side, then those farthest from all kept; always less their height_cost. closed(point): what closes there in the step. size: of the smaller shape.
 template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T size, Closed closed) {
   if (m.count <= room) return;
   bool keep[Manifold<T>::kPoints] = {};
   T cost[Manifold<T>::kPoints], deepest = T(1e300);
   for (int i = 0; i < m.count; ++i) deepest = min(deepest, m.point[i].b - m.point[i].a);
   for (int i = 0; i < m.count; ++i) cost[i] = height_cost(m.point[i].b - m.point[i].a, deepest, closed(m.point[i]));
+  T line[3] = {0, 0, 0}, third = 0;  // through the first two; off it by how much the third is
+  auto off_line = [&](const auto& p) { return line[0] * p.x + line[1] * p.y + line[2]; };
+  int chosen[2] = {0, 0};
   for (int k = 0; k < room; ++k) {
+    bool beyond = false;  // some point is on the line's other side
+    for (int i = 0; i < m.count && k == 3; ++i)
+      beyond = beyond || (!keep[i] && off_line(m.point[i]) * (third > 0 ? -1 : 1) > size * T(1e-3));
     int best = -1;
     T score = 0;
     for (int i = 0; i < m.count; ++i) {
@@ -284,9 +290,18 @@ template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T si
         const T x = p.x - m.point[j].x, y = p.y - m.point[j].y;
         if (keep[j]) far = min(far, sqrt(x * x + y * y));
       }
+      if (k == 2) far = abs(off_line(p));
+      if (beyond) far = off_line(p) * (third > 0 ? -1 : 1);
       if (best < 0 || far - cost[i] > score + size * T(0.01)) best = i, score = far - cost[i];
     }
     keep[best] = true;
+    if (k < 2) chosen[k] = best;
+    if (k == 1) {
+      const auto &p = m.point[chosen[0]], &q = m.point[chosen[1]];
+      const T x = q.x - p.x, y = q.y - p.y, length = sqrt(x * x + y * y), scale = length > 0 ? 1 / length : T(0);
+      line[0] = -y * scale, line[1] = x * scale, line[2] = (y * p.x - x * p.y) * scale;
+    }
+    if (k == 2) third = off_line(m.point[best]);
   }
   int kept = 0;
   for (int i = 0; i < m.count; ++i)

@@ -99,6 +99,15 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
       const T worth = far - height_cost(dot(d, x), lowest, max(T(0), falls + dot(slope, x)));
       if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
     }
+    if (chosen[count] < 0 && count == 3) {  // nothing there: the farthest from all three
+      for (int i = 0; i < hull.count; ++i) {
+        const Vec3<T> x = vertex(i);
+        const T far = min(norm(x - p[0]), min(norm(x - p[1]), norm(x - p[2])));
+        if (!(far > tiny)) continue;
+        const T worth = far - height_cost(dot(d, x), lowest, max(T(0), falls + dot(slope, x)));
+        if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
+      }
+    }
     if (chosen[count] < 0) break;
   }
   for (int k = 0; k < 4; ++k) out[k] = absent<T>();
