@@ -152,7 +152,6 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
       Motion<Real> V = link_of(step.V, flat);
       return Motion<Real>{V.w, velocity_at(V, -shift)} * Real(step.h);
     };
-    const Closing<Real> closing = travel(lp.link2, b2.shift) - travel(lp.link1, b1.shift);
     for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
       const auto& pair = m.pair[j];
       const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
@@ -170,14 +169,14 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
       }
       if (!any(wanted)) continue;
       Candidate<Real> out[kMaxCandidates];
-      const Closing<Real> nears = swapped ? closing * Real(-1) : closing;
+      const Closing<Real> closing = travel(g2.link, l2.shift) - travel(g1.link, l1.shift);
       collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, x1, g1.mesh < 0 ? nullptr : m.hull + g1.mesh, x2,
-                                        g2.mesh < 0 ? nullptr : m.hull + g2.mesh, wanted, margin, nears, out);
+                                        g2.mesh < 0 ? nullptr : m.hull + g2.mesh, wanted, margin, closing, out);
       int count = candidate_count(g1.type, g2.type);
       for (int k = 0; k < count; ++k) {
         const Mask<Real> active = out[k].dist < margin;
         if (!any(active)) continue;
-        const Real end_gap = out[k].dist - closed_by(nears, out[k].normal, out[k].pos);
+        const Real end_gap = out[k].dist - closed_by(closing, out[k].normal, out[k].pos);
         for_each_lane<Real>(active, [&](int w) {
           insert_pair<L>(out[k], lane(end_gap, w), l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2,
                          static_cast<Scalar<Real>>(pair.id + k), lane(Real(pair.mu), w), lane(Real(pair.stiffness), w),
