@@ -7,7 +7,7 @@
 // Deviations from MuJoCo: none in the conventions (half sizes, pos halfway between both surfaces, normal from geom 1 to
 // geom 2, dist < 0 overlapping); there are no tangents here, and which points of a manifold are kept differs by pair.
 #pragma once
-#include "math/pose.h"
+#include "math/spatial.h"
 #include "model/model_view.h"
 
 namespace stiction {
@@ -55,41 +55,88 @@ template <class Real> HD Candidate<Real> select(Mask<Real> m, const Candidate<Re
   return {select(m, a.pos, b.pos), select(m, a.normal, b.normal), select(m, a.dist, b.dist)};
 }
 
-/// Chooses up to K of n candidates with dist < margin: the deepest, then again and again the one farthest from those
-/// already chosen. A candidate replaces an earlier one only if it is deeper by 1 % of the margin, or farther by 1 %: a
-/// resting foot does not flicker. The chosen come in the order of `in`, so with at most K active candidates they are
-/// just these, in order. feature[k] is the index of out[k] in `in`, or -1 where out[k] is absent.   n < 1e6, cost about
-/// n K^2 distances.
+/// How geom 2 moves against geom 1 in the step if nothing stops it: their relative velocity times the step, taken at the
+/// origin of their poses.   rad, m
+template <class Real> using Closing = Motion<Real>;
+
+/// By how much the gap at x closes in the step, along the normal n from geom 1 to geom 2; 0 where it opens.   m
+template <class Real> HD Real closed_by(const Closing<Real>& c, Vec3<Real> n, Vec3<Real> x) {
+  return max(Real(0), -dot(n, velocity_at(c, x)));
+}
+
+/// Of two places the nearer to touching holds the body: one that is higher by this part of their distance is not chosen
+/// for being farther out.                                                                                   rad
+inline constexpr double kTilt = 1e-3;
+
+/// What a gap takes from a candidate's worth: its height above the deepest, less what closes in the step, at kTilt.   m
+template <class Real> HD Real height_cost(Real gap, Real deepest, Real closed) {
+  return max(Real(0), gap - deepest - closed) * Scalar<Real>(1 / kTilt);
+}
+
+/// Candidates of one body against all static geometry, at most; host/model/compile refuses more.
+inline constexpr int kStationCandidates = 192;
+
+/// Chooses up to `room` <= K of n candidates with dist < margin, by worth. First the outermost in a fixed direction, then again
+/// and again the one farthest from those chosen, always less its height_cost above what touches: what touches or closes in the step comes
+/// before what stays apart, deepest first, and spreads the patch. The distance is that of wrenches: of places, and of normals
+/// times the largest distance of places, so that every direction in which the body is held keeps a contact. A candidate
+/// replaces an earlier one only if it is worth more by 1 % of that distance: a resting foot does not flicker. The chosen
+/// come in the order of `in`, so with at most `room` active candidates they are just these, in order. feature[k] is the
+/// index of out[k] in `in`, or -1 where out[k] is absent. Returns where a candidate was left out that comes nearer than
+/// `slack` in the step and has none of the chosen in its plane.   n <= kStationCandidates, cost about n K distances.
 template <class Real, int K>
-HD void select_spread(const Candidate<Real>* in, int n, Real margin, Candidate<Real>* out, Real* feature) {
-  const Real none(1e7f), zero(0);
-  Real deeper = max(margin, zero) * Real(0.01f), best(kFar);
+HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real margin, const Closing<Real>& closing,
+                            Real slack, Candidate<Real>* out, Real* feature) {
+  const Real none(1e7f), zero(0), taken(-1);
+  Real deepest(kFar), first(-1e30f), nearest[kStationCandidates], size2(0);
   for (int k = 0; k < K; ++k) {
     out[k] = absent<Real>();
     feature[k] = none;
   }
+  auto cost = [&](int i) { return height_cost(in[i].dist, deepest, closed_by(closing, in[i].normal, in[i].pos)); };
+  for (int i = 0; i < n; ++i) deepest = min(deepest, in[i].dist);
+  deepest = max(deepest, zero);  // what touches one plane costs nothing because another is overlapped more
   for (int i = 0; i < n; ++i) {
-    Mask<Real> active = in[i].dist < margin;
-    Mask<Real> take = active & (in[i].dist < select(feature[0] == none, Real(2 * kFar), best - deeper));
-    best = select(take, in[i].dist, best);
+    const Real worth = in[i].pos.x + in[i].pos.y * Real(0.31f) + in[i].pos.z * Real(0.17f) - cost(i);
+    const Mask<Real> take = (in[i].dist < margin) & (worth > first);
+    first = select(take, worth, first);
     out[0] = select<Real>(take, in[i], out[0]);
     feature[0] = select(take, Real(static_cast<float>(i)), feature[0]);
   }
-  for (int k = 1; k < K; ++k) {
-    Real farthest(-1);
+  for (int i = 0; i < n; ++i) {
+    const Vec3<Real> d = in[i].pos - out[0].pos;
+    size2 = max(size2, select(in[i].dist < margin, dot(d, d), zero));
+    nearest[i] = Real(1e30f);
+  }
+  const Real step = sqrt(size2) * Real(0.01f);
+  for (int k = 1; k < room; ++k) {
+    Real best(-1e30f);
     for (int i = 0; i < n; ++i) {
-      Real nearest(1e30f), index(static_cast<float>(i));
-      Mask<Real> active = in[i].dist < margin;
-      for (int j = 0; j < k; ++j) {
-        Vec3<Real> d = in[i].pos - out[j].pos;
-        active = active & negate(Mask<Real>(feature[j] == index));
-        nearest = min(nearest, dot(d, d));
-      }
-      Mask<Real> take = active & (nearest > farthest * Real(1.01f));
-      farthest = select(take, nearest, farthest);
+      const Real index(static_cast<float>(i));
+      const Vec3<Real> d = in[i].pos - out[k - 1].pos, turn = in[i].normal - out[k - 1].normal;
+      nearest[i] = select(feature[k - 1] == index, taken, min(nearest[i], dot(d, d) + dot(turn, turn) * size2));
+      const Real worth = sqrt(max(nearest[i], zero)) - cost(i);
+      const Mask<Real> take = (in[i].dist < margin) & (nearest[i] >= zero) & (worth > best + step);
+      best = select(take, worth, best);
       out[k] = select<Real>(take, in[i], out[k]);
       feature[k] = select(take, index, feature[k]);
     }
+  }
+  auto left_out = mask_of<Real>(false);
+  auto on_static = [](const Candidate<Real>& c) {
+    return c.pos - c.normal * (c.dist * Real(0.5f));
+  };  // geom 1's surface
+  for (int i = 0; i < n; ++i) {
+    Mask<Real> missing = (in[i].dist < min(margin, closed_by(closing, in[i].normal, in[i].pos) + slack)) &
+                         (nearest[i] >= zero) & negate(Mask<Real>(feature[room - 1] == Real(static_cast<float>(i))));
+    if (!any(missing)) continue;
+    for (int k = 0; k < K; ++k) {
+      const Vec3<Real> d = on_static(in[i]) - on_static(out[k]);
+      const Mask<Real> same_plane =
+          (dot(in[i].normal, out[k].normal) > Real(0.999f)) & (abs(dot(d, out[k].normal)) < slack);
+      missing = missing & negate(Mask<Real>(same_plane & (feature[k] < none)));
+    }
+    left_out = left_out | missing;
   }
   for (int pass = 1; pass < K; ++pass)  // in the order of `in`, absent ones last
     for (int k = 0; k + pass < K; ++k) {
@@ -99,6 +146,7 @@ HD void select_spread(const Candidate<Real>* in, int n, Real margin, Candidate<R
       out[k] = low, out[k + 1] = high, feature[k] = f, feature[k + 1] = g;
     }
   for (int k = 0; k < K; ++k) feature[k] = select(feature[k] == none, Real(-1), feature[k]);
+  return left_out;
 }
 
 }  // namespace stiction

@@ -57,8 +57,14 @@ template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real me
 // ---- one world
 // ----------------------------------------------------------------------------------------------------------
 
+template <class T, class Real> HD Vec3<T> lane_of(const Vec3<Real>& x, int i) {
+  return {T(lane(x.x, i)), T(lane(x.y, i)), T(lane(x.z, i))};
+}
+template <class T, class Real> HD Closing<T> lane_of(const Closing<Real>& c, int i) {
+  return {lane_of<T>(c.w, i), lane_of<T>(c.v, i)};
+}
 template <class T, class Real> HD GeomPose<T> lane_of(const GeomPose<Real>& g, int i) {
-  auto take = [i](const Vec3<Real>& x) { return Vec3<T>{T(lane(x.x, i)), T(lane(x.y, i)), T(lane(x.z, i))}; };
+  auto take = [i](const Vec3<Real>& x) { return lane_of<T>(x, i); };
   return {take(g.size), {{{take(g.pose.R.row[0]), take(g.pose.R.row[1]), take(g.pose.R.row[2])}}, take(g.pose.p)}};
 }
 template <class Real, class T> HD void set_lane_of(Candidate<Real>& c, int i, const Candidate<T>& x) {
@@ -72,25 +78,28 @@ template <class Real, class T> HD void set_lane_of(Candidate<Real>& c, int i, co
 /// An irregular pair in world `i`. One call per pair of types, so that step functions stay small.
 template <class Real, class S>
 HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
-                          const HullView<S>* hb, int i, Real reach, Candidate<Real>* out) {
+                          const HullView<S>* hb, int i, Real reach, const Closing<Real>& closing,
+                          Candidate<Real>* out) {
   int count = candidate_count(type1, type2);
   if (type1 == GeomKind::kPlane) {
     Candidate<S> found[4];
-    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *hb, found);
+    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *hb, lane_of<S>(closing, i), found);
     for (int k = 0; k < count; ++k) set_lane_of(out[k], i, found[k]);
     return;
   }
   GeomPose<double> x = lane_of<double>(a, i), y = lane_of<double>(b, i);
   Vec3<double> origin = x.pose.p;
   x.pose.p = {0, 0, 0}, y.pose.p = y.pose.p - origin;
+  Closing<double> nears = lane_of<double>(closing, i);
+  nears.v = velocity_at(nears, origin);
   Candidate<double> found[kMaxCandidates];
   if (type1 == GeomKind::kBox && type2 == GeomKind::kBox) {
-    box_box<double, S>(x, y, found);
+    box_box<double, S>(x, y, nears, found);
   } else {
     HullView<S> none = {nullptr, nullptr, nullptr, 0};
     ConvexShape<double, S> p = {type1, x.size, x.pose, type1 == GeomKind::kMesh ? *ha : none, 0};
     ConvexShape<double, S> q = {type2, y.size, y.pose, type2 == GeomKind::kMesh ? *hb : none, 0};
-    convex_pair(p, q, count, double(lane(reach, i)) * (1 + 1e-6), found);  // what float calls less stays
+    convex_pair(p, q, count, double(lane(reach, i)) * (1 + 1e-6), nears, found);  // what float calls less stays
   }
   for (int k = 0; k < count; ++k) {
     if (found[k].dist < kFar) found[k].pos = found[k].pos + origin;
@@ -128,18 +137,20 @@ template <class Real> HD bool collide_regular(int type1, int type2, const GeomPo
 }
 
 /// out[0 .. candidate_count(type1, type2)): the candidates of geoms a and b in the worlds that are wanted (where the
-/// bounding balls are near), absent in the others; those at a distance of `reach` >= 0 and more may be absent. ha, hb: the
-/// hulls of meshes, else null.
+/// bounding balls are near), absent in the others; those at a distance of `reach` >= 0 and more may be absent. closing tells
+/// which of many points are kept. ha, hb: the hulls of meshes, else null.
 template <class Real, class S>
 HD void collide(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
-                const HullView<S>* hb, Mask<Real> wanted, Real reach, Candidate<Real>* out) {
+                const HullView<S>* hb, Mask<Real> wanted, Real reach, const Closing<Real>& closing,
+                Candidate<Real>* out) {
   int count = candidate_count(type1, type2);
   if (count > 0 && any(wanted) && collide_regular(type1, type2, a, b, out)) {
     for (int k = 0; k < count; ++k) out[k] = select<Real>(wanted, out[k], absent<Real>());
     return;
   }
   for (int k = 0; k < count; ++k) out[k] = absent<Real>();
-  if (count > 0) for_each_lane<Real>(wanted, [&](int i) { collide_lane(type1, type2, a, ha, b, hb, i, reach, out); });
+  if (count > 0)
+    for_each_lane<Real>(wanted, [&](int i) { collide_lane(type1, type2, a, ha, b, hb, i, reach, closing, out); });
 }
 
 }  // namespace stiction

@@ -1,7 +1,8 @@
 // Pair slots: contacts between moving links, found by link pair, then geom pair, in fixed order.
 //
 // Broad phase: bounding spheres of links, then of geoms; `if (any(near))` around the narrow phase. What is found goes into the
-// world's pool in that order; when it is full, the shallowest contact gives way to a deeper one and `overflow` is set.
+// world's pool in that order; when it is full, the one that closes last gives way, and `overflow` tells where that one could
+// have closed in the step.
 #pragma once
 #include "collision/world_slots.h"
 
@@ -75,28 +76,36 @@ HD int twin_of(const Candidate<Real>& c, Vec3<Real> shift2, int link1, int link2
   return -1;
 }
 
-/// Puts candidate c of world `w` into a slot.
+/// The pool while it is filled.
+template <class L>
+struct PairPool {
+  int used[kWidth<typename L::Real>] = {};
+  // The gap of a slot at the end of the step if nothing stops it.   m
+  typename L::Real end_gap[at_least_one(L::Shape::kPairs)];
+};
+
+/// Puts candidate c of world `w` into a slot. end_gap: see PairPool.
 template <class L, class Real = typename L::Real>
-HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real> shift2, int link1, int link2,
-                         int geom1, int geom2, Scalar<Real> id, Scalar<Real> mu, Scalar<Real> stiffness,
-                         Scalar<Real> dissipation, Scalar<Real> merge, int capacity, int w, int (&used)[kWidth<Real>],
-                         Contacts<L>& contacts) {
+HD_CALL void insert_pair(const Candidate<Real>& c, Scalar<Real> end_gap, Vec3<Real> shift1, Vec3<Real> shift2,
+                         int link1, int link2, int geom1, int geom2, Scalar<Real> id, Scalar<Real> mu,
+                         Scalar<Real> stiffness, Scalar<Real> dissipation, Scalar<Real> merge, Scalar<Real> slack,
+                         int capacity, int w, PairPool<L>& pool, Contacts<L>& contacts) {
   using S = Scalar<Real>;
   S gap = lane(c.dist, w);
-  int slot = used[w];
-  const int twin = twin_of<L>(c, shift2, link1, link2, mu, stiffness, dissipation, merge, w, used[w], contacts);
+  int slot = pool.used[w];
+  const int twin = twin_of<L>(c, shift2, link1, link2, mu, stiffness, dissipation, merge, w, pool.used[w], contacts);
   if (twin >= 0) {
     if (gap >= lane(contacts.pair[twin].point.gap, w)) return;
     slot = twin;
   } else if (slot == capacity) {
-    set_lane(contacts.overflow, w, kWidth<Real> == 1 ? 1 : -1);
     slot = -1;
-    S worst = gap;
+    S worst = end_gap;
     for (int s = 0; s < capacity; ++s)
-      if (lane(contacts.pair[s].point.gap, w) > worst) worst = lane(contacts.pair[s].point.gap, w), slot = s;
+      if (lane(pool.end_gap[s], w) > worst) worst = lane(pool.end_gap[s], w), slot = s;
+    if (worst < slack) set_lane(contacts.overflow, w, kWidth<Real> == 1 ? 1 : -1);
     if (slot < 0) return;
   } else {
-    ++used[w];
+    ++pool.used[w];
   }
   if (slot == contacts.pairs) {  // the first world to use it
     PairContact<L>& fresh = contacts.pair[contacts.pairs++];
@@ -112,7 +121,7 @@ HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real>
     set_lane(to.x, w, lane(from.x, w)), set_lane(to.y, w, lane(from.y, w)), set_lane(to.z, w, lane(from.z, w));
   };
   put(x.point.p, c.pos - shift2), put(x.p1, c.pos - shift1), put(x.at, c.pos), put(x.point.frame.row[2], c.normal);
-  set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, id);
+  set_lane(pool.end_gap[slot], w, end_gap), set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, id);
   set_lane(x.point.mu, w, mu), set_lane(x.point.stiffness, w, stiffness), set_lane(x.point.dissipation, w, dissipation);
   set_lane(x.point.active, w, kWidth<Real> == 1 ? 1 : -1);
   set_lane(x.link1, w, link1), set_lane(x.link2, w, link2), set_lane(x.geom1, w, geom1), set_lane(x.geom2, w, geom2);
@@ -120,25 +129,29 @@ HD_CALL void insert_pair(const Candidate<Real>& c, Vec3<Real> shift1, Vec3<Real>
 
 template <class L>
 HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                        const PerLink<L, typename L::Real>& margins, Scalar<typename L::Real> merge,
+                        const PerLink<L, typename L::Real>& margins, const StepReach<L>& step,
                         PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
   using Real = typename L::Real;
   contacts.pairs = 0;
   if (m.link_pairs == 0) return;
   link_bounds<L>(g, m, kin, margins, bound);
-  int used[kWidth<Real>] = {};
+  PairPool<L> pool;
+  auto link_of = [&](const auto& per_link, int flat) {
+    if constexpr (L::Group::kSize == 1) return at_flat<L>(per_link, flat);
+    else return gather<L>(g, m, per_link, flat);
+  };
   for (int i = 0; i < m.link_pairs; ++i) {
     const LinkPairModel& lp = m.link_pair[i];
-    auto link_of = [&](int flat) {
-      if constexpr (L::Group::kSize == 1) return at_flat<L>(bound, flat);
-      else return gather<L>(g, m, bound, flat);
-    };
-    const auto b1 = link_of(lp.link1), b2 = link_of(lp.link2);
+    const auto b1 = link_of(bound, lp.link1), b2 = link_of(bound, lp.link2);
     Vec3<Real> d = b2.center - b1.center;
     Real margin = b1.margin + b2.margin;
     Real reach = margin + flat_model_link<L>(m, lp.link1).bound_radius + flat_model_link<L>(m, lp.link2).bound_radius;
     Mask<Real> near = dot(d, d) < reach * reach;
     if (!g.any(near)) continue;
+    auto travel = [&](int flat, Vec3<Real> shift) {  // in the step, at the common point
+      Motion<Real> V = link_of(step.V, flat);
+      return Motion<Real>{V.w, velocity_at(V, -shift)} * Real(step.h);
+    };
     for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
       const auto& pair = m.pair[j];
       const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
@@ -156,15 +169,20 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
       }
       if (!any(wanted)) continue;
       Candidate<Real> out[kMaxCandidates];
+      const Closing<Real> closing = travel(g2.link, l2.shift) - travel(g1.link, l1.shift);
       collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, x1, g1.mesh < 0 ? nullptr : m.hull + g1.mesh, x2,
-                                        g2.mesh < 0 ? nullptr : m.hull + g2.mesh, wanted, margin, out);
+                                        g2.mesh < 0 ? nullptr : m.hull + g2.mesh, wanted, margin, closing, out);
       int count = candidate_count(g1.type, g2.type);
-      for (int k = 0; k < count; ++k)
-        for_each_lane<Real>(out[k].dist < margin, [&](int w) {
-          insert_pair<L>(out[k], l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2,
+      for (int k = 0; k < count; ++k) {
+        const Mask<Real> active = out[k].dist < margin;
+        if (!any(active)) continue;
+        const Real end_gap = out[k].dist - closed_by(closing, out[k].normal, out[k].pos);
+        for_each_lane<Real>(active, [&](int w) {
+          insert_pair<L>(out[k], lane(end_gap, w), l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2,
                          static_cast<Scalar<Real>>(pair.id + k), lane(Real(pair.mu), w), lane(Real(pair.stiffness), w),
-                         lane(Real(pair.dissipation), w), merge, m.pair_slots, w, used, contacts);
+                         lane(Real(pair.dissipation), w), step.merge, step.slack, m.pair_slots, w, pool, contacts);
         });
+      }
     }
   }
   for (int s = 0; s < contacts.pairs; ++s)
@@ -173,10 +191,9 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
 
 template <class L>
 HD void find_pair_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                           const PerLink<L, typename L::Real>& margins, Scalar<typename L::Real> merge,
+                           const PerLink<L, typename L::Real>& margins, const StepReach<L>& step,
                            PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
-  contacts.overflow = mask_of<typename L::Real>(false);
-  if constexpr (L::Shape::kPairs > 0) fill_pair_slots<L>(g, m, kin, margins, merge, bound, contacts);
+  if constexpr (L::Shape::kPairs > 0) fill_pair_slots<L>(g, m, kin, margins, step, bound, contacts);
 }
 
 }  // namespace stiction

@@ -1,23 +1,22 @@
 // World slots: the contacts of every link with static geometry, up to the station's slots, chosen out of its candidates.
 //
 // Most candidates are probes, points with a radius against a plane: a sphere, the ends of a capsule, the corners of a box.
-// The rest comes from the narrow phase. A station with no more candidates than slots gives each its own slot; else the deepest
-// and those that spread the patch most are kept (select_spread). A skip may save work, never change a bit.
+// The rest comes from the narrow phase. A station with no more candidates than slots gives each its own slot; else those that
+// touch or close first and spread the patch most are kept (select_spread), and `overflow` tells where one that can close in
+// the step is missing. A skip may save work, never change a bit.
 #pragma once
 #include "collision/narrow_phase.h"
+#include "collision/seams.h"
 #include "collision/slots.h"
 
 namespace stiction {
-
-/// Candidates of one station, at most; host/model/compile refuses more.
-inline constexpr int kStationCandidates = 192;
 
 /// One pair of geoms, in one place so that step functions stay small.
 template <class Real, class S>
 HD_CALL void collide_geoms(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha,
                            const GeomPose<Real>& b, const HullView<S>* hb, const Mask<Real>& wanted, const Real& reach,
-                           Candidate<Real>* out) {
-  collide(type1, type2, a, ha, b, hb, wanted, reach, out);
+                           const Closing<Real>& closing, Candidate<Real>* out) {
+  collide(type1, type2, a, ha, b, hb, wanted, reach, closing, out);
 }
 
 template <class Real, class Number>
@@ -47,43 +46,81 @@ HD Candidate<Real> probe_candidate(const ProbeModel<Number>& probe, const PlaneM
   return {center - n * (height - gap * Scalar<Real>(0.5)), n, gap};
 }
 
+/// Pair `i` of a station with its geoms placed; normals of its candidates point from geom 1 to geom 2.
+template <class L, class Real = typename L::Real>
+HD PlacedPair<Real, Scalar<Real>> placed_pair(const typename L::Model& m, int i, const Pose<Real>& link,
+                                              Vec3<Real> origin, bool& flip) {
+  const auto& pair = m.pair[i];
+  const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
+  flip = g2.link < 0;  // the static one comes second: normals must point from it to the link
+  const auto &fixed = flip ? g2 : g1, &own = flip ? g1 : g2;
+  Pose<Real> pose{{{vec<Real>(fixed.pose.R.row[0]), vec<Real>(fixed.pose.R.row[1]), vec<Real>(fixed.pose.R.row[2])}},
+                  vec<Real>(fixed.pose.p) - origin};
+  auto hull = [&](const auto& geom) { return geom.mesh < 0 ? nullptr : m.hull + geom.mesh; };
+  return {own.type,
+          fixed.type,
+          pair.id,
+          candidate_count(g1.type, g2.type),
+          placed_geom(own, link),
+          {vec<Real>(fixed.size), pose},
+          hull(own),
+          hull(fixed),
+          Real(own.radius) * Scalar<Real>(3e-5)};
+}
+
 /// Candidates of the geom pairs of a station against static geometry other than probes; calls found(candidate, surface).
 template <class L, class Found, class Real = typename L::Real>
 HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                          Real margin, Found found) {
+                          Real margin, const Closing<Real>& closing, Found found) {
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& pair = m.pair[i];
     const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
-    bool flip = g2.link < 0;  // the static one comes second: its normal must point from it to the link
+    bool flip;
+    const auto x = placed_pair<L>(m, i, link, origin, flip);
     const auto &fixed = flip ? g2 : g1, &own = flip ? g1 : g2;
-    Pose<Real> fixed_pose{
-        {{vec<Real>(fixed.pose.R.row[0]), vec<Real>(fixed.pose.R.row[1]), vec<Real>(fixed.pose.R.row[2])}},
-        vec<Real>(fixed.pose.p) - origin};
-    GeomPose<Real> mine = placed_geom(own, link), its{vec<Real>(fixed.size), fixed_pose};
-    Vec3<Real> d = mine.pose.p - its.pose.p;
-    Real reach = Real(own.radius) + margin, height = dot(d, column(its.pose.R, 2));
+    Vec3<Real> d = x.own.pose.p - x.fixed.pose.p;
+    Real reach = Real(own.radius) + margin, height = dot(d, column(x.fixed.pose.R, 2));
     Mask<Real> near =
         fixed.type == GeomKind::kPlane ? height < reach : dot(d, d) < (reach + fixed.radius) * (reach + fixed.radius);
     Candidate<Real> out[kMaxCandidates];
-    int count = candidate_count(g1.type, g2.type);
     if (!any(near)) {
-      for (int k = 0; k < count; ++k) out[k] = absent<Real>();
+      for (int k = 0; k < x.count; ++k) out[k] = absent<Real>();
+    } else if (flip) {
+      collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, x.own, x.own_hull, x.fixed, x.fixed_hull, near, margin,
+                                        closing * Real(-1), out);
     } else {
-      const auto* h1 = g1.mesh < 0 ? nullptr : m.hull + g1.mesh;
-      const auto* h2 = g2.mesh < 0 ? nullptr : m.hull + g2.mesh;
-      collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, flip ? mine : its, h1, flip ? its : mine, h2, near, margin,
-                                        out);
+      collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, x.fixed, x.fixed_hull, x.own, x.own_hull, near, margin,
+                                        closing, out);
     }
-    for (int k = 0; k < count; ++k) {
+    for (int k = 0; k < x.count; ++k) {
       if (flip) out[k].normal = -out[k].normal;
       found(out[k], Surface<typename L::Number>{pair.mu, pair.stiffness, pair.dissipation});
     }
   }
 }
 
+/// Drops what a body cannot touch because of its other contacts.
+template <class L, class Real = typename L::Real>
+HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
+                               Vec3<Real> origin, Real margin, int n, Candidate<Real>* candidate) {
+  auto is_active = [&](int k) { return any(candidate[k].dist < margin); };
+  int active = 0;
+  for (int k = 0; k < n; ++k) active += is_active(k);
+  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
+    const auto& pair = m.pair[i];
+    const int type1 = m.geom[pair.geom1].type, count = candidate_count(type1, m.geom[pair.geom2].type);
+    int own = 0;
+    for (int k = pair.id; k < pair.id + count; ++k) own += is_active(k);
+    if (own == 0 || own == active || type1 == GeomKind::kPlane) continue;
+    bool flip;
+    drop_hidden<Real, Scalar<Real>>(placed_pair<L>(m, i, link, origin, flip), n, margin, candidate);
+  }
+}
+
 template <class L, class Real = typename L::Real>
 HD void station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                      Real margin, int slots, ContactPoint<Real>* slot) {
+                      Real margin, const Closing<Real>& closing, Scalar<Real> slack, int slots,
+                      ContactPoint<Real>* slot, Mask<Real>& overflow) {
   constexpr int K = L::Shape::kStationSlots;
   if (L::Shape::kFixed || (st.statics == 0 && st.probes <= st.slots)) {
   UNROLL for (int i = 0; i < (L::Shape::kFixed ? slots : st.probes); ++i) {  // fixed: as many probes, ghosts among them
@@ -111,14 +148,15 @@ HD void station_slots(const typename L::Model& m, const StationModel& st, const 
       add(probe_candidate(probe, m.plane[probe.plane], link, origin),
           Surface<typename L::Number>{probe.mu, probe.stiffness, probe.dissipation});
     }
-    static_candidates<L>(m, st, link, origin, margin, add);
+    static_candidates<L>(m, st, link, origin, margin, closing, add);
+    if (any(active)) drop_hidden_candidates<L>(m, st, link, origin, margin, n, candidate);
     Candidate<Real> chosen[K];
     Real feature[K];
     for (int k = 0; k < K; ++k) chosen[k] = absent<Real>(), feature[k] = Real(-1);
     if (n <= st.slots) {
       for (int k = 0; k < n; ++k) chosen[k] = candidate[k], feature[k] = Real(Scalar<Real>(k));
     } else if (any(active)) {
-      select_spread<Real, K>(candidate, n, margin, chosen, feature);
+      overflow = overflow | select_spread<Real, K>(candidate, n, st.slots, margin, closing, Real(slack), chosen, feature);
     }
     for (int k = 0; k < st.slots; ++k) {
       Real mu(0), stiffness(0), dissipation(0);
@@ -168,12 +206,20 @@ HD void merge_slots(ContactPoint<Real>* slot, int count, Scalar<Real> merge) {
     }
 }
 
+/// What collision needs of a step besides poses and margins.
+template <class L>
+struct StepReach {
+  const PerLink<L, Motion<typename L::Real>>& V;  // of the links at the start of the step; not read where the shape is fixed
+  Scalar<typename L::Real> h, slack, merge;       // slack: what a gap may change besides
+};
+
 /// Fills all world slots and tells which some world has active.
 template <class L>
 HD void find_world_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                            const PerLink<L, typename L::Real>& margin, Scalar<typename L::Real> merge,
+                            const PerLink<L, typename L::Real>& margin, const StepReach<L>& step,
                             Contacts<L>& contacts) {
   using Real = typename L::Real;
+  contacts.overflow = mask_of<Real>(false);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> origin = kin.limb_origin[at.limb];
     UNROLL for (int s = 0; s <= limb.links(); ++s) {
@@ -182,8 +228,12 @@ HD void find_world_contacts(const typename L::Group& g, const typename L::Model&
       if (begin == end) continue;
       Pose<Real> link = s == 0 ? at_trunk<L>(kin.pose.trunk, limb.attach()) : kin.pose.limb[at.link + s - 1];
       Real near = s == 0 ? at_trunk<L>(margin.trunk, limb.attach()) : margin.limb[at.link + s - 1];
-      station_slots<L>(m, st, link, origin, near, end - begin, contacts.point.slot + begin);
-      if constexpr (!L::Shape::kFixed) merge_slots(contacts.point.slot + begin, end - begin, merge);
+      Closing<Real> closing = zero_motion<Real>();
+      if constexpr (!L::Shape::kFixed)
+        closing = (s == 0 ? at_trunk<L>(step.V.trunk, limb.attach()) : step.V.limb[at.link + s - 1]) * Real(step.h);
+      station_slots<L>(m, st, link, origin, near, closing, step.slack, end - begin, contacts.point.slot + begin,
+                       contacts.overflow);
+      if constexpr (!L::Shape::kFixed) merge_slots(contacts.point.slot + begin, end - begin, step.merge);
       UNROLL for (int c = begin; c < end; ++c)
         if (!L::Shape::kFixed) contacts.live[c] = any(contacts.point.slot[c].active);
     }

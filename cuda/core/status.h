@@ -10,7 +10,8 @@ enum Status : int {
   kNonFinite = 1,
   /// The contact solver's certificate exceeded the tolerance in a step. Remedy: more iterations, or another solver.
   kNotConverged = 2,
-  /// More contacts between moving bodies than pair slots; the deepest were kept. Remedy: raise max_contacts.
+  /// A contact that touches, or could close in the step, was left out for want of slots, and none of the kept ones of its body
+  /// lies in its plane. Remedy: fewer or simpler geoms near one another.
   kContactOverflow = 4,
   /// The Newton fallback solved a step of this world. Information.
   kFallback = 8,

@@ -23,7 +23,7 @@ struct Capacity {
   static constexpr int kLinks = 96;        // of all limbs
   static constexpr int kEntries = 640;     // of all limbs' blocks of a tree matrix
   static constexpr int kSlots = 160;       // world slots
-  static constexpr int kStationSlots = 4;  // world slots of one body
+  static constexpr int kStationSlots = 8;  // world slots of one body, at most
   static constexpr int kPairs = 96;        // pair slots
   static constexpr int kTies = 24;         // rows over several dofs: joint equalities, tendons
   static constexpr int kTieTerms = 8;      // dofs of one of them

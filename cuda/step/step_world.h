@@ -130,8 +130,10 @@ HD void assemble_world(const typename L::Group& g, const typename L::Model& m, c
 
   link_motions<L>(g, m, w.kin, problem.free, w.motions);
   reach_margins<L>(g, m, w.kin, opt.h, opt.margin, w.motions, w.margin);
-  find_world_contacts<L>(g, m, w.kin, w.margin, opt.merge, w.contacts);
-  find_pair_contacts<L>(g, m, w.kin, w.margin, opt.merge, w.bound, w.contacts);
+  link_motions<L>(g, m, w.kin, x.v, w.motions);
+  const StepReach<L> reach{w.motions, opt.h, opt.margin / 10, opt.merge};
+  find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts);
+  find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts);
   problem.any_row = assemble<L>(g, m, options, x, w);
   g.sync();  // records of pairs and ties were written by one lane
   records.warm_start(g, m, w.contacts, problem, opt.warm_start != 0, w.impulses);

@@ -258,12 +258,27 @@ class Compiler {
       ++station.statics;
     }
     require_at_most("candidate contacts of one body with static geometry", candidates, kStationCandidates);
-    station.slots = std::min(candidates, Capacity::kStationSlots);
+    station.slots = std::min(candidates, station_slots_);
     slots += station.slots;
+  }
+
+  /// World slots per station: as many as fit for all.
+  void share_slots() {
+    std::map<int, int> candidates;  // by link
+    for (const auto* lists : {&probes_, &statics_})
+      for (const auto& [link, pairs] : *lists)
+        for (const auto& p : pairs)
+          candidates[link] += candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type);
+    for (int total = Capacity::kSlots + 1; total > Capacity::kSlots && station_slots_ > 1;) {
+      total = 0;
+      for (const auto& [link, count] : candidates) total += std::min(count, station_slots_);
+      station_slots_ -= total > Capacity::kSlots;
+    }
   }
 
   void stations() {
     View& v = view();
+    share_slots();
     for (int l = 0; l < v.limbs_; ++l) {
       LimbModel& limb = v.limb[l];
       limb.first_slot = v.world_slots;
@@ -472,6 +487,7 @@ class Compiler {
   std::map<int, std::vector<PairModel<double>>> probes_, statics_;
   std::map<std::pair<int, int>, std::vector<PairModel<double>>> moving_;
   std::map<int, int> planes_;
+  int station_slots_ = Capacity::kStationSlots;
 };
 
 }  // namespace

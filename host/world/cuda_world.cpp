@@ -148,7 +148,8 @@ class CudaWorld final : public World {
     const size_t own = options_.per_env.empty() ? 0 : OwnModels{tables_->view, size_t(job_.plan.step_tiles)}.bytes();
     return {{"arrays", array_bytes()},
             {"records", record_bytes()},
-            {"workspaces", static_cast<int64_t>(job_.plan.workspace_bytes + own) + job_.plan.step_tiles * job_.plan.tile_bytes},
+            {"workspaces",
+             static_cast<int64_t>(job_.plan.workspace_bytes + own) + job_.plan.step_tiles * job_.plan.tile_bytes},
             {"local", static_cast<int64_t>(job_.plan.local_bytes)}};
   }
   DenseProblem<double> contact_problem(int) override {

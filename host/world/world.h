@@ -37,9 +37,9 @@ struct ArrayView {
 struct WorldOptions {
   int num_envs = 1;
   bool float64 = false;
-  bool cuda = false;            // on a CUDA device, else on the CPU
-  int device = kCurrentDevice;  // its ordinal; World::options() has the number
-  std::string isa;              // "", "scalar", "avx2", "avx512": "" is the best there is
+  bool cuda = false;                 // on a CUDA device, else on the CPU
+  int device = kCurrentDevice;       // its ordinal; World::options() has the number
+  std::string isa;                   // "", "scalar", "avx2", "avx512": "" is the best there is
   int num_threads = 0;               // 0: as many as cores
   int max_contacts = 0;              // 0: every slot
   std::vector<std::string> per_env;  // parameters that differ between environments, see parameter_names()

@@ -16,7 +16,8 @@ class Status(enum.IntFlag):
     NON_FINITE = 1
     #: The certificate of a step exceeded `SolverOptions.certify`. More iterations, or another solver.
     NOT_CONVERGED = 2
-    #: More contacts between moving bodies than there are slots; the deepest were kept. Raise ``max_contacts``.
+    #: A contact that touches, or could close in the step, was left out for want of slots. Those that close first were
+    #: kept. Use fewer or simpler geoms where many touch one body.
     CONTACT_OVERFLOW = 4
     #: The Newton fallback solved a step; on CUDA, a step without an answer asked for no recovery. Information.
     FALLBACK = 8

@@ -33,7 +33,7 @@ Found collide_double(const Body& a, const Body& b) {
   if (b.hull) hb = b.hull->view<double>();
   Found f;
   f.all.resize(candidate_count(a.type, b.type));
-  collide<double, double>(a.type, b.type, a.geom, &ha, b.geom, &hb, true, kFar, f.all.data());
+  collide<double, double>(a.type, b.type, a.geom, &ha, b.geom, &hb, true, kFar, zero_motion<double>(), f.all.data());
   return f;
 }
 Mat3<double> turned(double yaw, double tilt) {
@@ -115,6 +115,51 @@ TEST(Manifold, KeepsBothEndsOfLyingCapsulesAndCylinders) {
         EXPECT_NEAR(low_end, -0.04, 1e-3);
         EXPECT_NEAR(high_end, 0.08, 1e-3);
       }
+}
+
+/// A can that stands half beyond the edge of a box: what holds it there lies on the true rim, not on a chord.
+TEST(Manifold, ClipsFacesAgainstTheTrueCircle) {
+  for (double yaw : {0.0, 0.2, 0.5}) {
+    Body a = flat(GeomKind::kCylinder), b = flat(GeomKind::kBox);
+    a.geom.pose = {turned(yaw, 0), {0.13, 0, 0.1}};
+    Found f = collide_double(a, b);
+    double most = 0;
+    for (auto& c : f.all)
+      if (c.dist < kFar && std::abs(c.pos.x - 0.1) < 1e-9) most = std::max(most, std::abs(c.pos.y));
+    EXPECT_NEAR(most, std::sqrt(0.1 * 0.1 - 0.03 * 0.03), 1e-9) << "yaw " << yaw;
+  }
+}
+
+/// What counts as one point or as on a face goes by the smaller body: four corners on a floor of any size.
+TEST(Manifold, KeepsSmallFacesOnLargeFloors) {
+  for (double half : {0.1, 1.0, 10.0, 100.0}) {
+    Body a = {GeomKind::kBox, {{half, half, 0.05}, {turned(0, 0), {0, 0, 0}}}}, b = a;
+    b.geom.size = {0.01, 0.01, 0.01}, b.geom.pose = {turned(0.3, 0), {half / 3, 0, 0.0599}};
+    EXPECT_EQ(collide_double(a, b).active(0), 4) << half;
+    b.geom.pose.p.x = half + 0.002;  // the centre beyond the edge: all contacts on this side
+    for (auto& c : collide_double(a, b).all)
+      if (c.dist < kFar) { EXPECT_LE(c.pos.x, half + 1e-4) << half; }
+  }
+}
+
+/// Of a chamfered hull the ring that touches is kept, not the one 0.2 mm higher and farther out.
+TEST(Manifold, StandsOnTheRingThatTouches) {
+  oracle::Hull hull;
+  for (double z : {-0.05, -0.0498, 0.0498, 0.05})
+    for (int k = 0; k < 6; ++k) {
+      const double r = std::abs(z) > 0.0499 ? 0.0498 : 0.05, angle = k * 1.0471975512;
+      for (double x : {r * std::cos(angle), r * std::sin(angle), z}) hull.vert.push_back(x);
+    }
+  oracle::build_graph(hull);
+  Body b = {GeomKind::kMesh, {{0, 0, 0}, {turned(0.3, 0), {0, 0, 0.05}}}, &hull};
+  for (Body a : {Body{GeomKind::kPlane, {{0, 0, 0}, {turned(0, 0), {0, 0, 0}}}},
+                 Body{GeomKind::kBox, {{5, 5, 0.1}, {turned(0, 0), {0, 0, -0.1}}}}}) {
+    Found f = collide_double(a, b);
+    EXPECT_EQ(f.active(1e-3), 4);
+    for (auto& c : f.all)
+      if (c.dist < kFar) { EXPECT_NEAR(c.dist, 0, 1e-7); }
+    EXPECT_TRUE(f.supports(0.01, 0.01, 1e-3));
+  }
 }
 
 TEST(Manifold, GivesCrossingAxesAPerpendicularNormal) {

@@ -45,7 +45,8 @@ template <class Real> std::vector<Candidate<Real>> collide_bodies(const Body& a,
   if (a.hull) ha = a.hull->view<Real>();
   if (b.hull) hb = b.hull->view<Real>();
   std::vector<Candidate<Real>> out(candidate_count(a.type, b.type));
-  collide<Real, Real>(a.type, b.type, cast<Real>(a.geom), &ha, cast<Real>(b.geom), &hb, true, Real(kFar), out.data());
+  collide<Real, Real>(a.type, b.type, cast<Real>(a.geom), &ha, cast<Real>(b.geom), &hb, true, Real(kFar),
+                      zero_motion<Real>(), out.data());
   return out;
 }
 
@@ -179,10 +180,11 @@ TEST_P(NarrowPhase, IsBatchInvariant) {
         put(a.pose.R.row[k], one_a[i].pose.R.row[k]), put(b.pose.R.row[k], one_b[i].pose.R.row[k]);
     }
     Candidate<Wide> wide[kMaxCandidates];
-    collide<Wide, float>(type1, type2, a, &hull, b, &hull, wanted, Wide(kFar), wide);
+    collide<Wide, float>(type1, type2, a, &hull, b, &hull, wanted, Wide(kFar), zero_motion<Wide>(), wide);
     for (int i = 0; i < 8; ++i) {
       Candidate<float> one[kMaxCandidates];
-      collide<float, float>(type1, type2, one_a[i], &hull, one_b[i], &hull, wanted[i] != 0, kFar, one);
+      collide<float, float>(type1, type2, one_a[i], &hull, one_b[i], &hull, wanted[i] != 0, kFar, zero_motion<float>(),
+                            one);
       for (int k = 0; k < count; ++k) {
         float got[7] = {wide[k].pos.x.v[i],    wide[k].pos.y.v[i],    wide[k].pos.z.v[i], wide[k].normal.x.v[i],
                         wide[k].normal.y.v[i], wide[k].normal.z.v[i], wide[k].dist.v[i]};
@@ -208,8 +210,8 @@ TEST_P(NarrowPhase, ReachDropsNothingNearer) {
     HullView<float> hull = small_hull().view<float>();
     Candidate<float> all[kMaxCandidates], near[kMaxCandidates];
     const GeomPose<float> a = cast<float>(x.geom), b = cast<float>(y.geom);
-    collide<float, float>(type1, type2, a, &hull, b, &hull, true, kFar, all);
-    collide<float, float>(type1, type2, a, &hull, b, &hull, true, reach, near);
+    collide<float, float>(type1, type2, a, &hull, b, &hull, true, kFar, zero_motion<float>(), all);
+    collide<float, float>(type1, type2, a, &hull, b, &hull, true, reach, zero_motion<float>(), near);
     bool touches = false;
     for (int k = 0; k < count; ++k) touches = touches || all[k].dist < reach;
     for (int k = 0; k < count; ++k) {

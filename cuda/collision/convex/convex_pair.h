@@ -16,7 +16,8 @@ HD bool is_smooth(int type) { return type == GeomKind::kEllipsoid || type == Geo
 /// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8. None where the shapes are more than `reach` apart, which a
 /// few steps of GJK mostly show; reach^2 must be finite.
 template <class T, class S>
-HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, Candidate<T>* out) {
+HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, const Closing<T>& closing,
+                         Candidate<T>* out) {
   Penetration<T> s;
   const T ra = radius(a), rb = radius(b);
   if (closest_points(a, b, T(0), ra + rb + reach, s.on_a, s.on_b) == Distance::kBeyond) {
@@ -24,7 +25,8 @@ HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T
     return;
   }
   a.start = b.start = 0;  // what is found does not depend on the look above
-  const T scale = max(extent(a), extent(b));
+  // Rounding grows with the larger shape; what counts as one point, or as on a face, with the smaller.
+  const T one = extent(a), other = extent(b), scale = max(one, other), size = min(one, other);
   if (closest_points(a, b, scale * T(1e-9), T(kFar), s.on_a, s.on_b) == Distance::kApart) {
     s.normal = s.on_b - s.on_a;
     s.depth = -norm(s.normal);
@@ -38,7 +40,8 @@ HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T
   if (a.type == GeomKind::kEllipsoid) s.on_a = support(a, s.normal), s.on_b = s.on_a - s.normal * s.depth;
   else if (b.type == GeomKind::kEllipsoid) s.on_b = support(b, -s.normal), s.on_a = s.on_b + s.normal * s.depth;
   Vec3<T> middle = (s.on_a + s.normal * ra + s.on_b - s.normal * rb) * T(0.5);
-  make_manifold(a, b, s.normal, -s.depth - ra - rb, middle, scale, room, out);
+  const T noise = size * T(a.type == GeomKind::kCylinder || b.type == GeomKind::kCylinder ? 1e-5 : 1e-7);
+  make_manifold(a, b, s.normal, -s.depth - ra - rb, middle, size, noise + scale * T(2e-9), closing, room, out);
 }
 
 }  // namespace stiction

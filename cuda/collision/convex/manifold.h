@@ -1,15 +1,16 @@
 // Contact manifold of two convex shapes whose normal n and distance are known: the two support features, polygons of at
 // most 8 points, are laid over one another along n and their common part's corners are the contacts.
 //
-// Features: box: the face most along n. Cylinder: a body-fixed octagon on the cap, or the line on its side. Capsule:
-// its axis, moved by the radius. Mesh: of the vertices within 0.5 % of the size of the support plane, the extreme ones
-// in 8 body-fixed directions. Sphere, ellipsoid: a point, the only contact then is that of the closest points. Corners
-// are (1) points of A over B, (2) points of B over A, (3) crossings of their edges; the gap at each is that of both
-// features along n, but never below the known distance. The closest points themselves join where no corner is as deep.
-// A corner's slot follows from its number in its feature, so that resting contacts keep theirs. With more corners than
-// slots: the deepest (to 1e-5 of the size), then those farthest from the chosen, in order. Source: the idea is Jolt's
-// ManifoldBetweenTwoFaces; here both polygons are treated alike. Deviation from MuJoCo: it keeps other corners, and one
-// contact where multiccd is off.
+// Features: box: the face most along n. Cylinder: its cap, a true disc with 4 points on the rim, the first of which is the
+// nearest to the other shape (so that a can which tips stands on the very point it tips over; 8 points where it is inclined
+// by more than 0.8 degrees), or the line on its side.
+// Capsule: its axis, moved by the radius. Mesh: the extreme vertices in 8 body-fixed directions, of those that touch or close
+// in the step if the support vertex does. Sphere, ellipsoid: a point, the only contact then is that of the
+// closest points. Corners are (1) points of A over B, (2) points of B over A, (3) crossings of their borders; the gap at
+// each is that of both features along n, but never below the known distance. The closest points themselves join where no
+// corner is as deep. A corner's slot follows from its number in its feature, so that resting contacts keep theirs. With
+// more corners than slots: by worth (thin_out). Lengths that count as none are parts of the smaller shape. Source: the idea is Jolt's ManifoldBetweenTwoFaces; here both polygons are
+// treated alike. Deviation from MuJoCo: it keeps other corners, and one contact where multiccd is off.
 #pragma once
 #include "collision/convex/shape.h"
 
@@ -20,7 +21,28 @@ template <class T> struct Feature {
   static constexpr int kPoints = 8;
   Vec3<T> point[kPoints];
   int count;
+  T round;               // of a disc: its radius; of a polygon or a line: 0
+  Vec3<T> centre, axis;  // of a disc
 };
+
+/// The height of a disc's plane at x.
+template <class T> HD T disc_height(const Feature<T>& f, Vec3<T> x) {
+  return f.centre.z - (f.axis.x * (x.x - f.centre.x) + f.axis.y * (x.y - f.centre.y)) / f.axis.z;
+}
+
+/// How two shapes close on each other in the step, in place of Closing: at x by max(0, start + slope . x).
+template <class T> struct Approach {
+  T start;
+  Vec3<T> slope;
+  HD T at(Vec3<T> x) const { return max(T(0), start + dot(slope, x)); }
+};
+template <class T> HD Approach<T> approach_along(const Closing<T>& closing, Vec3<T> n) {
+  return {-dot(n, closing.v), cross(closing.w, n)};
+}
+/// The same for points in the frame `pose`.
+template <class T> HD Approach<T> seen_from(const Approach<T>& approach, const Pose<T>& pose) {
+  return {approach.start + dot(approach.slope, pose.p), transposed_times(pose.R, approach.slope)};
+}
 
 template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
   constexpr double kCos[8] = {1,  0.70710678118654752,  0, -0.70710678118654752,
@@ -28,38 +50,68 @@ template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
   return t1 * T(kCos[k]) + t2 * T(kCos[(k + 6) % 8]);
 }
 
-/// The extreme vertices of the hull near its support plane along l, in the hull's frame.
-template <class T, class S> HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, Feature<T>& f) {
-  T radius2 = 0;
-  for (int i = 0; i < hull.count; ++i) radius2 = max(radius2, dot(hull_vertex<T>(hull, i), hull_vertex<T>(hull, i)));
-  T skin = dot(l, hull_vertex<T>(hull, top)) - T(0.005) * sqrt(radius2), reach[8];
-  Mat3<T> frame = frame_of_normal(l);
+/// The corners of the convex hull of n <= 8 numbered places, counter-clockwise, the lowest number first. Returns how many.
+template <class T> HD int convex_corners(const T (&x)[8], const T (&y)[8], const int (&number)[8], int n,
+                                         int (&corner)[8]) {
+  int ring[8], count = 0, start = 0;
+  for (int i = 1; i < n; ++i)
+    if (x[i] > x[start] || (x[i] == x[start] && y[i] > y[start])) start = i;
+  for (int at = start; count < n;) {
+    ring[count++] = at;
+    int next = at == 0 ? 1 % n : 0;
+    for (int i = 0; i < n; ++i) {
+      if (i == at || i == next) continue;
+      const T side = (x[next] - x[at]) * (y[i] - y[at]) - (y[next] - y[at]) * (x[i] - x[at]);
+      const T far = (x[i] - x[at]) * (x[i] - x[at]) + (y[i] - y[at]) * (y[i] - y[at]);
+      const T now = (x[next] - x[at]) * (x[next] - x[at]) + (y[next] - y[at]) * (y[next] - y[at]);
+      if (side < 0 || (side == 0 && far > now)) next = i;
+    }
+    if (next == start || next == at) break;
+    at = next;
+  }
+  int first = 0;
+  for (int i = 1; i < count; ++i)
+    if (number[ring[i]] < number[ring[first]]) first = i;
+  for (int i = 0; i < count; ++i) corner[i] = number[ring[(first + i) % count]];
+  return count;
+}
+
+/// Of the hull's vertices those that are extreme in one of 8 body-fixed directions across l, less their height_cost below the
+/// support plane along l; in the hull's frame. top: the vertex of support.
+template <class T, class S>
+HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const Approach<T>& approach, Feature<T>& f) {
+  const T highest = dot(l, hull_vertex<T>(hull, top));
+  const Mat3<T> frame = frame_of_normal(l);
   int pick[8];
+  T reach[8];
   for (int k = 0; k < 8; ++k) pick[k] = -1;
   for (int i = 0; i < hull.count; ++i) {
-    Vec3<T> x = hull_vertex<T>(hull, i);
-    if (dot(l, x) < skin) continue;
+    const Vec3<T> x = hull_vertex<T>(hull, i);
+    const T cost = height_cost(-dot(l, x), -highest, approach.at(x));
     for (int k = 0; k < 8; ++k) {
-      T along = dot(octagon_direction(frame.row[0], frame.row[1], k), x);
+      const T along = dot(octagon_direction(frame.row[0], frame.row[1], k), x) - cost;
       if (pick[k] < 0 || along > reach[k]) reach[k] = along, pick[k] = i;
     }
   }
-  int first = 0;  // starts at the lowest number: equal extremes may be found from either direction
-  for (int k = 1; k < 8; ++k)
-    if (pick[k] < pick[first]) first = k;
-  f.count = 0;
+  int number[8], corner[8], n = 0;
+  T x[8], y[8];
   for (int k = 0; k < 8; ++k) {
-    int i = pick[(first + k) % 8];
-    if (i < 0 || (k > 0 && i == pick[(first + k + 7) % 8]) || (f.count > 1 && i == pick[first])) continue;
-    f.point[f.count++] = hull_vertex<T>(hull, i);
+    bool known = false;
+    for (int j = 0; j < n; ++j) known |= number[j] == pick[k];
+    if (known) continue;
+    const Vec3<T> v = hull_vertex<T>(hull, pick[k]);
+    number[n] = pick[k], x[n] = dot(frame.row[0], v), y[n] = dot(frame.row[1], v), ++n;
   }
+  f.count = convex_corners(x, y, number, n, corner);
+  for (int i = 0; i < f.count; ++i) f.point[i] = hull_vertex<T>(hull, corner[i]);
 }
 
 /// The feature of the surface of s that faces along n; frame rows (t1, t2, e), origin o.
 template <class T, class S>
-HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& frame, Vec3<T> o, Feature<T>& f) {
+HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& frame, Vec3<T> o,
+                             const Approach<T>& approach, Feature<T>& f) {
   Vec3<T> l = transposed_times(s.pose.R, n), h = s.size;
-  f.count = 0;
+  f.count = 0, f.round = 0;
   auto add = [&](T x, T y, T z) { f.point[f.count++] = {x, y, z}; };
   if (s.type == GeomKind::kCapsule) {
     add(0, 0, -h.y), add(0, 0, h.y);
@@ -74,16 +126,19 @@ HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& fra
   } else if (s.type == GeomKind::kCylinder) {
     T rho = sqrt(l.x * l.x + l.y * l.y), z = l.z < 0 ? -h.y : h.y;
     if (abs(l.z) > T(0.7)) {
-      for (int k = 0; k < 8; ++k) {
-        Vec3<T> d = octagon_direction<T>({h.x, 0, 0}, {0, h.x, 0}, k);
+      const bool tilted = rho > T(1e-5);  // less is the noise of rest
+      const T x = h.x * (tilted ? l.x / rho : T(1)), y = h.x * (tilted ? l.y / rho : T(0));
+      for (int k = 0; k<8; k += abs(l.z)> T(0.9999) ? 2 : 1) {
+        Vec3<T> d = octagon_direction<T>({x, y, 0}, {-y, x, 0}, k);
         add(d.x, d.y, z);
       }
+      f.round = h.x, f.axis = frame * column(s.pose.R, 2), f.centre = frame * (s.pose * Vec3<T>{0, 0, z} - o);
     } else {
       T scale = h.x / rho;
       add(l.x * scale, l.y * scale, -h.y), add(l.x * scale, l.y * scale, h.y);
     }
   } else if (s.type == GeomKind::kMesh) {
-    hull_feature(s.hull, l, hull_support(s.hull, l, s.start), f);
+    hull_feature(s.hull, l, hull_support(s.hull, l, s.start), seen_from(approach, s.pose), f);
   }
   Vec3<T> grow = n * radius(s) - o;
   for (int i = 0; i < f.count; ++i) f.point[i] = frame * (s.pose * f.point[i] + grow);
@@ -95,6 +150,11 @@ template <class T> HD T turn(Vec3<T> a, Vec3<T> b, Vec3<T> c) {
 
 /// True and the height of the feature where it is over or under x, within `slack` across.
 template <class T> HD_CALL bool height_of(const Feature<T>& f, Vec3<T> x, T slack, T& z) {
+  if (f.round > 0) {
+    z = disc_height(f, x);
+    const Vec3<T> d = Vec3<T>{x.x, x.y, z} - f.centre;
+    return dot(d, d) <= (f.round + slack) * (f.round + slack);
+  }
   Vec3<T> a = f.point[0];
   if (f.count == 2) {
     Vec3<T> e = f.point[1] - a;
@@ -143,15 +203,8 @@ template <class T> HD void add_corner(Manifold<T>& m, T x, T y, T a, T b, int sl
   if (m.count < Manifold<T>::kPoints) m.point[m.count++] = {x, y, a, b, slot};
 }
 
-/// All corners of the common part of both features.
-template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b, T scale, Manifold<T>& m) {
-  T same = scale * T(2e-3), z;
-  // Lines have no width: give them some. A border of 0.1 % lets equal faces, stacked flush, keep the corners of A.
-  T slack_a = scale * T(a.count == 2 ? 1e-2 : 1e-3), slack_b = scale * T(b.count == 2 ? 1e-2 : 1e-3);
-  for (int i = 0; i < a.count; ++i)
-    if (height_of(b, a.point[i], slack_b, z)) add_corner(m, a.point[i].x, a.point[i].y, a.point[i].z, z, i, same);
-  for (int i = 0; i < b.count; ++i)
-    if (height_of(a, b.point[i], slack_a, z)) add_corner(m, b.point[i].x, b.point[i].y, z, b.point[i].z, 4 + i, same);
+/// Where the borders of two polygons or lines cross.
+template <class T> HD_CALL void cross_edges(const Feature<T>& a, const Feature<T>& b, T same, Manifold<T>& m) {
   for (int i = 0; i < (a.count == 2 ? 1 : a.count); ++i)
     for (int j = 0; j < (b.count == 2 ? 1 : b.count); ++j) {
       Vec3<T> p = a.point[i], q = a.point[(i + 1) % a.count], r = b.point[j], s = b.point[(j + 1) % b.count];
@@ -163,23 +216,92 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
     }
 }
 
-/// Keeps `room` points: the deepest, then those farthest from the kept; in order.
-template <class T> HD_CALL void thin_out(Manifold<T>& m, int room, T scale) {
+/// Where the border of a disc crosses the edges of a polygon or line: calls found(x, height of the edge, edge).
+template <class T, class Found> HD void cross_rim(const Feature<T>& disc, const Feature<T>& f, Found found) {
+  for (int j = 0; j < (f.count == 2 ? 1 : f.count); ++j) {
+    Vec3<T> r = f.point[j], s = f.point[(j + 1) % f.count], p = r, q = s;
+    p.z = disc_height(disc, r), q.z = disc_height(disc, s);  // the edge in the disc's plane
+    p = p - disc.centre, q = q - disc.centre - p;
+    const T square = dot(q, q), half = dot(p, q), root = half * half - square * (dot(p, p) - disc.round * disc.round);
+    if (!(root > 0)) continue;
+    for (int side = -1; side <= 1; side += 2) {
+      const T u = (side * sqrt(root) - half) / square;
+      if (u > 0 && u < 1) found(r + (s - r) * u, j);
+    }
+  }
+}
+
+/// Where two rims cross that are level to 0.8 degrees; more inclined, one is taken as an octagon.
+template <class T> HD_CALL void cross_discs(const Feature<T>& a, const Feature<T>& b, T same, Manifold<T>& m) {
+  const T x = b.centre.x - a.centre.x, y = b.centre.y - a.centre.y, square = x * x + y * y;
+  if (!(square > 0)) return;
+  const T along = (square + a.round * a.round - b.round * b.round) / (2 * square);
+  const T root = a.round * a.round / square - along * along;
+  if (!(root > 0)) return;
+  for (int side = -1; side <= 1; side += 2) {
+    const T aside = side * sqrt(root);
+    const Vec3<T> p = {a.centre.x + x * along - y * aside, a.centre.y + y * along + x * aside, 0};
+    add_corner(m, p.x, p.y, disc_height(a, p), disc_height(b, p), side < 0 ? 1 : 3, same);
+  }
+}
+
+/// All corners of the common part of both features. size: of the smaller shape.
+template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b, T size, Manifold<T>& m) {
+  T same = size * T(2e-3), z;
+  // Lines have no width: give them some. A border of 0.1 % lets equal faces, stacked flush, keep the corners of A.
+  T slack_a = size * T(a.count == 2 ? 1e-2 : 1e-3), slack_b = size * T(b.count == 2 ? 1e-2 : 1e-3);
+  for (int i = 0; i < a.count; ++i)
+    if (height_of(b, a.point[i], slack_b, z)) add_corner(m, a.point[i].x, a.point[i].y, a.point[i].z, z, i, same);
+  for (int i = 0; i < b.count; ++i)
+    if (height_of(a, b.point[i], slack_a, z)) add_corner(m, b.point[i].x, b.point[i].y, z, b.point[i].z, 4 + i, same);
+  if (a.round > 0 && b.round > 0 && abs(a.axis.z) > T(0.9999) && abs(b.axis.z) > T(0.9999)) {
+    cross_discs(a, b, same, m);
+  } else if (a.round > 0) {
+    cross_rim(a, b, [&](Vec3<T> p, int j) { add_corner(m, p.x, p.y, disc_height(a, p), p.z, 4 + j, same); });
+  } else if (b.round > 0) {
+    cross_rim(b, a, [&](Vec3<T> p, int i) { add_corner(m, p.x, p.y, p.z, disc_height(b, p), i, same); });
+  } else {
+    cross_edges(a, b, same, m);
+  }
+}
+
+/// Keeps `room` points by worth, in order: first the outermost in a fixed direction, the farthest from it, the farthest from
+/// their line, the farthest on its other side, then those farthest from all kept; always less their height_cost. closed(point): what closes there in the step. size: of the smaller shape.
+template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T size, Closed closed) {
   if (m.count <= room) return;
   bool keep[Manifold<T>::kPoints] = {};
+  T cost[Manifold<T>::kPoints], deepest = T(1e300);
+  for (int i = 0; i < m.count; ++i) deepest = min(deepest, m.point[i].b - m.point[i].a);
+  for (int i = 0; i < m.count; ++i) cost[i] = height_cost(m.point[i].b - m.point[i].a, deepest, closed(m.point[i]));
+  T line[3] = {0, 0, 0}, third = 0;  // through the first two; off it by how much the third is
+  auto off_line = [&](const auto& p) { return line[0] * p.x + line[1] * p.y + line[2]; };
+  int chosen[2] = {0, 0};
   for (int k = 0; k < room; ++k) {
+    bool beyond = false;  // some point is on the line's other side
+    for (int i = 0; i < m.count && k == 3; ++i)
+      beyond = beyond || (!keep[i] && off_line(m.point[i]) * (third > 0 ? -1 : 1) > size * T(1e-3));
     int best = -1;
-    T score = T(-1e300);
+    T score = 0;
     for (int i = 0; i < m.count; ++i) {
       if (keep[i]) continue;
       const auto& p = m.point[i];
-      T worth = k == 0 ? p.a - p.b : T(1e300);
-      for (int j = 0; j < m.count; ++j)
-        if (keep[j])
-          worth = min(worth, (p.x - m.point[j].x) * (p.x - m.point[j].x) + (p.y - m.point[j].y) * (p.y - m.point[j].y));
-      if (best < 0 || worth > score + (k == 0 ? scale * T(1e-5) : score * T(0.01))) best = i, score = worth;
+      T far = k == 0 ? p.x : T(1e300);
+      for (int j = 0; j < m.count; ++j) {
+        const T x = p.x - m.point[j].x, y = p.y - m.point[j].y;
+        if (keep[j]) far = min(far, sqrt(x * x + y * y));
+      }
+      if (k == 2) far = abs(off_line(p));
+      if (beyond) far = off_line(p) * (third > 0 ? -1 : 1);
+      if (best < 0 || far - cost[i] > score + size * T(0.01)) best = i, score = far - cost[i];
     }
     keep[best] = true;
+    if (k < 2) chosen[k] = best;
+    if (k == 1) {
+      const auto &p = m.point[chosen[0]], &q = m.point[chosen[1]];
+      const T x = q.x - p.x, y = q.y - p.y, length = sqrt(x * x + y * y), scale = length > 0 ? 1 / length : T(0);
+      line[0] = -y * scale, line[1] = x * scale, line[2] = (y * p.x - x * p.y) * scale;
+    }
+    if (k == 2) third = off_line(m.point[best]);
   }
   int kept = 0;
   for (int i = 0; i < m.count; ++i)
@@ -188,19 +310,20 @@ template <class T> HD_CALL void thin_out(Manifold<T>& m, int room, T scale) {
 }
 
 /// The contacts of shapes A and B with normal n from A to B and distance `dist` at the closest points, halfway between
-/// which is `middle`. Writes out[0 .. room).
+/// which is `middle`. size, noise: of the smaller shape, and of the distance (m). Writes out[0 .. room).
 template <class T, class S>
-HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n, T dist, Vec3<T> middle, T scale,
-                           int room, Candidate<T>* out) {
+HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n, T dist, Vec3<T> middle, T size,
+                           T noise, const Closing<T>& closing, int room, Candidate<T>* out) {
   for (int k = 0; k < room; ++k) out[k] = absent<T>();
   Mat3<T> frame = frame_of_normal(n);
   Feature<T> fa, fb;
   Manifold<T> m;
   m.count = 0;
+  const Approach<T> approach = approach_along(closing, n);
   if (room > 1) {
-    support_feature(a, n, frame, middle, fa);
-    support_feature(b, -n, frame, middle, fb);
-    if (fa.count >= 2 && fb.count >= 2) overlay(fa, fb, scale, m);
+    support_feature(a, n, frame, middle, approach, fa);
+    support_feature(b, -n, frame, middle, approach, fb);
+    if (fa.count >= 2 && fb.count >= 2) overlay(fa, fb, size, m);
   }
   T deepest = T(1e300);
   for (int i = 0; i < m.count; ++i) {
@@ -209,20 +332,21 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n
     if (lift > 0) p.a = p.a - lift, p.b = p.b + lift;
     deepest = min(deepest, p.b - p.a);
   }
-  bool octagon =
-      a.type == GeomKind::kCylinder || b.type == GeomKind::kCylinder;  // whose corners miss the rim's lowest point
-  if (!(deepest <= dist + scale * T(octagon ? 1e-5 : 1e-7))) {
+  if (!(deepest <= dist + noise)) {
     if (m.count == Manifold<T>::kPoints) --m.count;
-    m.point[m.count++] = {0, 0, dist * T(-0.5), dist * T(0.5), 0};
+    add_corner(m, T(0), T(0), dist * T(-0.5), dist * T(0.5), 0, size * T(2e-3));
   }
-  thin_out(m, room, scale);
+  auto place = [&](const auto& p) {
+    return middle + frame.row[0] * p.x + frame.row[1] * p.y + n * ((p.a + p.b) * T(0.5));
+  };
+  thin_out(m, room, size, [&](const auto& p) { return approach.at(place(p)); });
   bool taken[8] = {};
   for (int i = 0; i < m.count; ++i) {
     const auto& p = m.point[i];
     int slot = p.slot % room;
     while (taken[slot]) slot = (slot + 1) % room;
     taken[slot] = true;
-    out[slot] = {middle + frame.row[0] * p.x + frame.row[1] * p.y + n * ((p.a + p.b) * T(0.5)), n, p.b - p.a};
+    out[slot] = {place(p), n, p.b - p.a};
   }
 }
 

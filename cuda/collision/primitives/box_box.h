@@ -54,18 +54,20 @@ template <class T, class S> HD Vec3<T> deepest_middle(ConvexShape<T, S>& a, Conv
 }
 
 /// S: that of the hulls elsewhere, so that both share the routines of convex/.
-template <class T, class S> HD_CALL void box_box(const GeomPose<T>& a, const GeomPose<T>& b, Candidate<T>* out) {
+template <class T, class S>
+HD_CALL void box_box(const GeomPose<T>& a, const GeomPose<T>& b, const Closing<T>& closing, Candidate<T>* out) {
   ConvexShape<T, S> sa = {GeomKind::kBox, a.size, a.pose, {nullptr, nullptr, nullptr, 0}, 0}, sb = sa;
   sb.size = b.size, sb.pose = b.pose;
-  T scale = max(norm(a.size), norm(b.size));
+  const T scale = max(norm(a.size), norm(b.size)), size = min(norm(a.size), norm(b.size));
+  const T noise = size * T(1e-7) + scale * T(2e-9);
   Separation<T> s = largest_separation(a, b);
   Vec3<T> p, q;
   if (s.gap > scale * T(1e-9) && closest_points(sa, sb, scale * T(1e-9), T(kFar), p, q) == Distance::kApart) {
     Vec3<T> n = q - p;
     T gap = norm(n);
-    make_manifold(sa, sb, n * (T(1) / gap), gap, (p + q) * T(0.5), scale, 8, out);
+    make_manifold(sa, sb, n * (T(1) / gap), gap, (p + q) * T(0.5), size, noise, closing, 8, out);
   } else {
-    make_manifold(sa, sb, s.normal, s.gap, deepest_middle(sa, sb, s), scale, 8, out);
+    make_manifold(sa, sb, s.normal, s.gap, deepest_middle(sa, sb, s), size, noise, closing, 8, out);
   }
 }
 

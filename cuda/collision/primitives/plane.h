@@ -5,8 +5,8 @@
 //   ellipsoid  0: its lowest point
 //   cylinder   0, 1: the lowest points of the rims at -z, +z; 2, 3: with the lower of these a triangle on the lower cap
 //   box        0..7: its corners, bit k of the index = the sign of axis k
-//   mesh       0..3: the lowest vertex and those that spread most, of vertices that overlap or are within 1 % of the
-//              size above the lowest; in the order of the vertices. One world at a time.
+//   mesh       0..3: four vertices, the lowest and those that close in the step first, spread most; a vertex keeps its
+//              slot while the others stay. One world at a time.
 // Deviations from MuJoCo: it keeps at most 4 corners of a box and 3 vertices of a mesh; the cylinder's rims are ordered
 // by height.
 #pragma once
@@ -69,39 +69,57 @@ HD void plane_box(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Re
   }
 }
 
-/// One world. T = float or double.
+/// One world. T = float or double. Four vertices by worth (see height_cost): the outermost, the one farthest from it, the
+/// one farthest from their line, and the one farthest to the other side of it.
 template <class T>
-HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullView<T>& hull, Candidate<T>* out) {
+HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullView<T>& hull, const Closing<T>& closing,
+                        Candidate<T>* out) {
   Vec3<T> n = column(a.pose.R, 2), d = transposed_times(b.pose.R, n), p[4];
-  T base = dot(n, b.pose.p - a.pose.p), lowest = T(kFar), radius2 = 0;
+  // What closes at a vertex x: -n . (v + w x (b x)), linear in x.
+  Vec3<T> slope = transposed_times(b.pose.R, cross(closing.w, n));
+  T lowest = T(kFar), radius2 = 0, falls = -dot(n, velocity_at(closing, b.pose.p));
   auto vertex = [&](int i) { return Vec3<T>{hull.vert[3 * i], hull.vert[3 * i + 1], hull.vert[3 * i + 2]}; };
   for (int i = 0; i < hull.count; ++i) {
     lowest = min(lowest, dot(d, vertex(i)));
     radius2 = max(radius2, dot(vertex(i), vertex(i)));
   }
-  T radius = sqrt(radius2), skin = max(lowest + radius * T(0.01), -base), tie = radius * T(5e-7);
+  const Vec3<T> out_first = frame_of_normal(d).row[0];
+  const T radius = sqrt(radius2), step = radius * T(1e-3), tiny = radius * T(1e-6);
   int chosen[4] = {-1, -1, -1, -1}, count = 0;
-  for (; count < 4; ++count) {  // the lowest; farthest from it; farthest from their line; farthest to its other side
-    T best = T(1e-12) * radius2;
-    Vec3<T> along = count >= 2 ? cross(p[1] - p[0], d) : Vec3<T>{};
-    T side = count == 3 ? dot(along, p[2] - p[0]) : T(0);
+  for (; count < 4; ++count) {
+    Vec3<T> across = count >= 2 ? cross(p[1] - p[0], d) : Vec3<T>{};
+    if (count >= 2) across = across * (T(1) / max(norm(across), tiny));
+    const T side = count == 3 && dot(across, p[2] - p[0]) > 0 ? T(-1) : T(1);
+    T best = T(-1e30);
     for (int i = 0; i < hull.count; ++i) {
-      Vec3<T> x = vertex(i);
-      if (dot(d, x) > skin) continue;
-      Vec3<T> r = count == 0 ? x : x - p[0];
-      T offset = dot(along, r), score;
-      if (count == 0) score = dot(d, x) <= lowest + tie && chosen[0] < 0 ? T(1e30) : T(-1);
-      else if (count == 1) score = dot(r, r);
-      else score = count == 2 ? abs(offset) : side > 0 ? -offset : offset;
-      if (score > best * T(1.001)) best = score, chosen[count] = i, p[count] = x;
+      const Vec3<T> x = vertex(i), r = count == 0 ? x : x - p[0];
+      const T off = dot(across, r);
+      const T far = count == 0 ? dot(out_first, x) : count == 1 ? norm(r) : count == 2 ? abs(off) : side * off;
+      if (count > 0 && !(far > tiny)) continue;
+      const T worth = far - height_cost(dot(d, x), lowest, max(T(0), falls + dot(slope, x)));
+      if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
+    }
+    if (chosen[count] < 0 && count == 3) {  // nothing there: the farthest from all three
+      for (int i = 0; i < hull.count; ++i) {
+        const Vec3<T> x = vertex(i);
+        const T far = min(norm(x - p[0]), min(norm(x - p[1]), norm(x - p[2])));
+        if (!(far > tiny)) continue;
+        const T worth = far - height_cost(dot(d, x), lowest, max(T(0), falls + dot(slope, x)));
+        if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
+      }
     }
     if (chosen[count] < 0) break;
   }
   for (int k = 0; k < 4; ++k) out[k] = absent<T>();
-  for (int k = 0; k < count; ++k) {
-    int rank = 0;
-    for (int j = 0; j < count; ++j) rank += chosen[j] < chosen[k];
-    out[rank] = plane_point(n, a.pose.p, b.pose * p[k]);
+  bool taken[4] = {};
+  for (int last = -1, left = count; left > 0; --left) {  // in the order of the vertices: a slot belongs to a vertex
+    int next = hull.count, which = 0;
+    for (int k = 0; k < count; ++k)
+      if (chosen[k] > last && chosen[k] < next) next = chosen[k], which = k;
+    int slot = next % 4;
+    while (taken[slot]) slot = (slot + 1) % 4;
+    taken[slot] = true, last = next;
+    out[slot] = plane_point(n, a.pose.p, b.pose * p[which]);
   }
 }
 

@@ -1,0 +1,65 @@
+// What slides over flush static geoms must not feel the joints between them.
+//
+// The next tile is a candidate while it is still ahead, and the shortest way to it points sideways into the joint: as a
+// contact it would brake or lift what passes. But where another contact of the body has a plane that has all of the body's
+// geom above it and all of the static geom below, these two can touch through that plane only: a candidate of theirs with
+// any other normal is dropped. Walls, steps and ramps rise above the plane and stay.
+#pragma once
+#include "collision/convex/shape.h"
+
+namespace stiction {
+
+/// How far a geom reaches from its origin along the unit vector n.
+template <class Real, class S>
+HD Real extent_along(int type, const GeomPose<Real>& g, const HullView<S>* hull, Vec3<Real> n) {
+  const Vec3<Real> l = transposed_times(g.pose.R, n), h = g.size;
+  if (type == GeomKind::kSphere) return h.x;
+  if (type == GeomKind::kCapsule) return h.x + abs(l.z) * h.y;
+  if (type == GeomKind::kCylinder) return h.x * sqrt(l.x * l.x + l.y * l.y) + abs(l.z) * h.y;
+  if (type == GeomKind::kBox) return abs(l.x) * h.x + abs(l.y) * h.y + abs(l.z) * h.z;
+  if (type == GeomKind::kEllipsoid) return sqrt(l.x * l.x * h.x * h.x + l.y * l.y * h.y * h.y + l.z * l.z * h.z * h.z);
+  Real reach(0);
+  for (int i = 0; i < kWidth<Real>; ++i) {
+    const Vec3<S> d{lane(l.x, i), lane(l.y, i), lane(l.z, i)};
+    set_lane(reach, i, dot(d, hull_vertex<S>(*hull, hull_support(*hull, d, 0))));
+  }
+  return reach;
+}
+
+/// A geom of the body and a static one, and where their candidates begin.
+template <class Real, class S>
+struct PlacedPair {
+  int own_type, fixed_type, first, count;
+  GeomPose<Real> own, fixed;
+  const HullView<S>*own_hull, *fixed_hull;
+  Real noise;  // lengths that count as none   m
+};
+
+/// Drops candidates of `pair` that a plane of another of the n candidates forbids; normals point to the body.
+template <class Real, class S>
+HD_CALL void drop_hidden(const PlacedPair<Real, S>& pair, int n, const Real& margin, Candidate<Real>* candidate) {
+  const int end = pair.first + pair.count;
+  for (int i = 0; i < n; ++i) {
+    if (i >= pair.first && i < end) continue;
+    const Candidate<Real> plane = candidate[i];
+    const Mask<Real> active = plane.dist < margin;
+    if (!any(active)) continue;
+    auto sideways = [&](const Candidate<Real>& c) {
+      return active & (c.dist < margin) & (c.dist >= plane.dist) & (dot(c.normal, plane.normal) < Real(0.9999995f));
+    };
+    auto wanted = mask_of<Real>(false);
+    for (int k = pair.first; k < end; ++k) wanted = wanted | sideways(candidate[k]);
+    if (!any(wanted)) continue;
+    const Vec3<Real> up = plane.normal;
+    const Real middle = dot(up, plane.pos), half = plane.dist * Real(0.5f);
+    const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own_type, pair.own, pair.own_hull, -up);
+    const Real highest = dot(up, pair.fixed.pose.p) + extent_along(pair.fixed_type, pair.fixed, pair.fixed_hull, up);
+    const Mask<Real> parted = (lowest >= middle + half - pair.noise) & (highest <= middle - half + pair.noise);
+    for (int k = pair.first; k < end; ++k) {
+      const Mask<Real> drop = parted & sideways(candidate[k]);
+      candidate[k] = select<Real>(drop, absent<Real>(), candidate[k]);
+    }
+  }
+}
+
+}  // namespace stiction
