@@ -86,11 +86,12 @@ HD_CALL void fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, co
   const Double hopeless(max(kHopeless, static_cast<double>(certify))), most(kLargestPush<Scalar<Real>>);
 
   for (int next = 0; next < kWidth<Real>;) {
-    int from[W], count = 0;
+    int from[W] = {}, count = 0;
     for (; next < kWidth<Real> && count < W; ++next)
       if (lane(flagged, next)) from[count++] = next;
     if (count == 0) break;
-    for (int w = count; w < W; ++w) from[w] = from[0];  // something finite; what becomes of it is not looked at
+    const int first = from[0];
+    for (int w = count; w < W; ++w) from[w] = first;  // something finite; what becomes of it is not looked at
 
     Arena<Double> arena(static_cast<Double*>(memory));
     Rows d(problem, from, impulse, arena);

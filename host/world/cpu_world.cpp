@@ -76,8 +76,7 @@ class CpuWorld final : public World {
     const int64_t rows = int64_t{packs_} * kernels_->width, workspaces = threads_->size();
     return {{"arrays", array_bytes()},
             {"records", static_cast<int64_t>(sizeof(T)) * record_size() * rows},
-            {"workspaces", workspaces * static_cast<int64_t>(kernels_->workspace_bytes + kernels_->solver_bytes(job_) +
-                                                             sizeof(double) * kernels_->fallback_size(job_))}};
+            {"workspaces", workspaces * static_cast<int64_t>(kernels_->workspace_bytes + kernels_->memory_bytes(job_))}};
   }
   int64_t record_size() const override { return layout_->reals(); }
   void get_records(double* rows) override {

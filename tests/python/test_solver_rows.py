@@ -55,7 +55,7 @@ def kicked(model: Model, num_envs: int, seed: int) -> tuple[np.ndarray, np.ndarr
 
 @pytest.mark.parametrize("solver", ["pgs", "canal"])
 def test_every_solver_gives_the_same_motion(solver):
-    """Where the velocity is unique: contacts on a face may have several. Gauss-Seidel comes less near on armature-free legs."""
+    """Where the velocity is unique: contacts on a face may have several. Gauss-Seidel comes less near."""
     (xml, near), share = SCENES["ant"], {"pgs": 0.6, "canal": 0.9}[solver]
     model = Model.from_mjcf(xml)
     qpos, qvel = kicked(model, 16, seed=3)
