@@ -1,8 +1,10 @@
 // From contacts, M and b to the contact problem: biases, compliances, the diagonal of W.
 //
-//   e = phi / h                                  phi > 0: what the gap allows (speculative)        theory section 1
+//   e = phi / h                                  phi > 0: what the gap allows (speculative)
 //   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed
-//   R_n = 1 / (h k (h + tau_d)), R_t = 1e-3 w    compliant contact; e = phi / (h + tau_d)           SAP, theory section 3
+//   R_n = 1 / (h k (h + tau_d)), R_t = 1e-3 w    compliant contact; e = phi / (h + tau_d)           [Castro2023]
+//
+// docs/theory.md, sections 3 and 6.
 #pragma once
 #include "contact/law.h"
 #include "contact/whiten.h"

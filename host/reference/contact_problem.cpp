@@ -11,7 +11,7 @@ namespace stiction::reference {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kTangentialCompliance = 1e-3;  // SAP's sigma
+constexpr double kTangentialCompliance = 1e-3;  // sigma of [Castro2023]
 
 /// Collects rows, then hands them over as one matrix.
 struct RowList {

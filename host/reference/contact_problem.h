@@ -1,13 +1,13 @@
 // The dense contact problem of one world and one step, assembled from (q, v, ctrl) and a list of contacts.
 //
 //   A v = b + J' l + J_row' l_row
-//   contacts: sigma = J v + e + R l, exact Signorini-Coulomb with mu (theory 1); rows t1, t2, n
+//   contacts: sigma = J v + e + R l, exact Signorini-Coulomb with mu; rows t1, t2, n
 //   rows:     s = J_row v + e_row + R_row l,  l in [lower, upper],  s >= 0 at lower, s <= 0 at upper, s = 0 between
 //
-// Rules (theory 1 and 6). bias(x) = x / h for x > 0 (speculative), else max(erp x / h, -max_recovery).
+// Rules (docs/theory.md, sections 3 and 6). bias(x) = x / h for x > 0 (speculative), else max(erp x / h, -max_recovery).
 //   contact     J = frame (point Jacobian of geom2's body - geom1's), e = (0, 0, bias(dist)), R = 0
 //   compliant   where a geom has a stiffness: k = k1 k2 / (k1 + k2) (one of them 0: the other's), tau = (k2 tau1 + k1 tau2)
-//               / (k1 + k2); R_n = 1 / (h k (h + tau)), R_t = 1e-3 w with w = |J_i A^-1 J_i'|_F / 3 (SAP's sigma w_i),
+//               / (k1 + k2); R_n = 1 / (h k (h + tau)), R_t = 1e-3 w with w = |J_i A^-1 J_i'|_F / 3 ([Castro2023], sigma w_i),
 //               e_n = dist / (h + tau) when overlapping, dist / h otherwise
 //   friction    MuJoCo's: explicit pair, else the geom of higher priority, else the maximum; condim 1 means mu = 0
 //   equality    q1 - q1_0 = poly(q2 - q2_0): J = e1 - poly' e2, e = erp x / h clipped to +-max_recovery, unbounded
