@@ -1,10 +1,12 @@
 // From contacts, M and b to the contact problem: biases, compliances, the diagonal of W.
 //
-//   e = phi / h                                  phi > 0: what the gap allows (speculative)        theory section 1
+//   e = phi / h                                  phi > 0: what the gap allows (speculative)
 //   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed
 //   R_n = W_nn min(1/150, r a / (g h^2)) / stiffer  near-rigid contact; e = r phi / h for phi < 0     near_rigid() of contact/law.h
-//   R_n = 1 / (h k (h + tau_d))                  compliant contact; e = phi / (h + tau_d) for phi < 0   SAP, theory section 3
+//   R_n = 1 / (h k (h + tau_d))                  compliant contact; e = phi / (h + tau_d) for phi < 0   [Castro2023]
 //   R_t = tangential_compliance tr(W) / 3        0 by default: what friction holds does not creep
+//
+// docs/theory.md, sections 3 and 6.
 #pragma once
 #include "contact/law.h"
 #include "contact/whiten.h"

@@ -1,5 +1,6 @@
 // One contact and one row: the laws, their biases and their natural residuals, written once for assembly, solvers and the
-// certificate. Symbols: w = J v, e bias, R compliance, s = w + e + R l, g = mobility (mean or only entry of W_ii, 1/kg).
+// certificate. docs/theory.md, sections 3, 4 and 8; [DeSaxce1998]. Symbols: w = J v, e bias, R compliance, s = w + e + R l,
+// g = mobility (mean or only entry of W_ii, 1/kg).
 //
 //   contact   0 <= l_n  complementary to  s_n >= 0,   |l_t| <= mu l_n,   sliding: l_t = -mu l_n s_t / |s_t|     Coulomb
 //             the same with s_n - mu |s_t| for s_n: the convex relaxation, in which what slides lifts off

@@ -13,7 +13,7 @@
 //   ties          rows over several dofs: joint equalities, limits of ball joints; limits,
 //                 friction and springs of tendons                                              J = coef
 //
-// F: rows t1, t2, n. e and R as in theory section 1: the solver looks for complementarity of l with J v + e + R l.
+// F: rows t1, t2, n. e and R as in docs/theory.md, section 3: the solver looks for complementarity of l with J v + e + R l.
 #pragma once
 #include "contact/row_table.h"
 #include "kinematics/jacobian.h"

@@ -1,5 +1,6 @@
 // The certificate: how well (v, l) solves the contact problem, the same for all solvers, on the trees, not on the rows that
-// solvers read: v is what the impulses really make. Residuals of one contact and one row: contact/law.h.
+// solvers read: v is what the impulses really make. Residuals of one contact and one row: contact/law.h. docs/theory.md,
+// section 8.
 //
 //   r_dyn  |D (A v - b - J' l)| / max(|D b|, |D J' l|, sqrt(mean mass) g h),   D = diag(A)^-1/2                  1
 //   r_con  max_i w_i |l_i - P(l_i - (w + e + R l + G)_i / w_i)|,   G = (0, 0, mu |s_t|), s = w + e + R l         m/s

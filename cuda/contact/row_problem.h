@@ -1,5 +1,5 @@
 // The contact problem as every solver sees it: the active contacts and other rows of a world, or of each world of a pack, in
-// coordinates in which A is the identity (half-solved, or whitened, rows).
+// coordinates in which A is the identity (half-solved, or whitened, rows). docs/theory.md, section 7.
 //
 //   A = L' D L,   Y = J L^-1 D^-1/2,   v = v* + L^-1 D^-1/2 u
 //   u = Y' l,   w = J v = J v* + Y u,   W = J A^-1 J' = Y Y'          find l with (w + e + R l, l) in the law (contact/law.h)

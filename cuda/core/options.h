@@ -9,7 +9,7 @@ template <class S>
 struct Options {
   S h = S(0.002);            // time step                                                      s
   int explicit_damping = 0;  // joint damping is a force (MuJoCo with eulerdamp disabled)
-  int implicit = 1;          // joint and actuator stiffness and damping in A (SAP eq. 15); 0: MuJoCo's Euler
+  int implicit = 1;          // joint and actuator stiffness and damping in A ([Castro2023] eq. 15); 0: MuJoCo's Euler
   S erp = S(0.2);            // part of an overlap to remove in one step                       1
   S max_recovery = S(1);     // bound on that velocity                                         m/s, rad/s
   S margin = S(0.002);       // gaps beyond it, and beyond what the free motion covers, are ignored m

@@ -1,4 +1,4 @@
-// Random numbers from counters: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+// Random numbers from counters: Philox4x32-10 [Salmon2011].
 //
 // A number is a function of (seed, episode, step, stream, place in the stream) and of nothing else: neither the batch, nor the
 // environment's place in it, nor the order in which threads draw can change it. Uniform and normal numbers are made in double

@@ -1,4 +1,4 @@
-// The mass matrix, and any sum of J' K J over links, by composite inertias; Featherstone, RBDA (2008), ch. 6.
+// The mass matrix, and any sum of J' K J over links, by composite inertias; [Featherstone2008] ch. 6.
 #pragma once
 #include "kinematics/fk.h"
 

@@ -1,4 +1,5 @@
-// A and b of a step, A v = b being the motion without contacts and rows. SAP paper eq. 15 with theta = 1, theory section 2.
+// A and b of a step, A v = b being the motion without contacts and rows: docs/theory.md, section 2; [Castro2023] eq. 15 with
+// theta = 1.
 //
 //   implicit     A = M + h D + h^2 K,   b = M v - h c + h f,   D, K of joints and actuators; f without damping
 //   explicit     A = M + h D (joint damping only), b likewise with the actuators' damping in f      MuJoCo's Euler

@@ -1,4 +1,4 @@
-// Inverse dynamics by recursive Newton-Euler; Featherstone, RBDA (2008), ch. 5.
+// Inverse dynamics by recursive Newton-Euler; [Featherstone2008] ch. 5.
 #pragma once
 #include "kinematics/fk.h"
 

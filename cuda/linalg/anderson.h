@@ -5,7 +5,8 @@
 //
 // dF, dG: the last Depth differences of f and of G(y). The norm is that of the caller's weight, the normal equations are
 // Depth x Depth, with a Tikhonov term relative to each column's square. A world whose residual has just grown takes the plain
-// step. Columns that are not yet filled are 0 and get gamma = 0: no lists, no branches on a Real. Theory section 6.
+// step. Columns that are not yet filled are 0 and get gamma = 0: no lists, no branches on a Real. docs/theory.md,
+// section 9; [Anderson1965], [Walker2011].
 //
 // An Entry is a Vec3 (contact) or a Real (row). Use: begin_sums, then gather every entry, then finish_sums, then step every
 // entry. Sums of entries that all lanes hold alike are kept apart from those of a lane's own limbs.

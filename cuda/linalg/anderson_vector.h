@@ -5,6 +5,7 @@
 //
 // Normal equations of size kDepth with a ridge relative to each column. No damping. Columns that are not yet filled, or that a
 // world has forgotten, are 0 and get gamma = 0. For few unknowns that a costly F improves; see linalg/anderson.h for many.
+// docs/theory.md, section 11.
 #pragma once
 #include "core/arena.h"
 #include "linalg/small_cholesky.h"

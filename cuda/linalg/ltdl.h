@@ -1,4 +1,4 @@
-// Tree-sparse H = L' D L (Featherstone 2008, 6.5): eliminating from the tips towards the base creates no fill.
+// Tree-sparse H = L' D L ([Featherstone2008] 6.5): eliminating from the tips towards the base creates no fill.
 // In the factor, diagonal entries hold 1 / D and the others L.
 #pragma once
 #include "model/tree.h"

@@ -1,5 +1,5 @@
 // Projections of a contact impulse l = (t1, t2, n) on Coulomb's cone |l_t| <= mu l_n.
-// Sources: CANAL/SubADMM paper Fig. 3 and eq. 23; COND paper eq. 26.
+// docs/theory.md, section 5. Sources: [Lee2025] Fig. 3 and eq. 23; [Lee2022] eq. 26.
 #pragma once
 #include "math/vec3.h"
 

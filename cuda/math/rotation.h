@@ -42,7 +42,7 @@ template <class T> HD Quat<T> yaw(T angle) {
   return {c, T(0), T(0), s};
 }
 
-/// Uniformly distributed. Shoemake, "Uniform Random Rotations", Graphics Gems III (1992).
+/// Uniformly distributed. [Shoemake1992].
 template <class S> HD Quat<S> uniform_rotation(Random& random) {
   const double u = random.unit(), a = 6.283185307179586 * random.unit(), b = 6.283185307179586 * random.unit();
   const double inner = ::sqrt(1 - u), outer = ::sqrt(u);

@@ -1,5 +1,5 @@
 // Spatial algebra in world-aligned axes. Every quantity is taken at one point O, the origin of its tree, so numbers stay
-// small wherever the robot stands and no transform separates parent from child. Featherstone, RBDA (2008), ch. 2.
+// small wherever the robot stands and no transform separates parent from child. [Featherstone2008] ch. 2.
 //
 //   Motion  (w, v)   angular velocity; velocity of the body point at O           rad/s, m/s
 //   Force   (n, f)   moment about O; force                                       N m, N
@@ -84,7 +84,7 @@ template <class T> HD RigidInertia<T> zero_inertia(RigidInertia<T>*) {
 }
 
 /// X' G X for the map X = [-[p]x, 1] from a Motion to the velocity of its point p and a symmetric G: with P = [p]x,
-/// A = P G P', B = P G, C = G. The point mass of an anisotropic penalty (CANAL/SubADMM paper, App. A).
+/// A = P G P', B = P G, C = G. The point mass of an anisotropic penalty ([Lee2025] App. A).
 template <class T> HD SymMat6<T> point_inertia(Vec3<T> p, const SymMat3<T>& G) {
   Vec3<T> g0{G.xx, G.xy, G.xz}, g1{G.xy, G.yy, G.yz}, g2{G.xz, G.yz, G.zz};
   Mat3<T> B = {{g2 * p.y - g1 * p.z, g0 * p.z - g2 * p.x, g1 * p.x - g0 * p.y}};

@@ -58,8 +58,8 @@ template <class T> HD Vec3<T> operator*(const SymMat3<T>& M, Vec3<T> a) {
           M.xz * a.x + M.yz * a.y + M.zz * a.z};
 }
 
-/// Two unit vectors that complete n (a unit vector) to a right-handed frame; rows t1, t2, n. The branch-free rule of Duff et
-/// al., "Building an Orthonormal Basis, Revisited" (2017). n = (0, 0, 1) gives the world's axes.
+/// Two unit vectors that complete n (a unit vector) to a right-handed frame; rows t1, t2, n. The branch-free rule of
+/// [Duff2017]. n = (0, 0, 1) gives the world's axes.
 template <class T> HD Mat3<T> frame_of_normal(Vec3<T> n) {
   T sign = select(n.z < T(0), T(-1), T(1));
   T a = T(-1) / (sign + n.z), b = n.x * n.y * a;

@@ -3,6 +3,7 @@
 // A problem need not have a solution: a body wedged between two walls it overlaps cannot leave both, and impulses that try
 // grow without bound. Where Newton stays far from one too, the step asks for no recovery of overlaps, and where that fails
 // as well there are no impulses; what this does is the certificate's to tell, of the problem as it was.
+// docs/theory.md, section 12.
 #pragma once
 #include "contact/row_problem.h"
 #include "step/solvers.h"

@@ -1,4 +1,5 @@
-// Proximal NCP-ADMM of solvers.h, in the scaled variables f = l / S, z = S sigma with S = 1 / sqrt(w_i) per contact or row:
+// Proximal NCP-ADMM of solvers.h (docs/theory.md, section 13), in the scaled variables f = l / S, z = S sigma with
+// S = 1 / sqrt(w_i) per contact or row:
 //
 //   s <- Gamma(z);  f <- -(S W S + S R S + (eta + rho) I)^-1 (S g + s - eta f- - rho y - z);  y <- P_K(f - z / rho);
 //   z <- z - rho (f - y)

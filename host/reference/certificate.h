@@ -1,4 +1,4 @@
-// The accuracy certificate of theory 10, in double: how far (v, l) is from solving a dense contact problem.
+// The accuracy certificate of docs/theory.md, section 8, in double: how far (v, l) is from solving a dense contact problem.
 //
 //   r_dyn    |D (A v - b - J' l)| / max(|D b|, |D J' l|, sqrt(mean_mass) g h),  D = diag(A)^(-1/2), all rows         1
 //   r_con    max_i w_i |l_i - P_K(l_i - (sigma_i + Gamma_i) / w_i)|, sigma = J v + e + R l, Gamma = (0, 0, mu |sigma_t|),

@@ -1,10 +1,10 @@
 // The dense contact problem of one world and one step, assembled from (q, v, ctrl) and a list of contacts.
 //
 //   A v = b + J' l + J_row' l_row
-//   contacts: sigma = J v + e + R l, exact Signorini-Coulomb with mu (theory 1); rows t1, t2, n
+//   contacts: sigma = J v + e + R l, exact Signorini-Coulomb with mu; rows t1, t2, n
 //   rows:     s = J_row v + e_row + R_row l,  l in [lower, upper],  s >= 0 at lower, s <= 0 at upper, s = 0 between
 //
-// Rules (theory 1 and 6). bias(x) = x / h for x > 0 (speculative), else max(erp x / h, -max_recovery).
+// Rules (docs/theory.md, sections 3 and 6). bias(x) = x / h for x > 0 (speculative), else max(erp x / h, -max_recovery).
 //   contact     J = frame (point Jacobian of geom2's body - geom1's), e = (0, 0, bias(dist)), R = (R_t, R_t, R_n),
 //               R_t = tangential_compliance w, w = tr(J_i A^-1 J_i') / 3, R_n = 0
 //   near rigid  where the overlap is below 100 allowances: with r = min(erp, 1/2), W_nn >= 1e-3 tr W of J_i A^-1 J_i',

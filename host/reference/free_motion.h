@@ -1,10 +1,10 @@
-// The free motion of a step of length h: A v* = b (theory (P) without constraints).
+// The free motion of a step of length h: A v* = b (docs/theory.md, section 2).
 //
 // With f(q, v) = passive + actuator + applied - bias, everything evaluated at the start of the step:
 //
 //   "euler", MuJoCo's:   A = M + h D,  D = joint damping (A = M when eulerdamp or damper is disabled)
 //                        M (v+ - v) = h [f - D (v+ - v)]              =>  A v+ = M v + h (f + D v)
-//   "implicit", linearly implicit Euler (SAP eq. 15, theta = 1):  A = M + h D + h^2 K
+//   "implicit", linearly implicit Euler ([Castro2023] eq. 15, theta = 1):  A = M + h D + h^2 K
 //                        M (v+ - v) = h [f - h K v+ - D (v+ - v)]     =>  A v+ = M v + h (f + D v)
 //
 // D and K are diagonal: joint damping and stiffness, and d = gear^2 max(0, -biasprm[2]), k = gear^2 max(0, -biasprm[1]) of
@@ -18,7 +18,7 @@
 // Under "implicit", tendon springs, tendon dampers and tendon actuators leave f and become soft rows
 //   J v+ + e + R l = 0,   R = 1 / b_s,   b_s = h d + h^2 k,   e = -h (F + d J v) / b_s
 // with F the force along the tendon at (q, v): l = h (F - h k J v+ - d (J v+ - J v)); a spring has F + d J v = -k stretch,
-// hence e = k_s stretch / b_s with k_s = h k (theory 6). An actuator's l is held between h times its forcerange. One without
+// hence e = k_s stretch / b_s with k_s = h k. An actuator's l is held between h times its forcerange. One without
 // stiffness and damping stays in f. A spring inside its dead band has k = 0.
 //
 // Under "implicit", free joints and ball joints that hang from the world have an implicit gyroscopic torque. With the other

@@ -2,7 +2,7 @@
 //
 // nsgs   nonsmooth Gauss-Seidel on the Delassus operator: sweeps over contacts (one_contact.h) and rows, relaxation 1,
 //        lowered to 0.7 when it stalls (exact local solvers can cycle).
-// admm   proximal ADMM with the De Saxce cascade (NCP-ADMM paper Alg. 1) by the recipe of theory 4: contacts scaled by
+// admm   proximal ADMM with the De Saxce cascade ([Carpentier2024] Alg. 1; docs/theory.md, section 13): contacts scaled by
 //        1 / sqrt(w_i), rho 0.1 balanced every 25 iterations, kicked when it stalls, stopped on r_con, best impulse kept.
 //        Deviation: no Anderson acceleration. Without the cascade (Law::kConvex) it solves the convex model.
 // solve  nsgs, then admm from there if need be; the better of the two by the certificate.

@@ -124,7 +124,7 @@ void bind_world(py::module_& m) {
              return World::create(std::move(model), o);
            }),
            py::arg("model"), py::kw_only(), py::arg("num_envs"), py::arg("float64"), py::arg("isa"), py::arg("solver"),
-           py::arg("solver_options"), py::arg("num_threads"), py::arg("max_contacts"), py::arg("options"),
+           py::arg("solver_options") = py::dict(), py::arg("num_threads"), py::arg("max_contacts"), py::arg("options"),
            py::arg("per_env") = std::vector<std::string>{}, py::arg("cuda") = py::none(),
            "cuda: the ordinal of a device, or -1 for the thread's own; None is the CPU.")
       .def(

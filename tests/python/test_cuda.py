@@ -168,9 +168,8 @@ def test_few_iterations_are_no_reason_to_give_up(iterations):
 
 
 def test_it_refuses_by_name():
-    for options, text in (({"dtype": "float64"}, "float64"), ({"solver": "pgs"}, "solver")):
-        with pytest.raises(ValueError, match=f"{text}.*device='cpu'"):
-            Simulation(MODEL, device="cuda", **options)
+    with pytest.raises(ValueError, match="float64.*device='cpu'"):
+        Simulation(MODEL, device="cuda", dtype="float64")
     with pytest.raises(ValueError, match="contact_problem is computed on the CPU only"):
         stiction.Simulation(MODEL, device="cuda").contact_problem(0)
 

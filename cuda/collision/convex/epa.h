@@ -1,4 +1,4 @@
-// Penetration of two overlapping convex cores: the expanding polytope (van den Bergen 2001), on signed distances.
+// Penetration of two overlapping convex cores: the expanding polytope [Bergen2001], on signed distances.
 //
 // With h(n) the support function of A - B the depth is the least h(n) over all unit n. The polytope, a triangulated
 // hull of support points of A - B, grows at the face of least signed distance d <= h until h - d is below a tolerance;

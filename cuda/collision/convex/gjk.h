@@ -1,5 +1,5 @@
-// Distance between two disjoint convex cores: Gilbert, Johnson, Keerthi (1988), with closest points on the simplex by
-// Voronoi regions (Ericson, Real-Time Collision Detection, 2005, ch. 5.1 and 9.5).
+// Distance between two disjoint convex cores: Gilbert, Johnson, Keerthi [GJK1988], with closest points on the simplex by
+// Voronoi regions ([Ericson2005] ch. 5.1 and 9.5).
 //
 // Stops when |v|^2 - v.w <= 1e-13 |v|^2 (the distance is then exact to 1e-13), when no progress is made, or after 128
 // steps with the best distance so far. Deterministic; fixed arrays; NaN ends the loop.

@@ -1,7 +1,7 @@
 // Box-box: up to 8 contacts, one world at a time.
 //
 // Overlapping: the least overlap along the 15 axes of the separating axis theorem (6 face normals, 9 products of edges)
-// is the exact penetration depth (Gottschalk et al. 1996). Faces win ties, so resting boxes keep their faces. Apart:
+// is the exact penetration depth ([Gottschalk1996]). Faces win ties, so resting boxes keep their faces. Apart:
 // the distance and normal of the closest points (convex/gjk.h); separating axes alone would underestimate it at
 // corners. Then the manifold of both support faces (convex/manifold.h): up to 8 corners, slots 0..3 from A's corners
 // and edges, 4..7 from B's corners. Deviation from MuJoCo: apart, it uses the separating axis; its choice of corners

@@ -1,6 +1,6 @@
 // CANAL: the cascaded Newton augmented Lagrangian of exact Coulomb on half-solved rows. The robust solver where a first-order
-// method stalls; several worlds of a pack at a time. Source: J. Lee et al., "Variations of Augmented Lagrangian for Robotic
-// Multi-Contact Simulation", section V. README.md lists the deviations.
+// method stalls; several worlds of a pack at a time. Source: [Lee2025], section V. docs/theory.md,
+// section 11; README.md lists the deviations.
 //
 // Outer: freeze De Saxce's correction p_i = mu |s_t| and the multiplier held in l0; inner: the strongly convex
 //

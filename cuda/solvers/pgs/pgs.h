@@ -1,4 +1,4 @@
-// Projected Gauss-Seidel: the plain baseline, exact Coulomb by the strict projection.
+// Projected Gauss-Seidel: the plain baseline, exact Coulomb by the strict projection. docs/theory.md, section 10.
 //
 // One sweep, contacts in order, then rows in order; w = J v* + Y u is always that of the newest impulses, because u = Y'l is kept:
 //

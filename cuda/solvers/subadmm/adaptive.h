@@ -1,8 +1,8 @@
 // What a pass of SubADMM changed, and the penalty that follows from it (PenaltyRule kPenaltyAdaptive).
 //
-// The paper scales B by sqrt(primal / dual residual), |J v - z| over |A v - b - J' l|: a velocity over a momentum, so that the
-// rule depends on units. Here both are velocities: l changes by B (J v - z) and the dual residual is J' B times the change of
-// z, so |change of l| / B stands over |change of z|. CANAL/SubADMM paper, section VI; theory section 6.
+// [Lee2025], section VI, scales B by sqrt(primal / dual residual), |J v - z| over |A v - b - J' l|: a velocity over a
+// momentum, so that the rule depends on units. Here both are velocities: l changes by B (J v - z) and the dual residual is
+// J' B times the change of z, so |change of l| / B stands over |change of z|. docs/theory.md, section 9.
 #pragma once
 #include "core/scalar.h"
 

@@ -7,7 +7,7 @@ namespace stiction {
 enum PenaltyRule : int {
   kPenaltyNormalTangential,  // 1.5 / W_tt and 1.5 / W_nn per contact (default)
   kPenaltyPerContact,        // 1.5 / mean(W_ii)
-  kPenaltyCommon,  // one for all contacts: 1.5 over the mean of mean(W_ii); the paper's is one for all, of bodies' masses
+  kPenaltyCommon,            // one for all contacts: 1.5 over the mean of mean(W_ii); [Lee2025]'s is of bodies' masses
   kPenaltyAdaptive,  // the default's, scaled every few passes by what primal and dual residual say, within bounds
 };
 
@@ -15,7 +15,7 @@ template <class S>
 struct SubAdmmOptions {
   int penalty = kPenaltyNormalTangential;
   int anderson = 1;       // Anderson acceleration (depth 3)
-  S relaxation = S(1.5);  // alpha of over-relaxation; 1: the paper
+  S relaxation = S(1.5);  // alpha of over-relaxation; 1: none, as in [Lee2025]
   S tikhonov = S(1e-3);   // of Anderson's normal equations, relative to each column's square
   int convex = 0;         // the convex relaxation of Coulomb's law, for comparison; a contact that slides lifts off
 

@@ -1,5 +1,5 @@
-// SubADMM: the subsystem ADMM of J. Lee et al., "Variations of Augmented Lagrangian for Robotic Multi-Contact Simulation",
-// section VI, on half-solved rows. README.md lists the deviations.
+// SubADMM: the subsystem ADMM of [Lee2025], section VI, on half-solved rows. docs/theory.md, section 9; README.md lists the
+// deviations.
 //
 //   z = J v,  (z, l) in the law:   v = argmin 1/2 |v - v*|_A^2 + 1/2 |J v - z - B^-1 l|_B^2,   then l, z by rows
 //
