@@ -71,8 +71,10 @@ HD ContactResidual<Real> contact_residual(Vec3<Real> l, Vec3<Real> s, Real mu, R
   auto distance = [&](Real lift) {
     return norm(held - project_proximal(Vec3<Real>{next.x, next.y, next.z - lift}, mu));
   };
+  // Beside an impulse so large that its last digit outweighs s, a residual would see nothing: that digit is the least.
+  const Real blind = max(max(abs(held.x), abs(held.y)), abs(held.z)) * kEpsilon<Scalar<Real>>;
   ContactResidual<Real> r;
-  r.con = distance(sqrt(s.x * s.x + s.y * s.y) * mu), r.ccp = distance(zero);
+  r.con = max(distance(sqrt(s.x * s.x + s.y * s.y) * mu), blind), r.ccp = max(distance(zero), blind);
   r.split = max(abs(held.z - max(next.z, zero)), norm(Vec3<Real>{held.x - disk.x, held.y - disk.y, zero}));
   r.cone = max(sqrt(l.x * l.x + l.y * l.y) - mu * l.z, max(-l.z, zero)) * g;
   return r;

@@ -19,6 +19,7 @@ namespace stiction {
 HD float select(bool m, float a, float b) { return m ? a : b; }
 HD double select(bool m, double a, double b) { return m ? a : b; }
 HD int select(bool m, int a, int b) { return m ? a : b; }
+HD bool select(bool m, bool a, bool b) { return m ? a : b; }
 HD bool any(bool m) { return m; }
 HD bool all(bool m) { return m; }
 HD float max(float a, float b) { return a > b ? a : b; }
@@ -162,6 +163,9 @@ template <class Real> using Scalar = typename RealTraits<Real>::Scalar;
 template <class Real> using Mask = typename RealTraits<Real>::Mask;
 template <class Real> using Index = typename RealTraits<Real>::Index;
 template <class Real> inline constexpr int kWidth = RealTraits<Real>::kWidth;
+/// 1 + kEpsilon is the next number after 1.
+template <class T> inline constexpr T kEpsilon = T(2.22044604925031308e-16);
+template <> inline constexpr float kEpsilon<float> = 1.1920929e-7f;
 
 template <class Real>
 HD Mask<Real> mask_of(bool m) {

@@ -7,9 +7,6 @@
 
 namespace stiction {
 
-template <class T> inline constexpr T kEpsilon = T(2.22044604925031308e-16);
-template <> inline constexpr float kEpsilon<float> = 1.1920929e-7f;
-
 /// Overwrites the upper triangle of A (n, n) with U. A pivot that is not above floor (rounding, or A not positive definite,
 /// or NaN) is replaced by floor and makes the result false; U is then the factor of a matrix nearby.
 template <class Real>

@@ -262,7 +262,7 @@ class Compiler {
     slots += station.slots;
   }
 
-  void share_slots() {  // world slots per station: as many as fit for all
+  void share_slots() {              // world slots per station: as many as fit for all
     std::map<int, int> candidates;  // by link
     for (const auto* lists : {&probes_, &statics_})
       for (const auto& [link, pairs] : *lists)

@@ -74,9 +74,10 @@ class CpuWorld final : public World {
 
   std::vector<std::pair<std::string, int64_t>> memory() const override {
     const int64_t rows = int64_t{packs_} * kernels_->width, workspaces = threads_->size();
-    return {{"arrays", array_bytes()},
-            {"records", static_cast<int64_t>(sizeof(T)) * record_size() * rows},
-            {"workspaces", workspaces * static_cast<int64_t>(kernels_->workspace_bytes + kernels_->memory_bytes(job_))}};
+    return {
+        {"arrays", array_bytes()},
+        {"records", static_cast<int64_t>(sizeof(T)) * record_size() * rows},
+        {"workspaces", workspaces * static_cast<int64_t>(kernels_->workspace_bytes + kernels_->memory_bytes(job_))}};
   }
   int64_t record_size() const override { return layout_->reals(); }
   void get_records(double* rows) override {

@@ -251,6 +251,7 @@ class World:
         float64: bool,
         isa: str,
         solver: str,
+        solver_options: dict = {},
         num_threads: typing.SupportsInt | typing.SupportsIndex,
         max_contacts: typing.SupportsInt | typing.SupportsIndex,
         options: dict,
@@ -363,6 +364,11 @@ class BatchEnv:
     def reset_reports(self) -> int: ...
     @property
     def substeps(self) -> int: ...
+
+def option_defaults() -> dict:
+    """
+    Options by name with their defaults: of every solver by its name, of a step by ''.
+    """
 
 def available_isas() -> list[str]:
     """

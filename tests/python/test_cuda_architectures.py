@@ -49,7 +49,9 @@ def test_the_headers_compile_for_it(architecture):
         pytest.skip("no NVRTC here: pip install nvidia-cuda-nvrtc")
     options = ["--std=c++20", f"--gpu-architecture=sm_{architecture}", f"-I{ROOT}", f"-I{ROOT / 'cuda'}"]
     options += ["--device-as-default-execution-space"]
-    compiled, log = nvrtc_library.compile_source(library, '#include "step/solve_rows.h"\n#include "step/step_world.h"', options)
+    compiled, log = nvrtc_library.compile_source(
+        library, '#include "step/solve_rows.h"\n#include "step/step_world.h"', options
+    )
     assert compiled, log
 
 

@@ -11,7 +11,7 @@
 //
 // The plain iteration comes nearer with every pass; an extrapolated one need not. A world that ran out of passes answers with
 // the multipliers that a pass changed least, of those after the first kWorthKeeping; one that has come no nearer for kPatience
-// passes goes on plainly (many contacts at one place make extrapolation jump to and fro).
+// passes goes on plainly (many contacts at one place make extrapolation jump to and fro), or with extrapolation again.
 #pragma once
 #include "core/arena.h"
 #include "core/group.h"
@@ -71,7 +71,7 @@ class Passes {
   HD void forget() {
     anderson_.clear();
     for (int i = 0; i < n; ++i) anderson_.clear(history_[i], Real(0)), best[i] = lambda[i];
-    least_ = Real(1e30f), idle_ = Real(0);
+    least_ = Real(1e30f), idle_ = Real(0), plain_ = mask_of<Real>(false);
   }
 
   /// From pass `pass` to `last` of at most `most`, or until all worlds are done, which they are when nothing changes by more than `allowed` m/s
@@ -152,6 +152,7 @@ class Passes {
     small = take(select(x.small, Wide(1), Wide(0))) > Real(0);
     copy(n * kEntryReals, reinterpret_cast<const Wide*>(x.history_), reinterpret_cast<Real*>(history_));
     anderson_.assign(x.anderson_, take), least_ = take(x.least_), idle_ = take(x.idle_);
+    plain_ = take(select(x.plain_, Wide(1), Wide(0))) > Real(0);
   }
 
   HD void velocities() {
@@ -207,15 +208,16 @@ class Passes {
     }
     if (!opt.anderson) return;
     anderson_.finish_sums(Serial{}, Real(opt.tikhonov));
-    const Mask<Real> plain = idle_ > Real(S(kPatience));
-    if (!any(plain)) return;
-    for (Real& gamma : anderson_.gamma) gamma = select(plain, Real(0), gamma);
+    if (!any(plain_)) return;
+    for (Real& gamma : anderson_.gamma) gamma = select(plain_, Real(0), gamma);
   }
 
   /// Before a pass changes l: by how much is known already.
   HD void keep_best() {
     const auto better = anderson_.last < least_;
     least_ = min(least_, anderson_.last), idle_ = select(better, Real(0), idle_ + Real(1));
+    const Mask<Real> stuck = idle_ > Real(S(kPatience));
+    plain_ = select(stuck, negate(plain_), plain_), idle_ = select(stuck, Real(0), idle_);
     for (int i = 0; i < n; ++i) best[i] = select(better, lambda[i], best[i]);
   }
 
@@ -249,6 +251,7 @@ class Passes {
   Real *w_, *other_;  // J v; by the factor, where both are needed
   Real least_;        // square of the least change, in units of the penalties
   Real idle_;         // passes since then
+  Mask<Real> plain_;  // worlds that go on without extrapolation
   Real* rest_;        // of the memory
   Entry* history_;
   Anderson<Real, 3> anderson_;
