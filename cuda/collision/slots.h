@@ -48,7 +48,7 @@ struct Contacts : PairCount<typename L::Shape> {
   PairContact<L> pair[at_least_one(Shape::kPairs)];
   Mask<Real> overflow;
 
-  HD bool skip(int slot) const { return !Shape::kFixed && !live[slot]; }
+  HD bool skip(int slot) const { return !live[slot]; }
 };
 
 }  // namespace stiction

@@ -119,56 +119,53 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
 
 template <class L, class Real = typename L::Real>
 HD void station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                      Real margin, const Closing<Real>& closing, Scalar<Real> slack, int slots,
-                      ContactPoint<Real>* slot, Mask<Real>& overflow) {
+                      Real margin, const Closing<Real>& closing, Scalar<Real> slack, ContactPoint<Real>* slot,
+                      Mask<Real>& overflow) {
   constexpr int K = L::Shape::kStationSlots;
-  if (L::Shape::kFixed || (st.statics == 0 && st.probes <= st.slots)) {
-  UNROLL for (int i = 0; i < (L::Shape::kFixed ? slots : st.probes); ++i) {  // fixed: as many probes, ghosts among them
+  if (st.statics == 0 && st.probes <= st.slots) {
+    for (int i = 0; i < st.probes; ++i) {
       const auto& probe = m.probe[st.probe_begin + i];
       const auto& plane = m.plane[probe.plane];
       fill_point(probe_candidate(probe, plane, link, origin),
-                 Surface<typename L::Number>{probe.mu, probe.stiffness, probe.dissipation}, Real(Scalar<Real>(i)), margin,
-                 slot[i]);
-      if constexpr (!L::Shape::kCompliance) slot[i].stiffness = slot[i].dissipation = Real(0);
+                 Surface<typename L::Number>{probe.mu, probe.stiffness, probe.dissipation}, Real(Scalar<Real>(i)),
+                 margin, slot[i]);
       slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
     }
     return;
   }
-  if constexpr (!L::Shape::kFixed) {
-    Candidate<Real> candidate[kStationCandidates];
-    Surface<typename L::Number> surface[kStationCandidates];
-    int n = 0;
-    auto active = mask_of<Real>(false);
-    auto add = [&](const Candidate<Real>& c, const Surface<typename L::Number>& s) {
-      candidate[n] = c, surface[n] = s, ++n;
-      active = active | (c.dist < margin);
-    };
-    for (int i = 0; i < st.probes; ++i) {
-      const auto& probe = m.probe[st.probe_begin + i];
-      add(probe_candidate(probe, m.plane[probe.plane], link, origin),
-          Surface<typename L::Number>{probe.mu, probe.stiffness, probe.dissipation});
+  Candidate<Real> candidate[kStationCandidates];
+  Surface<typename L::Number> surface[kStationCandidates];
+  int n = 0;
+  auto active = mask_of<Real>(false);
+  auto add = [&](const Candidate<Real>& c, const Surface<typename L::Number>& s) {
+    candidate[n] = c, surface[n] = s, ++n;
+    active = active | (c.dist < margin);
+  };
+  for (int i = 0; i < st.probes; ++i) {
+    const auto& probe = m.probe[st.probe_begin + i];
+    add(probe_candidate(probe, m.plane[probe.plane], link, origin),
+        Surface<typename L::Number>{probe.mu, probe.stiffness, probe.dissipation});
+  }
+  static_candidates<L>(m, st, link, origin, margin, closing, add);
+  if (any(active)) drop_hidden_candidates<L>(m, st, link, origin, margin, n, candidate);
+  Candidate<Real> chosen[K];
+  Real feature[K];
+  for (int k = 0; k < K; ++k) chosen[k] = absent<Real>(), feature[k] = Real(-1);
+  if (n <= st.slots) {
+    for (int k = 0; k < n; ++k) chosen[k] = candidate[k], feature[k] = Real(Scalar<Real>(k));
+  } else if (any(active)) {
+    overflow = overflow | select_spread<Real, K>(candidate, n, st.slots, margin, closing, Real(slack), chosen, feature);
+  }
+  for (int k = 0; k < st.slots; ++k) {
+    Real mu(0), stiffness(0), dissipation(0);
+    for (int i = 0; i < n; ++i) {
+      auto is = feature[k] == Real(Scalar<Real>(i));
+      mu = select(is, Real(surface[i].mu), mu);
+      stiffness = select(is, Real(surface[i].stiffness), stiffness);
+      dissipation = select(is, Real(surface[i].dissipation), dissipation);
     }
-    static_candidates<L>(m, st, link, origin, margin, closing, add);
-    if (any(active)) drop_hidden_candidates<L>(m, st, link, origin, margin, n, candidate);
-    Candidate<Real> chosen[K];
-    Real feature[K];
-    for (int k = 0; k < K; ++k) chosen[k] = absent<Real>(), feature[k] = Real(-1);
-    if (n <= st.slots) {
-      for (int k = 0; k < n; ++k) chosen[k] = candidate[k], feature[k] = Real(Scalar<Real>(k));
-    } else if (any(active)) {
-      overflow = overflow | select_spread<Real, K>(candidate, n, st.slots, margin, closing, Real(slack), chosen, feature);
-    }
-    for (int k = 0; k < st.slots; ++k) {
-      Real mu(0), stiffness(0), dissipation(0);
-      for (int i = 0; i < n; ++i) {
-        auto is = feature[k] == Real(Scalar<Real>(i));
-        mu = select(is, Real(surface[i].mu), mu);
-        stiffness = select(is, Real(surface[i].stiffness), stiffness);
-        dissipation = select(is, Real(surface[i].dissipation), dissipation);
-      }
-      fill_point(chosen[k], Surface<Real>{mu, stiffness, dissipation}, feature[k], margin, slot[k]);
-      slot[k].frame = frame_of_normal(chosen[k].normal);
-    }
+    fill_point(chosen[k], Surface<Real>{mu, stiffness, dissipation}, feature[k], margin, slot[k]);
+    slot[k].frame = frame_of_normal(chosen[k].normal);
   }
 }
 
@@ -179,9 +176,9 @@ HD void reach_margins(const typename L::Group& g, const typename L::Model& m, co
   auto fill = [&](const auto& link, const Pose<Real>& pose, const Motion<Real>& v) {
     return (norm(velocity_at(v, pose.p)) + norm(v.w) * link.reach) * h + reserve;
   };
-  UNROLL for (int t = 0; t < m.trunk_links(); ++t) margin.trunk[t] = fill(m.trunk[t], kin.pose.trunk[t], V.trunk[t]);
+  for (int t = 0; t < m.trunk_links(); ++t) margin.trunk[t] = fill(m.trunk[t], kin.pose.trunk[t], V.trunk[t]);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int k = 0; k < limb.links(); ++k)
+    for (int k = 0; k < limb.links(); ++k)
       margin.limb[at.link + k] = fill(limb.link(k), kin.pose.limb[at.link + k], V.limb[at.link + k]);
   });
 }
@@ -209,8 +206,9 @@ HD void merge_slots(ContactPoint<Real>* slot, int count, Scalar<Real> merge) {
 /// What collision needs of a step besides poses and margins.
 template <class L>
 struct StepReach {
-  const PerLink<L, Motion<typename L::Real>>& V;  // of the links at the start of the step; not read where the shape is fixed
-  Scalar<typename L::Real> h, slack, merge;       // slack: what a gap may change besides
+  const PerLink<L, Motion<typename L::Real>>&
+      V;                                     // of the links at the start of the step; not read where the shape is fixed
+  Scalar<typename L::Real> h, slack, merge;  // slack: what a gap may change besides
 };
 
 /// Fills all world slots and tells which some world has active.
@@ -222,20 +220,17 @@ HD void find_world_contacts(const typename L::Group& g, const typename L::Model&
   contacts.overflow = mask_of<Real>(false);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> origin = kin.limb_origin[at.limb];
-    UNROLL for (int s = 0; s <= limb.links(); ++s) {
+    for (int s = 0; s <= limb.links(); ++s) {
       const StationModel& st = limb.station(s);
       int begin = at.slot + limb.slot_begin(s), end = at.slot + limb.slot_end(s);
       if (begin == end) continue;
       Pose<Real> link = s == 0 ? at_trunk<L>(kin.pose.trunk, limb.attach()) : kin.pose.limb[at.link + s - 1];
       Real near = s == 0 ? at_trunk<L>(margin.trunk, limb.attach()) : margin.limb[at.link + s - 1];
-      Closing<Real> closing = zero_motion<Real>();
-      if constexpr (!L::Shape::kFixed)
-        closing = (s == 0 ? at_trunk<L>(step.V.trunk, limb.attach()) : step.V.limb[at.link + s - 1]) * Real(step.h);
-      station_slots<L>(m, st, link, origin, near, closing, step.slack, end - begin, contacts.point.slot + begin,
-                       contacts.overflow);
-      if constexpr (!L::Shape::kFixed) merge_slots(contacts.point.slot + begin, end - begin, step.merge);
-      UNROLL for (int c = begin; c < end; ++c)
-        if (!L::Shape::kFixed) contacts.live[c] = any(contacts.point.slot[c].active);
+      const Closing<Real> closing =
+          (s == 0 ? at_trunk<L>(step.V.trunk, limb.attach()) : step.V.limb[at.link + s - 1]) * Real(step.h);
+      station_slots<L>(m, st, link, origin, near, closing, step.slack, contacts.point.slot + begin, contacts.overflow);
+      merge_slots(contacts.point.slot + begin, end - begin, step.merge);
+      for (int c = begin; c < end; ++c) contacts.live[c] = any(contacts.point.slot[c].active);
     }
   });
 }
