@@ -76,9 +76,9 @@ template <class Real> HD Real height_cost(Real gap, Real deepest, Real closed) {
 /// Candidates of one body against all static geometry, at most; host/model/compile refuses more.
 inline constexpr int kStationCandidates = 192;
 
-/// Chooses up to `room` <= K of n candidates with dist < margin, by worth. First the outermost in a fixed direction, then again
-/// and again the one farthest from those chosen, always less its height_cost above what touches: what touches or closes in the step comes
-/// before what stays apart, deepest first, and spreads the patch. The distance is that of wrenches: of places, and of normals
+/// Chooses up to `room` <= K of n candidates with dist < margin, by worth. First the deepest, of several the outermost in a fixed
+/// direction, then again and again the one farthest from those chosen, less its height_cost above what touches: what touches or
+/// closes in the step comes before what stays apart, and spreads the patch. The distance is that of wrenches: of places, and of normals
 /// times the largest distance of places, so that every direction in which the body is held keeps a contact. A candidate
 /// replaces an earlier one only if it is worth more by 1 % of that distance: a resting foot does not flicker. The chosen
 /// come in the order of `in`, so with at most `room` active candidates they are just these, in order. feature[k] is the
@@ -95,14 +95,15 @@ HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real mar
   }
   auto cost = [&](int i) { return height_cost(in[i].dist, deepest, closed_by(closing, in[i].normal, in[i].pos)); };
   for (int i = 0; i < n; ++i) deepest = min(deepest, in[i].dist);
-  deepest = max(deepest, zero);  // what touches one plane costs nothing because another is overlapped more
   for (int i = 0; i < n; ++i) {
-    const Real worth = in[i].pos.x + in[i].pos.y * Real(0.31f) + in[i].pos.z * Real(0.17f) - cost(i);
+    const Real worth =
+        in[i].pos.x + in[i].pos.y * Real(0.31f) + in[i].pos.z * Real(0.17f) - height_cost(in[i].dist, deepest, zero);
     const Mask<Real> take = (in[i].dist < margin) & (worth > first);
     first = select(take, worth, first);
     out[0] = select<Real>(take, in[i], out[0]);
     feature[0] = select(take, Real(static_cast<float>(i)), feature[0]);
   }
+  deepest = max(deepest, zero);  // what touches one plane costs nothing because another is overlapped more
   for (int i = 0; i < n; ++i) {
     const Vec3<Real> d = in[i].pos - out[0].pos;
     size2 = max(size2, select(in[i].dist < margin, dot(d, d), zero));

@@ -174,3 +174,42 @@ def test_contact_overflow_tells_of_a_contact_that_closes():
     )
     sim.step()
     assert sim.status[0] & int(Status.CONTACT_OVERFLOW)
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+@pytest.mark.parametrize("speed", [1.0, 5.0])
+def test_a_finely_tessellated_ball_that_falls_fast_does_not_sink_in(floor, speed):
+    """Many vertices come near the floor within the step; the lowest is among those that are kept."""
+    around = np.random.default_rng(0).normal(size=(400, 3))
+    vertices = 0.05 * around / np.linalg.norm(around, axis=1)[:, None]
+    text = " ".join(f"{x:.6g}" for x in vertices.ravel())
+    model = Model.from_mjcf(
+        f'<mujoco><asset><mesh name="ball" vertex="{text}"/></asset><worldbody>{FLOORS[floor]}'
+        '<body pos="0 0 .2"><freejoint/><geom type="mesh" mesh="ball" mass="1"/></body></worldbody></mujoco>'
+    )
+    sim = Simulation(model, 16, num_threads=1)
+    sim.qpos[:, 2] += 1e-4 * np.arange(16)
+    sim.qvel[:, 2] = -speed
+    sim.step(int(0.15 / speed / model.timestep))  # to just above the floor, whose top may be at any height
+    sunk, up = 0.0, 0.0
+    for _ in range(100):
+        sim.step()
+        sunk = max(sunk, float(np.max(sim.certificate.penetration)))
+        up = max(up, float(sim.qvel[:, 2].max()))
+    assert (sim.contact.count > 0).all() and sunk <= 1e-4 and up <= 0.1
+
+
+def test_an_upright_cylinder_that_is_pulled_aside_stands_in_single_precision():
+    """Its tilt under the pull is far below the root of single precision's rounding."""
+    model = Model.from_mjcf(
+        '<mujoco><option timestep=".002" gravity="1.95 0 -9.61"/><default><geom friction=".25 0 0"/></default>'
+        '<worldbody><geom type="plane" size="0 0 1"/><body pos="0 0 .05001"><freejoint/>'
+        '<geom type="cylinder" size=".03 .05" mass="1"/></body></worldbody></mujoco>'
+    )
+    sim = Simulation(model, 1, num_threads=1)
+    sim.step(500)
+    start, turning = sim.qpos[0].copy(), 0.0
+    for _ in range(200):
+        sim.step(10)
+        turning = max(turning, float(np.abs(sim.qvel[0, 3:]).max()))
+    assert np.abs(sim.qpos[0, :3] - start[:3]).max() <= 1e-5 and turning <= 1e-2

@@ -265,14 +265,18 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
   }
 }
 
-/// Keeps `room` points by worth, in order: first the outermost in a fixed direction, the farthest from it, the farthest from
-/// their line, the farthest on its other side, then those farthest from all kept; always less their height_cost. closed(point): what closes there in the step. size: of the smaller shape.
+/// Keeps `room` points by worth, in order: first the deepest, of several the outermost in a fixed direction, the farthest from
+/// it, the farthest from their line, the farthest on its other side, then those farthest from all kept; less their height_cost.
+/// closed(point): what closes there in the step, which the first is not forgiven. size: of the smaller shape.
 template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T size, Closed closed) {
   if (m.count <= room) return;
   bool keep[Manifold<T>::kPoints] = {};
-  T cost[Manifold<T>::kPoints], deepest = T(1e300);
+  T cost[Manifold<T>::kPoints], height[Manifold<T>::kPoints], deepest = T(1e300);
   for (int i = 0; i < m.count; ++i) deepest = min(deepest, m.point[i].b - m.point[i].a);
-  for (int i = 0; i < m.count; ++i) cost[i] = height_cost(m.point[i].b - m.point[i].a, deepest, closed(m.point[i]));
+  for (int i = 0; i < m.count; ++i) {
+    height[i] = height_cost(m.point[i].b - m.point[i].a, deepest, T(0));
+    cost[i] = height_cost(m.point[i].b - m.point[i].a, deepest, closed(m.point[i]));
+  }
   T line[3] = {0, 0, 0}, third = 0;  // through the first two; off it by how much the third is
   auto off_line = [&](const auto& p) { return line[0] * p.x + line[1] * p.y + line[2]; };
   int chosen[2] = {0, 0};
@@ -292,7 +296,8 @@ template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T si
       }
       if (k == 2) far = abs(off_line(p));
       if (beyond) far = off_line(p) * (third > 0 ? -1 : 1);
-      if (best < 0 || far - cost[i] > score + size * T(0.01)) best = i, score = far - cost[i];
+      const T worth = far - (k == 0 ? height[i] : cost[i]);
+      if (best < 0 || worth > score + size * T(k == 0 ? 1e-6 : 0.01)) best = i, score = worth;
     }
     keep[best] = true;
     if (k < 2) chosen[k] = best;

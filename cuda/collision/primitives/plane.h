@@ -44,12 +44,13 @@ HD void plane_ellipsoid(const GeomPose<Real>& a, const GeomPose<Real>& b, Candid
 
 template <class Real>
 HD void plane_cylinder(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Real>* out) {
-  Vec3<Real> n = column(a.pose.R, 2), z = column(b.pose.R, 2);
-  Real up = dot(n, z);
-  Vec3<Real> down = z * up - n;  // within the caps
-  Real square = dot(down, down);
+  Vec3<Real> n = column(a.pose.R, 2), x = column(b.pose.R, 0), y = column(b.pose.R, 1), z = column(b.pose.R, 2);
+  // The lowest direction within the caps, by the caps' axes: of z (n . z) - n the part along n would be the square of the tilt,
+  // which single precision loses below 3e-4.
+  Real up = dot(n, z), along_x = dot(n, x), along_y = dot(n, y), square = along_x * along_x + along_y * along_y;
   Mask<Real> upright = square < Real(1e-13f);
-  down = select(upright, column(b.pose.R, 0), down * (Real(1) / sqrt(select(upright, Real(1), square)))) * b.size.x;
+  Vec3<Real> down =
+      select(upright, x, (x * along_x + y * along_y) * (Real(-1) / sqrt(select(upright, Real(1), square)))) * b.size.x;
   Vec3<Real> h = z * b.size.y, aside = cross(z, down) * Real(0.8660254037844386);
   Vec3<Real> back = b.pose.p + h * select(up > Real(0), Real(-1), Real(1)) - down * Real(0.5f);
   out[0] = plane_point(n, a.pose.p, b.pose.p - h + down);
@@ -69,8 +70,9 @@ HD void plane_box(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Re
   }
 }
 
-/// One world. T = float or double. Four vertices by worth (see height_cost): the outermost, the one farthest from it, the
-/// one farthest from their line, and the one farthest to the other side of it.
+/// One world. T = float or double. Four vertices by worth (see height_cost): the lowest, of several the outermost, the one
+/// farthest from it, the one farthest from their line, and the one farthest to the other side of it. What closes in the step
+/// counts as low but for the first.
 template <class T>
 HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullView<T>& hull, const Closing<T>& closing,
                         Candidate<T>* out) {
@@ -96,8 +98,9 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
       const T off = dot(across, r);
       const T far = count == 0 ? dot(out_first, x) : count == 1 ? norm(r) : count == 2 ? abs(off) : side * off;
       if (count > 0 && !(far > tiny)) continue;
-      const T worth = far - height_cost(dot(d, x), lowest, max(T(0), falls + dot(slope, x)));
-      if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
+      const T closed = count == 0 ? T(0) : max(T(0), falls + dot(slope, x));
+      const T worth = far - height_cost(dot(d, x), lowest, closed);
+      if (worth > best + (count == 0 ? tiny : step)) best = worth, chosen[count] = i, p[count] = x;
     }
     if (chosen[count] < 0 && count == 3) {  // nothing there: the farthest from all three
       for (int i = 0; i < hull.count; ++i) {
