@@ -20,7 +20,6 @@ std::vector<int> chosen(const std::vector<Candidate<double>>& in, double margin,
   std::vector<bool> used(in.size());
   double deepest = 1e30, size2 = 0;
   for (auto& c : in) deepest = std::min(deepest, c.dist);
-  deepest = std::max(deepest, 0.0);
   while (static_cast<int>(picked.size()) < room) {
     int best = -1;
     double score = 0;
@@ -35,7 +34,8 @@ std::vector<int> chosen(const std::vector<Candidate<double>>& in, double margin,
         }
         far = std::sqrt(near);
       }
-      const double worth = far - std::max(0.0, in[i].dist - deepest) / kTilt;
+      const double level = picked.empty() ? deepest : std::max(deepest, 0.0);
+      const double worth = far - std::max(0.0, in[i].dist - level) / kTilt;
       if (best < 0 || worth > score + std::sqrt(size2) * 0.01f) best = static_cast<int>(i), score = worth;
     }
     if (best < 0) break;

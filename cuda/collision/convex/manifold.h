@@ -297,7 +297,7 @@ template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T si
       if (k == 2) far = abs(off_line(p));
       if (beyond) far = off_line(p) * (third > 0 ? -1 : 1);
       const T worth = far - (k == 0 ? height[i] : cost[i]);
-      if (best < 0 || worth > score + size * T(k == 0 ? 1e-6 : 0.01)) best = i, score = worth;
+      if (best < 0 || worth > score + size * T(0.01)) best = i, score = worth;
     }
     keep[best] = true;
     if (k < 2) chosen[k] = best;

@@ -100,7 +100,7 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
       if (count > 0 && !(far > tiny)) continue;
       const T closed = count == 0 ? T(0) : max(T(0), falls + dot(slope, x));
       const T worth = far - height_cost(dot(d, x), lowest, closed);
-      if (worth > best + (count == 0 ? tiny : step)) best = worth, chosen[count] = i, p[count] = x;
+      if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
     }
     if (chosen[count] < 0 && count == 3) {  // nothing there: the farthest from all three
       for (int i = 0; i < hull.count; ++i) {
