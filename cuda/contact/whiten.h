@@ -50,7 +50,6 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
     near_of[at.limb] = nears, later_of[at.limb] = laters;
   });
   number_limbs<L>(g, m, near_of, near), number_limbs<L>(g, m, later_of, later);
-  Real near_pairs = near, later_pairs = later;
   for (int i = 0; i < contacts.pairs; ++i)
     take(contacts.pair[i].point, problem.pair_row[i], table.pair[i], near, later);
 
@@ -70,8 +69,7 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
     for (int c = at.slot; c < at.slot + limb.slots(); ++c)
       if (!contacts.skip(c)) settle(table.slot.slot[c], near_of[at.limb], later_of[at.limb]);
   });
-  near_pairs = later_pairs = zero;  // pairs were counted on from the limbs
-  for (int i = 0; i < contacts.pairs; ++i) settle(table.pair[i], near_pairs, later_pairs);
+  for (int i = 0; i < contacts.pairs; ++i) settle(table.pair[i], zero, zero);  // they were counted on from the limbs
 
   auto number = [](const ScalarRow<Real>& r, Real& place, Real& next) {
     place = select(r.active, next, Real(-1)), next = select(r.active, next + Real(1), next);

@@ -83,15 +83,6 @@ template <class T> HD RigidInertia<T> zero_inertia(RigidInertia<T>*) {
   return {o, {o, o, o}, {o, o, o, o, o, o}};
 }
 
-/// X' G X for the map X = [-[p]x, 1] from a Motion to the velocity of its point p and a symmetric G: with P = [p]x,
-/// A = P G P', B = P G, C = G. The point mass of an anisotropic penalty ([Lee2025] App. A).
-template <class T> HD SymMat6<T> point_inertia(Vec3<T> p, const SymMat3<T>& G) {
-  Vec3<T> g0{G.xx, G.xy, G.xz}, g1{G.xy, G.yy, G.yz}, g2{G.xz, G.yz, G.zz};
-  Mat3<T> B = {{g2 * p.y - g1 * p.z, g0 * p.z - g2 * p.x, g1 * p.x - g0 * p.y}};
-  Vec3<T> a0 = cross(p, B.row[0]), a1 = cross(p, B.row[1]), a2 = cross(p, B.row[2]);
-  return {{a0.x, a0.y, a0.z, a1.y, a1.z, a2.z}, B, G};
-}
-
 /// F' diag(d) F for a frame F (rows t1, t2, n): a diagonal matrix of the contact frame in world axes.
 template <class T> HD SymMat3<T> in_world(const Mat3<T>& F, Vec3<T> d) {
   Vec3<T> a = F.row[0] * d.x, b = F.row[1] * d.y, c = F.row[2] * d.z;

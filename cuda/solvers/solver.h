@@ -28,6 +28,16 @@ struct SolveLimits {
   S tolerance = S(1e-5);  // times V, m/s; 0: always so many iterations
 };
 
+/// Reals that carve(problem, arena) takes for problems of that size: what `memory` of a solver tells.
+template <class Real, class Carve>
+HD int64_t measured(const RowCounts& most, Carve carve) {
+  RowProblem<Real> largest;
+  static_cast<RowCounts&>(largest) = most;
+  Arena<Real> arena;
+  carve(largest, arena);
+  return arena.used();
+}
+
 template <class Real>
 struct SolveStats {
   Real iterations = Real(0);  // that changed each world

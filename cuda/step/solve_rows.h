@@ -43,11 +43,6 @@ struct DoubleRows {
     for (int w = 0; w < W; ++w) set_lane(y, w, static_cast<double>(lane(x, from[w])));
     return y;
   }
-  HD static Mask<Double> taken(const Mask<Real>& x, const int (&from)[W], int count) {
-    Mask<Double> y{};
-    for (int w = 0; w < count; ++w) set_lane(y, w, lane(x, from[w]) ? (W == 1 ? 1 : -1) : 0);
-    return y;
-  }
 
   /// Overlaps, limits that are passed and joints that drifted apart need not close any more. Starts from no impulses.
   HD void give_up_recovery(const Mask<Double>& which) {

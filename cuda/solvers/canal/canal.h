@@ -407,11 +407,9 @@ struct Canal {
   }
   template <class Real>
   HD static int64_t memory(const RowCounts& most) {
-    RowProblem<Real> largest;
-    static_cast<RowCounts&>(largest) = most;
-    Arena<Real> measure;
-    canal_detail::Newton<Real>(largest, {}, {}, nullptr).carve(measure);
-    return measure.used();
+    return measured<Real>(most, [](const RowProblem<Real>& largest, Arena<Real>& arena) {
+      canal_detail::Newton<Real>(largest, {}, {}, nullptr).carve(arena);
+    });
   }
   /// Of worlds `which`, with what became of it; iterations limit the outer passes.
   template <class Real>

@@ -146,11 +146,9 @@ struct Pgs {
   }
   template <class Real>
   HD static int64_t memory(const RowCounts& most) {
-    RowProblem<Real> largest;
-    static_cast<RowCounts&>(largest) = most;
-    Arena<Real> measure;
-    pgs_detail::Sweeper<Real>{largest, {}, {}, nullptr, nullptr, nullptr}.carve(measure);
-    return measure.used();
+    return measured<Real>(most, [](const RowProblem<Real>& largest, Arena<Real>& arena) {
+      pgs_detail::Sweeper<Real>{largest, {}, {}, nullptr, nullptr, nullptr}.carve(arena);
+    });
   }
   template <class Real>
   HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,

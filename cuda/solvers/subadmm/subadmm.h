@@ -265,13 +265,9 @@ struct SubAdmm {
   }
   template <class Real>
   HD static int64_t memory(const RowCounts& most) {
-    RowProblem<Real> largest;
-    static_cast<RowCounts&>(largest) = most;
-    Arena<Real> measure;
-    const SolveLimits<Scalar<Real>> limits;
-    const Options<Scalar<Real>> options;
-    subadmm_detail::Iteration<Real>(largest, limits, options, nullptr).carve(measure);
-    return measure.used();
+    return measured<Real>(most, [](const RowProblem<Real>& largest, Arena<Real>& arena) {
+      subadmm_detail::Iteration<Real>(largest, {}, {}, nullptr).carve(arena);
+    });
   }
   template <class Real>
   HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
