@@ -259,42 +259,29 @@ HD void half_solve_ties(const typename L::Group& g, const typename L::Model& m, 
   }
 }
 
+/// Limits and dry friction of joints, but for W, which comes with the half-solved row.
 template <class L, class Real = typename L::Real>
 HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                  const TreeVector<L>& q, ContactProblem<L>& problem) {
-  Real zero(0), one(1);
-  auto fill = [&](const auto& link, Real x, Real free, ScalarRow<Real>& limit, int& limit_live,
-                  ScalarRow<Real>& friction, int& friction_live, auto weight) {
-    if (m.has_limits) {
-      range_row(opt, x, Real(link.lower), Real(link.upper), free, limit);
-      limit.active = limit.active & mask_of<Real>(link.limited != 0);
-      limit_live = link.limited && any(limit.active);
-    } else {
-      limit_live = 0;
-    }
-    friction_live = 0;
-    if (m.has_friction) {
-      friction.upper = Real(link.friction) * opt.h, friction.lower = -friction.upper;
-      friction.active = friction.upper > zero;
-      friction.sign = one, friction.e = friction.R = zero, friction.free = free;
-      friction_live = any(friction.active);
-    }
-    if (!limit_live && !friction_live) return;
-    Real w = weight();
-    limit.W = friction.W = w;
-  };
-  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
-    fill(m.trunk[m.link_of_dof(t)], q.trunk[t], problem.free.trunk[t], problem.limit.trunk[t], problem.limit_live.trunk[t],
-         problem.friction.trunk[t], problem.friction_live.trunk[t],
-         [&] { return trunk_dof_compliance<L>(problem.factor, t); });
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int k = 0; k < limb.links(); ++k) {
-      int i = at.link + k;
-      fill(limb.link(k), q.limb[i], problem.free.limb[i], problem.limit.limb[i], problem.limit_live.limb[i],
-           problem.friction.limb[i], problem.friction_live.limb[i],
-           [&] { return dof_compliance<L>(limb, at, problem.factor, k); });
-    }
-  });
+  if (m.has_limits)
+    each_joint<L>(
+        g, m,
+        [&](const auto& link, const Real& x, const Real& free, ScalarRow<Real>& row, int& live) {
+          live = link.limited;
+          if (!live) return;
+          range_row(opt, x, Real(link.lower), Real(link.upper), free, row);
+          live = any(row.active);
+        },
+        q, problem.free, problem.dof[kLimitRow].row, problem.dof[kLimitRow].live);
+  if (m.has_friction)
+    each_joint<L>(
+        g, m,
+        [&](const auto& link, const Real& free, ScalarRow<Real>& row, int& live) {
+          row.upper = Real(link.friction) * opt.h, row.lower = -row.upper;
+          row.active = row.upper > Real(0), live = any(row.active);
+          row.sign = Real(1), row.e = row.R = Real(0), row.free = free;
+        },
+        problem.free, problem.dof[kFrictionRow].row, problem.dof[kFrictionRow].live);
 }
 
 }  // namespace stiction

@@ -11,7 +11,7 @@ struct Impulses {
   using Shape = typename L::Shape;
   PerSlot<L, Vec3<Real>> slot;
   Vec3<Real> pair[at_least_one(Shape::kPairs)];
-  PerDof<L, Real> limit, friction;
+  PerDofRow<L> dof;
   Real tie[at_least_one(Shape::kTies)];
 };
 
@@ -30,17 +30,29 @@ HD void each_station_slot(const LimbView<L>& limb, Place at, int s, const Contac
   UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c)
     if (!contacts.skip(c)) visit(c);
 }
-/// visit(own, row, x...) for every live limit or friction row; x: entries of PerDofs and TreeVectors; own: held by this lane
-/// alone (not on the trunk).
+template <class Vector>
+HD Vector& of_kind(Vector& x, int) {
+  return x;
+}
+template <class Vector>
+HD Vector& of_kind(Vector (&x)[kDofRows], int kind) {
+  return x[kind];
+}
+/// visit(own, row, x...) for every live limit, then every live dry friction; x: entries of PerDofRows and TreeVectors; own:
+/// held by this lane alone (not on the trunk).
 template <class L, class Visit, class... Vectors>
-HD void each_dof_row(const typename L::Group& g, const typename L::Model& m, const PerDof<L, int>& live, Visit visit,
-                     Vectors&... x) {
-  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
-    if (live.trunk[t]) visit(false, x.trunk[t]...);
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int k = 0; k < limb.links(); ++k)
-      if (live.limb[at.link + k]) visit(true, x.limb[at.link + k]...);
-  });
+HD void each_dof_row(const typename L::Group& g, const typename L::Model& m, const ContactProblem<L>& problem,
+                     Visit visit, Vectors&... x) {
+  for (int kind = 0; kind < kDofRows; ++kind) {
+    if (!has_rows(m, kind)) continue;
+    const DofRows<L>& of = problem.dof[kind];
+    UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
+      if (of.live.trunk[t]) visit(false, of.row.trunk[t], of_kind(x, kind).trunk[t]...);
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      UNROLL for (int k = 0; k < limb.links(); ++k)
+        if (const int i = at.link + k; of.live.limb[i]) visit(true, of.row.limb[i], of_kind(x, kind).limb[i]...);
+    });
+  }
 }
 
 template <class L, class Real>
@@ -106,10 +118,8 @@ HD void velocity_of(const typename L::Group& g, const typename L::Model& m, cons
   add_row_forces<L>(
       g, m, kin, contacts, problem, [&](int c) { return l.slot.slot[c]; }, [&](int s, int) { return l.pair[s]; },
       [&](TreeVector<L>& x) {
-        each_dof_row<L>(g, m, problem.limit_live,
-                        [](bool, const ScalarRow<Real>& row, Real f, Real& xi) { xi = xi + row.sign * f; },
-                        problem.limit, l.limit, x);
-        each_dof_row<L>(g, m, problem.friction_live, [](bool, Real f, Real& xi) { xi = xi + f; }, l.friction, x);
+        each_dof_row<L>(
+            g, m, problem, [](bool, const auto& row, Real f, Real& xi) { xi = xi + row.sign * f; }, l.dof, x);
       },
       [&](int i, int) { return l.tie[i]; }, extra, v, share);
   solve<L>(g, m, problem.factor, v, share);

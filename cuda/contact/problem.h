@@ -37,6 +37,13 @@ struct ScalarRow {
   Mask<Real> active;
 };
 
+/// The limits, or the dry friction, of all joints.
+template <class L>
+struct DofRows {
+  PerDof<L, ScalarRow<typename L::Real>> row;
+  PerDof<L, int> live;  // some world has it active
+};
+
 template <class L>
 struct ContactProblem {
   using Real = typename L::Real;
@@ -49,8 +56,7 @@ struct ContactProblem {
 
   PerSlot<L, ContactRow<Real>> row;
   ContactRow<Real> pair_row[kPairs];
-  PerDof<L, ScalarRow<Real>> limit, friction;
-  PerDof<L, int> limit_live, friction_live;  // some world has the row active
+  DofRows<L> dof[kDofRows];
   ScalarRow<Real> tie[kTies];
   Real tie_coef[kTies][Shape::kTieTerms];
   int tie_live[kTies];

@@ -75,8 +75,7 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
     Real& worst = is_own ? own.r_row : shared.r_row;
     worst = max(worst, judge_row(r, r.sign * vi, li, least));
   };
-  each_dof_row<L>(g, m, problem.limit_live, row, problem.limit, l.limit, v);
-  each_dof_row<L>(g, m, problem.friction_live, row, problem.friction, l.friction, v);
+  each_dof_row<L>(g, m, problem, row, l.dof, v);
   for (int i = 0; i < m.ties; ++i) {
     if (!problem.tie_live[i]) continue;
     Real w(0);
@@ -92,10 +91,7 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
   add_row_forces<L>(
       g, m, kin, contacts, problem, [&](int c) { return l.slot.slot[c]; }, [&](int s, int) { return l.pair[s]; },
       [&](TreeVector<L>& x) {
-        each_dof_row<L>(
-            g, m, problem.limit_live, [](bool, const auto& r, Real li, Real& xi) { xi = xi + r.sign * li; },
-            problem.limit, l.limit, x);
-        each_dof_row<L>(g, m, problem.friction_live, [](bool, Real li, Real& xi) { xi = xi + li; }, l.friction, x);
+        each_dof_row<L>(g, m, problem, [](bool, const auto& r, Real li, Real& xi) { xi = xi + r.sign * li; }, l.dof, x);
       },
       [&](int i, int) { return l.tie[i]; }, extra, f, share);
   Real error(0), momentum(0), push(0);

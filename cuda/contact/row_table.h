@@ -11,6 +11,16 @@ HD void blend(const Mask<Real>& is, Real from, Real& to) {
   to = select(is, from, to);
 }
 
+/// The rows that a dof may have.
+enum DofRow { kLimitRow, kFrictionRow, kDofRows };
+/// One number for each of them.
+template <class L>
+using PerDofRow = PerDof<L, typename L::Real>[kDofRows];
+template <class Model>
+HD bool has_rows(const Model& m, int kind) {
+  return kind == kLimitRow ? m.has_limits : m.has_friction;
+}
+
 /// The places that one slot or row has in the worlds of a pack.
 template <class Real>
 class Places {
@@ -93,7 +103,7 @@ struct RowTable {
   RowArrays<Real> rows;
   PerSlot<L, Real> slot;
   Real pair[at_least_one(Shape::kPairs)], tie[at_least_one(Shape::kTies)];
-  PerDof<L, Real> limit, friction;
+  PerDofRow<L> dof;
   TreeVector<L> root;  // D^-1/2
   Real* memory;        // of `rows`, for most_rows(m), shared by the lanes
 

@@ -42,16 +42,12 @@ struct RowList {
     auto add_row = [&](const ScalarRow<Real>& r, const Real& li, int flat) {
       row[rows] = &r, row_impulse[rows] = &li, dof_link[rows++] = flat;
     };
-    auto add_dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& of, const PerDof<L, Real>& li) {
-      for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
-        if (live.trunk[t]) add_row(of.trunk[t], li.trunk[t], m.link_of_dof(t));
-      each_limb<L>(g, m, [&](const auto& limb, Place at) {
-        for (int i = at.link; i < at.link + limb.links(); ++i)
-          if (live.limb[i]) add_row(of.limb[i], li.limb[i], flat_link<Shape>(i));
-      });
-    };
-    add_dofs(problem.limit_live, problem.limit, l.limit);
-    add_dofs(problem.friction_live, problem.friction, l.friction);
+    PerDof<L, int> flat;
+    for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) flat.trunk[t] = m.link_of_dof(t);
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      for (int i = at.link; i < at.link + limb.links(); ++i) flat.limb[i] = flat_link<Shape>(i);
+    });
+    each_dof_row<L>(g, m, problem, [&](bool, const auto& r, const Real& li, int f) { add_row(r, li, f); }, l.dof, flat);
     for (int i = 0; i < m.ties; ++i)
       if (problem.tie_live[i]) add_row(problem.tie[i], l.tie[i], -1 - i);
   }

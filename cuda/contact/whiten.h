@@ -74,22 +74,23 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
   auto number = [](const ScalarRow<Real>& r, Real& place, Real& next) {
     place = select(r.active, next, Real(-1)), next = select(r.active, next + Real(1), next);
   };
-  auto dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& row, PerDof<L, Real>& place) {
+  for (int kind = 0; kind < kDofRows; ++kind) {
+    if (!has_rows(m, kind)) continue;
+    const DofRows<L>& of = problem.dof[kind];
+    PerDof<L, Real>& place = table.dof[kind];
     for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
-      if (live.trunk[t]) number(row.trunk[t], place.trunk[t], scalars);
+      if (of.live.trunk[t]) number(of.row.trunk[t], place.trunk[t], scalars);
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       near_of[at.limb] = zero;
       for (int i = at.link; i < at.link + limb.links(); ++i)
-        if (live.limb[i]) number(row.limb[i], place.limb[i], near_of[at.limb]);
+        if (of.live.limb[i]) number(of.row.limb[i], place.limb[i], near_of[at.limb]);
     });
     number_limbs<L>(g, m, near_of, scalars);
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       for (int i = at.link; i < at.link + limb.links(); ++i)
-        if (live.limb[i]) place.limb[i] = select(place.limb[i] >= zero, place.limb[i] + near_of[at.limb], none);
+        if (of.live.limb[i]) place.limb[i] = select(place.limb[i] >= zero, place.limb[i] + near_of[at.limb], none);
     });
-  };
-  if (m.has_limits) dofs(problem.limit_live, problem.limit, table.limit);
-  if (m.has_friction) dofs(problem.friction_live, problem.friction, table.friction);
+  }
   for (int i = 0; i < m.ties; ++i)
     if (problem.tie_live[i]) number(problem.tie[i], table.tie[i], scalars);
   counts.scalars = most(scalars);
@@ -182,26 +183,31 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
   each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) {
     contact(contacts.point.slot[c], problem.row.slot[c], table.slot.slot[c]);
   });
-  auto dofs = [&](const PerDof<L, int>& live, const PerDof<L, ScalarRow<Real>>& of, const PerDof<L, Real>& place) {
-    if (g.rank() == 0)
-      for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
-        if (!live.trunk[t]) continue;
-        const Places<Real> places(place.trunk[t]);
-        scalar(of.trunk[t], places);
-        trunk_dof_compliance<L>(problem.factor, t, table.visit(places, of.trunk[t].sign));
+  for (int kind = 0; kind < kDofRows; ++kind) {
+    if (!has_rows(m, kind)) continue;
+    DofRows<L>& of = problem.dof[kind];
+    for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
+      if (!of.live.trunk[t]) continue;
+      ScalarRow<Real>& row = of.row.trunk[t];
+      if (g.rank() != 0) {
+        row.W = trunk_dof_compliance<L>(problem.factor, t);
+        continue;
       }
+      const Places<Real> places(table.dof[kind].trunk[t]);
+      row.W = trunk_dof_compliance<L>(problem.factor, t, table.visit(places, row.sign));
+      scalar(row, places);
+    }
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       for (int k = 0; k < limb.links(); ++k) {
         const int i = at.link + k;
-        if (!live.limb[i]) continue;
-        const Places<Real> places(place.limb[i]);
-        scalar(of.limb[i], places);
-        dof_compliance<L>(limb, at, problem.factor, k, table.visit(m, limb, at, places, of.limb[i].sign));
+        if (!of.live.limb[i]) continue;
+        ScalarRow<Real>& row = of.row.limb[i];
+        const Places<Real> places(table.dof[kind].limb[i]);
+        row.W = dof_compliance<L>(limb, at, problem.factor, k, table.visit(m, limb, at, places, row.sign));
+        scalar(row, places);
       }
     });
-  };
-  if (m.has_limits) dofs(problem.limit_live, problem.limit, table.limit);
-  if (m.has_friction) dofs(problem.friction_live, problem.friction, table.friction);
+  }
   if (g.rank() == 0) {  // what all lanes know
     for (int i = 0; i < contacts.pairs; ++i) contact(contacts.pair[i].point, problem.pair_row[i], table.pair[i]);
     for (int i = 0; i < m.ties; ++i)
@@ -220,15 +226,15 @@ HD void each_row(const typename L::Group& g, const typename L::Model& m, const C
       visit(is, 3 * k, f.x), visit(is, 3 * k + 1, f.y), visit(is, 3 * k + 2, f.z);
     });
   };
-  auto scalar = [&](bool, const Real& place, Real& f) {
+  auto scalar = [&](const Real& place, Real& f) {
     Places<Real>(place).each([&](int k, const Mask<Real>& is) { visit(is, 3 * table.rows.contacts + k, f); });
   };
   each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) { contact(table.slot.slot[c], l.slot.slot[c]); });
   for (int i = 0; i < contacts.pairs; ++i) contact(table.pair[i], l.pair[i]);
-  each_dof_row<L>(g, m, problem.limit_live, scalar, table.limit, l.limit);
-  each_dof_row<L>(g, m, problem.friction_live, scalar, table.friction, l.friction);
+  each_dof_row<L>(
+      g, m, problem, [&](bool, const auto&, const Real& place, Real& f) { scalar(place, f); }, table.dof, l.dof);
   for (int i = 0; i < m.ties; ++i)
-    if (problem.tie_live[i]) scalar(true, table.tie[i], l.tie[i]);
+    if (problem.tie_live[i]) scalar(table.tie[i], l.tie[i]);
 }
 
 }  // namespace stiction

@@ -32,12 +32,11 @@ struct RecordLayout {
   HD explicit RecordLayout(const Model& m) : slots(m.world_slots), pairs(m.pair_slots), dofs(m.nv), ties(m.ties) {}
   HD int slot(int c) const { return c * kRecordFields; }
   HD int pair(int s) const { return (slots + s) * kRecordFields; }
-  HD int limit(int dof) const { return (slots + pairs) * kRecordFields + dof; }
-  HD int friction(int dof) const { return (slots + pairs) * kRecordFields + dofs + dof; }
-  HD int tie(int i) const { return (slots + pairs) * kRecordFields + 2 * dofs + i; }
+  HD int dof_row(int kind, int dof) const { return (slots + pairs) * kRecordFields + kind * dofs + dof; }
+  HD int tie(int i) const { return dof_row(kDofRows, 0) + i; }
   /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q
   /// and qw per dof.
-  HD int base() const { return (slots + pairs) * kRecordFields + 2 * dofs + ties; }
+  HD int base() const { return tie(ties); }
   HD int velocity(int dof) const { return base() + 7 + dof; }
   HD int position(int dof) const { return base() + 7 + dofs + dof; }
   HD int quaternion(int dof) const { return base() + 7 + 2 * dofs + dof; }
@@ -82,16 +81,17 @@ struct Records {
         }
       l.pair[s] = found;
     }
-    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real& li,
-                   Real& fi) {
-      if (limit_live) {
-        // The sign tells which end it was: an impulse at the other end is no warm start.
-        Real old = warm && link.dof >= 0 ? real[layout.limit(link.dof)] * limit.sign : zero;
-        li = select(limit.active, max(old, zero), zero);
-      }
-      if (friction_live) fi = warm && link.dof >= 0 ? real[layout.friction(link.dof)] : zero;
-    };
-    each_joint<L>(g, m, dof, problem.limit, problem.limit_live, problem.friction_live, l.limit, l.friction);
+    for (int kind = 0; kind < kDofRows; ++kind)
+      if (has_rows(m, kind))
+        each_joint<L>(
+            g, m,
+            [&](const auto& link, const ScalarRow<Real>& row, int live, Real& f) {
+              if (!live) return;
+              const Real old = warm && link.dof >= 0 ? real[layout.dof_row(kind, link.dof)] * row.sign : zero;
+              // The sign tells which end of a range it was: an impulse at the other end is no warm start.
+              f = kind == kLimitRow ? select(row.active, max(old, zero), zero) : old;
+            },
+            problem.dof[kind].row, problem.dof[kind].live, l.dof[kind]);
     for (int i = 0; i < m.ties; ++i)
       l.tie[i] =
           warm ? select(problem.tie[i].active,
@@ -136,13 +136,14 @@ struct Records {
       for (int i = 0; i < m.ties; ++i)
         real[layout.tie(i)] = problem.tie_live[i] ? l.tie[i] * problem.tie[i].sign : Real(0);
     }
-    auto dof = [&](const auto& link, const ScalarRow<Real>& limit, int limit_live, int friction_live, Real li,
-                   Real fi) {
-      if (link.dof < 0) return;
-      if (m.has_limits) real[layout.limit(link.dof)] = limit_live ? li * limit.sign : Real(0);
-      if (m.has_friction) real[layout.friction(link.dof)] = friction_live ? fi : Real(0);
-    };
-    each_joint<L>(g, m, dof, problem.limit, problem.limit_live, problem.friction_live, l.limit, l.friction);
+    for (int kind = 0; kind < kDofRows; ++kind)
+      if (has_rows(m, kind))
+        each_joint<L>(
+            g, m,
+            [&](const auto& link, const ScalarRow<Real>& row, int live, Real f) {
+              if (link.dof >= 0) real[layout.dof_row(kind, link.dof)] = live ? f * row.sign : Real(0);
+            },
+            problem.dof[kind].row, problem.dof[kind].live, l.dof[kind]);
   }
 };
 

@@ -85,7 +85,8 @@ TEST(TileModels, TheMenagerieUsesEveryKindOfRow) {
     const double* r = b.records.data() + e * b.record;
     for (int c = 0; c < layout.slots; ++c) world += r[layout.slot(c) + kRecordN] != 0 && r[layout.slot(c)] >= 0;
     for (int c = 0; c < layout.pairs; ++c) pair += r[layout.pair(c) + kRecordN] != 0 && r[layout.pair(c)] >= 0;
-    for (int d = 0; d < layout.dofs; ++d) limit += r[layout.limit(d)] != 0, friction += r[layout.friction(d)] != 0;
+    for (int d = 0; d < layout.dofs; ++d)
+      limit += r[layout.dof_row(kLimitRow, d)] != 0, friction += r[layout.dof_row(kFrictionRow, d)] != 0;
     for (int i = 0; i < layout.ties; ++i) {
       tie += r[layout.tie(i)] != 0;
       ball += all.view().tie[i].kind == kTieBallLimit && r[layout.tie(i)] > 0;
