@@ -46,7 +46,7 @@ HD void world_rows(const typename L::Group& g, const typename L::Model& m, const
         const ContactPoint<Real>& x = contacts.point.slot[c];
         const Places<Real> places(problem.table.slot.slot[c]);
         const Vec3<Real> w = compliance<L>(limb, at, problem.factor, kin.S, s, axis_forces(x.p, x.frame),
-                                           problem.table.visit(m, limb, at, places));
+                                           problem.table.visit(limb, at, places));
         contact_row(opt, x, m.mean_mass, w.x, w.y, w.z, problem.row.slot[c], problem.immovable);
       });
   });
@@ -132,9 +132,7 @@ HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const 
       add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &F, x, share);
       w[k] = half_solve<L>(
           g, m, problem.factor, x, share,
-          [&](const auto& limb, Place at, int i, Real y) {
-            table.visit(m, limb, at, places).direction(k, false, i, y);
-          },
+          [&](const auto& limb, Place at, int i, Real y) { table.visit(limb, at, places).direction(k, false, i, y); },
           [&](int t, Real y) { table.visit(places).direction(k, true, t, y); });
     }
     contact_row(opt, c.point, m.mean_mass, w[0], w[1], w[2], problem.pair_row[s], problem.immovable);
@@ -254,7 +252,7 @@ HD void half_solve_ties(const typename L::Group& g, const typename L::Model& m, 
     for (int j = 0; j < m.tie[i].terms; ++j) add_to_dof<L>(g, m, x, m.tie[i].link[j], problem.tie_coef[i][j]);
     problem.tie[i].W = half_solve<L>(
         g, m, problem.factor, x, share,
-        [&](const auto& limb, Place at, int k, Real y) { table.visit(m, limb, at, places)(false, k, y); },
+        [&](const auto& limb, Place at, int k, Real y) { table.visit(limb, at, places)(false, k, y); },
         [&](int t, Real y) { table.visit(places)(true, t, y); });
   }
 }

@@ -4,14 +4,19 @@
 //   A = L' D L,   Y = J L^-1 D^-1/2,   v = v* + L^-1 D^-1/2 u
 //   u = Y' l,   w = J v = J v* + Y u,   W = J A^-1 J' = Y Y'          find l with (w + e + R l, l) in the law (contact/law.h)
 //
+// Y comes in blocks of columns: the dofs of each limb, the trunk's last. A row is 0 outside the blocks that it touches, those of
+// the bodies that it acts on: a heap of bodies costs what its contacts touch. Eliminated in that order, limbs that no row couples
+// stay apart (linalg/block_cholesky.h).
+//
 // All that solvers are made of follows from Y: W = Y Y' (Gauss-Seidel), I + Y' G Y (Newton), (Y Y' + R + 1 / rho)^-1 on the smaller
 // side (ADMM). No solver knows trees, slots or lanes.
 //
-// Rows: contact k has 3 k (t1), 3 k + 1 (t2), 3 k + 2 (n); other row k has 3 contacts + k. A world of a pack uses the first of
-// them; in a place that it does not use all numbers are 0, W too: there the answer is l = 0.
+// Rows: contact k has 3 k (t1), 3 k + 1 (t2), 3 k + 2 (n); other row k has 3 contacts + k. A world of a pack need not use all of
+// them: in a place that it does not use all numbers are 0, W too, and the answer is l = 0.
 // Contacts that the free motion does not close come last (`near` and later): a solver may leave them out at first.
 #pragma once
 #include "core/arena.h"
+#include "linalg/column_blocks.h"
 #include "math/vec3.h"
 
 namespace stiction {
@@ -26,6 +31,9 @@ struct RowCounts {
 template <class Real>
 struct RowProblem : RowCounts {
   int near = 0;                              // contacts before those that stay open in the free motion
+  ColumnBlocks blocks;                       // of Y
+  const uint32_t* touched = nullptr;         // (contacts + scalars) blocks that a contact, or another row, touches
+  bool apart = false;                        // there are many blocks, and rows touch few of them, in every world alike
   const Real* Y = nullptr;                   // (n, width)                          1/sqrt(kg)
   const Real *free = nullptr, *e = nullptr;  // (n)   J v*, bias                    m/s
   const Real* R = nullptr;                   // (n)   compliance, equal for t1, t2  1/kg
@@ -37,6 +45,8 @@ struct RowProblem : RowCounts {
 
   HD const Real* row(int i) const { return Y + static_cast<int64_t>(i) * width; }
   HD int scalar_row(int k) const { return 3 * contacts + k; }
+  /// The blocks that contact k touches; of another row, counted behind the contacts.
+  HD uint32_t touches(int k) const { return blocks.count == 1 ? 1u : touched[k]; }
   /// Mean of a contact's W_ii; of another row, counted behind the contacts, W_ii.
   HD Real mobility(int k) const {
     if (k >= contacts) return W[scalar_row(k - contacts)];
@@ -46,7 +56,9 @@ struct RowProblem : RowCounts {
   /// u += Y_i' l of one row.
   HD void add_push(int i, Real l, Real* u) const {
     const Real* y = row(i);
-    for (int a = 0; a < width; ++a) u[a] = u[a] + y[a] * l;
+    blocks.each_run(touches(block_of(i)), [&](int begin, int end) {
+      for (int a = begin; a < end; ++a) u[a] = u[a] + y[a] * l;
+    });
   }
   /// u = Y' l.
   HD void push(const Real* l, Real* u) const {
@@ -54,29 +66,39 @@ struct RowProblem : RowCounts {
     for (int i = 0; i < rows(); ++i) add_push(i, l[i], u);
   }
   /// w_i of u.
-  HD Real velocity(int i, const Real* u) const {
+  HD Real velocity(int i, const Real* u) const { return free[i] + along(i, u); }
+  /// Y_i u.
+  HD Real along(int i, const Real* u) const {
     const Real* y = row(i);
-    Real w = free[i];
-    for (int a = 0; a < width; ++a) w = w + y[a] * u[a];
+    Real w(0);
+    blocks.each_run(touches(block_of(i)), [&](int begin, int end) {
+      for (int a = begin; a < end; ++a) w = w + y[a] * u[a];
+    });
     return w;
   }
+  /// The contact, or other row behind the contacts, that row i belongs to.
+  HD int block_of(int i) const { return i < 3 * contacts ? i / 3 : i - 2 * contacts; }
 };
 
 /// The numbers of a RowProblem where they are made.
 template <class Real>
 struct RowArrays : RowCounts {
   int near = 0;
+  ColumnBlocks blocks;  // one, unless set
+  uint32_t* touched = nullptr;
+  bool apart = false;
   Real *Y = nullptr, *free = nullptr, *e = nullptr, *R = nullptr, *W = nullptr;
   Real *mu = nullptr, *lower = nullptr, *upper = nullptr;
   Real* impulse = nullptr;  // (n) warm start on a solver's entry, its answer on exit                         N s
   int64_t used = 0;
 
-  HD explicit RowArrays(const RowCounts& counts = {}) : RowCounts(counts) {}
+  HD explicit RowArrays(const RowCounts& counts = {}) : RowCounts(counts), blocks(counts.width) {}
   HD void carve(Arena<Real>& arena) {
     const int64_t n = rows(), begin = arena.used();
     Y = arena.take(n * width);
     free = arena.take(n), e = arena.take(n), R = arena.take(n), W = arena.take(n), impulse = arena.take(n);
     mu = arena.take(contacts), lower = arena.take(scalars), upper = arena.take(scalars);
+    touched = arena.take_bits(contacts + scalars);
     used = arena.used() - begin;
   }
   /// Numbers of memory for so many rows.
@@ -93,7 +115,8 @@ struct RowArrays : RowCounts {
   HD RowProblem<Real> view(Real least_velocity, Real scale) const {
     RowProblem<Real> p;
     static_cast<RowCounts&>(p) = *this;
-    p.near = near, p.Y = Y, p.free = free, p.e = e, p.R = R, p.W = W, p.mu = mu, p.lower = lower, p.upper = upper;
+    p.near = near, p.blocks = blocks, p.touched = touched, p.apart = apart, p.Y = Y, p.free = free, p.e = e, p.R = R,
+    p.W = W, p.mu = mu, p.lower = lower, p.upper = upper;
     p.least_velocity = least_velocity, p.scale = scale;
     return p;
   }

@@ -1,9 +1,9 @@
 // From a world's slots, limits, dry friction and ties to the half-solved rows that solvers read (contact/row_problem.h).
 //
-// Every world of a pack has other rows active. Each takes the places 0, 1, ... in the fixed order of world slots (limb by limb),
-// pair slots; limits (trunk first), dry friction, ties. A pack has as many places as its fullest world, and what a world computes
-// does not depend on its neighbours: a place that it does not use holds zeros. Contacts that the free motion does not close come
-// behind the others.
+// Every world of a pack has other rows active. They take places in the fixed order of world slots (limb by limb), pair slots; limits
+// (trunk first), dry friction, ties; where Y has blocks a limb has as many places as it needs in any world of the pack, so that a
+// place belongs to one limb, whose columns its rows fill. What a world computes does not depend on its neighbours: a place that it
+// does not use holds zeros. Contacts that the free motion does not close come behind the others.
 //
 // A row is half a solve of A, y = D^-1/2 L^-T J', which lives on the way from its link to the root; it is made on the way that
 // W_ii takes anyhow (linalg/ltdl.h, `visit`). On a tile a lane writes the rows of its own limbs, and of rows that several limbs
@@ -14,15 +14,17 @@
 
 namespace stiction {
 
-/// Entries that lanes count in their limbs become where each limb begins, in the limbs' order; `total` grows by all.
+/// Where each limb's rows begin, from how many it has in each world: behind each other. `apart`: with room for the most of any
+/// world, so that a place belongs to one limb. `total` grows by all.
 template <class L, class Real = typename L::Real>
-HD void number_limbs(const typename L::Group& g, const typename L::Model& m, Real (&of_limb)[L::kLimbs], Real& total) {
+HD void number_limbs(const typename L::Group& g, const typename L::Model& m, bool apart, Real (&of_limb)[L::kLimbs],
+                     Real& total) {
   for (int l = 0; l < m.limbs(); ++l) {
     const bool mine = l % L::Group::kSize == g.rank();
     Real& here = of_limb[mine ? l / L::Group::kSize : 0];
     const Real count = g.sum(mine ? here : Real(0));
     if (mine) here = total;
-    total = total + count;
+    total = total + (apart ? Real(static_cast<Scalar<Real>>(largest_lane(count))) : count);
   }
 }
 
@@ -34,8 +36,8 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
   using Real = typename L::Real;
   RowTable<L>& table = problem.table;
   const Real none(-1), one(1), zero(0);
-  Real near(0), later(0), scalars(0);
   Real near_of[L::kLimbs], later_of[L::kLimbs];
+  // Of a group, first its own count: from 0 what closes, from -2 downward what stays open.
   auto take = [&](const ContactPoint<Real>& x, const ContactRow<Real>& row, Real& place, Real& nears, Real& laters) {
     Mask<Real> closes = x.active;
     if (reserve >= 0) closes = closes & (x.gap < max(-row.free.z, zero) * h + reserve);
@@ -49,54 +51,59 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
       if (!contacts.skip(c)) take(contacts.point.slot[c], problem.row.slot[c], table.slot.slot[c], nears, laters);
     near_of[at.limb] = nears, later_of[at.limb] = laters;
   });
-  number_limbs<L>(g, m, near_of, near), number_limbs<L>(g, m, later_of, later);
+  Real pair_nears(0), pair_laters(0);
   for (int i = 0; i < contacts.pairs; ++i)
-    take(contacts.pair[i].point, problem.pair_row[i], table.pair[i], near, later);
+    take(contacts.pair[i].point, problem.pair_row[i], table.pair[i], pair_nears, pair_laters);
 
-  auto most = [](const Real& count) {
-    int n = 0;
-    for (int w = 0; w < kWidth<Real>; ++w) n = max(n, static_cast<int>(lane(count, w)));
-    return n;
-  };
-  RowCounts counts = most_rows(m);
-  const int nears = most(near);
-  counts.contacts = nears + most(later);
+  const bool apart = keeps_apart(m);
+  Real near_limbs(0), later_limbs(0);
+  number_limbs<L>(g, m, apart, near_of, near_limbs), number_limbs<L>(g, m, apart, later_of, later_limbs);
+  const int near = largest_lane(near_limbs + pair_nears), later = largest_lane(later_limbs + pair_laters);
+  auto real = [](int n) { return Real(static_cast<S>(n)); };
   auto settle = [&](Real& place, Real near_begin, Real later_begin) {
-    const Real behind = Real(static_cast<S>(nears - 2)) + later_begin - place;
+    const Real behind = real(near - 2) + later_begin - place;
     place = select(place < none, behind, select(place > none, place + near_begin, none));
   };
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     for (int c = at.slot; c < at.slot + limb.slots(); ++c)
       if (!contacts.skip(c)) settle(table.slot.slot[c], near_of[at.limb], later_of[at.limb]);
   });
-  for (int i = 0; i < contacts.pairs; ++i) settle(table.pair[i], zero, zero);  // they were counted on from the limbs
+  for (int i = 0; i < contacts.pairs; ++i) settle(table.pair[i], near_limbs, later_limbs);
 
-  auto number = [](const ScalarRow<Real>& r, Real& place, Real& next) {
-    place = select(r.active, next, Real(-1)), next = select(r.active, next + Real(1), next);
+  Real scalars(0), count;
+  auto number = [&](const ScalarRow<Real>& r, Real& place) {
+    place = select(r.active, count, none), count = select(r.active, count + one, count);
   };
+  auto begin_at = [&](Real first, Real& place) { place = select(place > none, place + first, none); };
   for (int kind = 0; kind < kDofRows; ++kind) {
     if (!has_rows(m, kind)) continue;
     const DofRows<L>& of = problem.dof[kind];
     PerDof<L, Real>& place = table.dof[kind];
+    count = scalars;
     for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
-      if (of.live.trunk[t]) number(of.row.trunk[t], place.trunk[t], scalars);
+      if (of.live.trunk[t]) number(of.row.trunk[t], place.trunk[t]);
+    scalars = apart ? real(largest_lane(count)) : count;
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      near_of[at.limb] = zero;
+      count = zero;
       for (int i = at.link; i < at.link + limb.links(); ++i)
-        if (of.live.limb[i]) number(of.row.limb[i], place.limb[i], near_of[at.limb]);
+        if (of.live.limb[i]) number(of.row.limb[i], place.limb[i]);
+      near_of[at.limb] = count;
     });
-    number_limbs<L>(g, m, near_of, scalars);
+    number_limbs<L>(g, m, apart, near_of, scalars);
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       for (int i = at.link; i < at.link + limb.links(); ++i)
-        if (of.live.limb[i]) place.limb[i] = select(place.limb[i] >= zero, place.limb[i] + near_of[at.limb], none);
+        if (of.live.limb[i]) begin_at(near_of[at.limb], place.limb[i]);
     });
   }
+  count = scalars;
   for (int i = 0; i < m.ties; ++i)
-    if (problem.tie_live[i]) number(problem.tie[i], table.tie[i], scalars);
-  counts.scalars = most(scalars);
+    if (problem.tie_live[i]) number(problem.tie[i], table.tie[i]);
 
+  RowCounts counts = most_rows(m);
+  counts.contacts = near + later, counts.scalars = largest_lane(count);
   table.rows = RowArrays<Real>(counts);
-  table.rows.near = nears;
+  table.rows.near = near, table.rows.blocks = row_blocks(m), table.rows.apart = apart;
+  table.trunk = table.rows.width - m.trunk_dofs();
   Arena<Real> arena(table.memory);
   table.rows.carve(arena);
   g.sync();  // the rows of the step before have been read
@@ -149,7 +156,7 @@ Vec3<Real> pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, c
     };
     for (int k = k1; k >= 0; k = limb.parent(k)) add(k, F1);
     for (int k = k2; k >= 0; k = limb.parent(k)) add(k, F2);
-    const RowVisit<L> visit = table.visit(m, limb, at, places);
+    const RowVisit<L> visit = table.visit(limb, at, places);
     for (int k = max(k1, k2); k >= 0; --k)
       if (moved[k]) eliminate_link<L>(limb, at, H, k, x, y, w, visit);
   });
@@ -164,24 +171,27 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
   using Real = typename L::Real;
   RowTable<L>& table = problem.table;
   const RowArrays<Real>& rows = table.rows;
-  auto contact = [&](const ContactPoint<Real>& x, const ContactRow<Real>& r, Real place) {
+  auto contact = [&](const ContactPoint<Real>& x, const ContactRow<Real>& r, Real place, uint32_t touched) {
     Places<Real>(place).each([&](int k, const Mask<Real>& is) {
       const int i = 3 * k;
+      rows.touched[k] |= touched;
       blend(is, r.free.x, rows.free[i]), blend(is, r.free.y, rows.free[i + 1]), blend(is, r.free.z, rows.free[i + 2]);
       blend(is, r.R_t, rows.R[i]), blend(is, r.R_t, rows.R[i + 1]), blend(is, r.R_n, rows.R[i + 2]);
       blend(is, r.W_t, rows.W[i]), blend(is, r.W_t, rows.W[i + 1]), blend(is, r.W_n, rows.W[i + 2]);
       blend(is, r.e, rows.e[i + 2]), blend(is, x.mu, rows.mu[k]);
     });
   };
-  auto scalar = [&](const ScalarRow<Real>& r, const Places<Real>& places) {
+  auto scalar = [&](const ScalarRow<Real>& r, const Places<Real>& places, uint32_t touched) {
     places.each([&](int k, const Mask<Real>& is) {
       const int i = 3 * rows.contacts + k;
+      rows.touched[rows.contacts + k] |= touched;
       blend(is, r.free, rows.free[i]), blend(is, r.R, rows.R[i]), blend(is, r.W, rows.W[i]);
       blend(is, r.e, rows.e[i]), blend(is, r.lower, rows.lower[k]), blend(is, r.upper, rows.upper[k]);
     });
   };
-  each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) {
-    contact(contacts.point.slot[c], problem.row.slot[c], table.slot.slot[c]);
+  each_slot<L>(g, m, contacts, [&](const auto& limb, Place, int s, int c) {
+    contact(contacts.point.slot[c], problem.row.slot[c], table.slot.slot[c],
+            s == 0 ? trunk_touched(m, limb.attach()) : limb_touched(m, limb.number));
   });
   for (int kind = 0; kind < kDofRows; ++kind) {
     if (!has_rows(m, kind)) continue;
@@ -195,7 +205,7 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       }
       const Places<Real> places(table.dof[kind].trunk[t]);
       row.W = trunk_dof_compliance<L>(problem.factor, t, table.visit(places, row.sign));
-      scalar(row, places);
+      scalar(row, places, trunk_touched(m, 0));
     }
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       for (int k = 0; k < limb.links(); ++k) {
@@ -203,15 +213,26 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
         if (!of.live.limb[i]) continue;
         ScalarRow<Real>& row = of.row.limb[i];
         const Places<Real> places(table.dof[kind].limb[i]);
-        row.W = dof_compliance<L>(limb, at, problem.factor, k, table.visit(m, limb, at, places, row.sign));
-        scalar(row, places);
+        row.W = dof_compliance<L>(limb, at, problem.factor, k, table.visit(limb, at, places, row.sign));
+        scalar(row, places, limb_touched(m, limb.number));
       }
     });
   }
   if (g.rank() == 0) {  // what all lanes know
-    for (int i = 0; i < contacts.pairs; ++i) contact(contacts.pair[i].point, problem.pair_row[i], table.pair[i]);
-    for (int i = 0; i < m.ties; ++i)
-      if (problem.tie_live[i]) scalar(problem.tie[i], Places<Real>(table.tie[i]));
+    for (int i = 0; i < contacts.pairs; ++i) {
+      const PairContact<L>& c = contacts.pair[i];
+      uint32_t touched = 0;
+      for_each_lane<Real>(c.point.active, [&](int w) {
+        touched |= link_touched(m, lane(c.link1, w)) | link_touched(m, lane(c.link2, w));
+      });
+      contact(c.point, problem.pair_row[i], table.pair[i], touched);
+    }
+    for (int i = 0; i < m.ties; ++i) {
+      if (!problem.tie_live[i]) continue;
+      uint32_t touched = 0;
+      for (int j = 0; j < m.tie[i].terms; ++j) touched |= link_touched(m, m.tie[i].link[j]);
+      scalar(problem.tie[i], Places<Real>(table.tie[i]), touched);
+    }
   }
 }
 

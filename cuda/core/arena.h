@@ -25,6 +25,11 @@ class Arena {
     static_assert(sizeof(Thing) % sizeof(T) == 0);
     return reinterpret_cast<Thing*>(take(n * static_cast<int64_t>(sizeof(Thing) / sizeof(T))));
   }
+  /// n words of 32 bits.
+  HD uint32_t* take_bits(int64_t n) {
+    constexpr int64_t kBytes = sizeof(T);
+    return reinterpret_cast<uint32_t*>(take((n * 4 + kBytes - 1) / kBytes));
+  }
   /// Where the next piece would begin.
   HD T* rest() const { return memory_ == nullptr ? nullptr : memory_ + used_; }
   HD int64_t used() const { return used_; }

@@ -29,3 +29,16 @@ using uint64_t = unsigned long long;
 #define HD_CALL __attribute__((noinline))
 #define UNROLL
 #endif
+
+namespace stiction {
+
+/// The number of the lowest bit that is set.   pre: bits != 0
+HD int lowest_bit(uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  return __ffs(static_cast<int>(bits)) - 1;
+#else
+  return __builtin_ctz(bits);
+#endif
+}
+
+}  // namespace stiction

@@ -193,6 +193,14 @@ HD void for_each_lane(const Mask<Real>& m, Body body) {
     if (lane(m, i)) body(i);
 }
 
+/// The largest of a number's lanes, which are counts.
+template <class Real>
+HD int largest_lane(const Real& count) {
+  int n = 0;
+  for (int i = 0; i < kWidth<Real>; ++i) n = max(n, static_cast<int>(lane(count, i)));
+  return n;
+}
+
 template <class Real> HD Real clamp(Real x, Real low, Real high) { return max(low, min(x, high)); }
 
 /// 1 / sqrt(x), x > 0.

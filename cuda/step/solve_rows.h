@@ -27,8 +27,9 @@ struct DoubleRows {
 
   HD DoubleRows(const RowProblem<Real>& p, const int (&from)[W], const Real* impulse, Arena<Double>& arena)
       : rows(static_cast<const RowCounts&>(p)) {
-    rows.near = p.near;
+    rows.near = p.near, rows.blocks = p.blocks;
     rows.carve(arena);
+    for (int k = 0; k < p.contacts + p.scalars; ++k) rows.touched[k] = p.touches(k);
     auto copy = [&](int64_t n, const Real* a, Double* b) {
       for (int64_t i = 0; i < n; ++i) b[i] = taken(a[i], from);
     };

@@ -165,6 +165,18 @@ struct Whitened {
   }
   RowProblem<Real> view() const { return rows.view(least_velocity, scale); }
 
+  /// Columns in blocks of so many; what rows touch, by what is not 0.
+  void divide(int size) {
+    ColumnBlocks& b = rows.blocks;
+    for (b.count = 0; b.begin[b.count] < rows.width; ++b.count)
+      b.begin[b.count + 1] = std::min(b.begin[b.count] + size, rows.width);
+    for (int i = 0; i < rows.rows(); ++i)
+      for (int a = 0; a < rows.width; ++a)
+        if (any(abs(rows.Y[i * rows.width + a]) > Real(0)))
+          rows.touched[i < 3 * rows.contacts ? i / 3 : i - 2 * rows.contacts] |= uint32_t(1) << a / size;
+    rows.apart = true;
+  }
+
   /// Impulses of a lane into the problem it came from.
   void take(Dense<double>& d, int at = 0) const {
     for (int i = 0; i < 3 * rows.contacts; ++i) d.impulse[i] = lane(rows.impulse[i], at);

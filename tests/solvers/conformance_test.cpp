@@ -157,6 +157,22 @@ TYPED_TEST(Conformance, NormalComplianceSharesAHyperstaticForce) {
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(r.d.impulse[3 * i + 2], 0.1 / (2 + 1e-2), this->kWide ? 1e-6 : 2e-2) << i;
 }
 
+/// Where rows touch few columns a solver may leave the others out: nothing else changes.
+TYPED_TEST(Conformance, SolvesRowsThatAreApartAsAnyOthers) {
+  using Solver = typename TypeParam::Solver;
+  using T = typename TypeParam::T;
+  const Dense<double> tower = problems::stack({1, 2, 1, 3}, 0.1, 0.5);
+  ASSERT_EQ(tower.nv, 24);
+  SolveLimits<T> limits;
+  limits.iterations = 20000, limits.tolerance = this->kTolerance;
+  const Solved whole = testing::solve_dense<Solver, T>(tower, limits);
+  for (int block : {6, 4, 24}) {  // 4: a body lies across two
+    const Solved parts = testing::solve_dense<Solver, T>(tower, limits, 1e-4, {}, block);
+    EXPECT_TRUE(parts.converged(10 * double(this->kTolerance))) << block;
+    for (size_t i = 0; i < whole.v.size(); ++i) EXPECT_NEAR(parts.v[i], whole.v[i], 100 * this->kNear) << block;
+  }
+}
+
 TYPED_TEST(Conformance, TakesAnExactGuessAsItIs) {
   auto first = this->solve(problems::random_problem(12, 3, 7, true), 20000, this->kTolerance);
   ASSERT_TRUE(first.converged(10 * double(this->kTolerance)));

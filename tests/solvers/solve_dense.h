@@ -43,8 +43,9 @@ inline void judge(Solved& s, double least_velocity) {
 template <class Solver, class Real>
 std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& worlds,
                                  const SolveLimits<Scalar<Real>>& limits, double least_velocity = 1e-4,
-                                 const typename Solver::template Options<Scalar<Real>>& options = {}) {
+                                 const typename Solver::template Options<Scalar<Real>>& options = {}, int block = 0) {
   problems::Whitened<Real> whitened(worlds, least_velocity);
+  if (block > 0) whitened.divide(block);
   const auto view = whitened.view();
   std::vector<Real> memory(static_cast<size_t>(Solver::template memory<Real>(view)) + 1);
   auto* bytes = reinterpret_cast<unsigned char*>(memory.data());
@@ -61,8 +62,8 @@ std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& wor
 }
 template <class Solver, class T>
 Solved solve_dense(const problems::Dense<double>& d, const SolveLimits<T>& limits, double least_velocity = 1e-4,
-                   const typename Solver::template Options<T>& options = {}) {
-  return solve_worlds<Solver, T>({d}, limits, least_velocity, options)[0];
+                   const typename Solver::template Options<T>& options = {}, int block = 0) {
+  return solve_worlds<Solver, T>({d}, limits, least_velocity, options, block)[0];
 }
 
 }  // namespace stiction::testing

@@ -2,8 +2,8 @@
 //
 //   J v = J v* + T (z - J v* + l),   T = Z Z',   y = alpha J v + (1 - alpha) z - l,   l = projection(-(y + e) / (1 + R)),   z = y + l
 //
-// T is kept for worlds where that is less work than the factor Z (n, width): those with at most 2 width rows of their own. What a
-// world does must not depend on how many rows its pack has, so a mixed pack does both.
+// T is kept for worlds where that is less work than the factor Z (n, width): those with at most 2 width rows of their own, if rows are
+// not apart. What a world does must not depend on how many rows its pack has, so a mixed pack does both.
 //
 // Worlds of a pack need different numbers of passes. When half of a wide pack is done, the rest goes on in a narrower one,
 // whose passes cost half as much; what a world computes does not depend on who is beside it. Moving costs about two passes, so
@@ -16,6 +16,7 @@
 #include "core/arena.h"
 #include "core/group.h"
 #include "linalg/anderson.h"
+#include "linalg/column_blocks.h"
 #include "math/cone.h"
 #include "solvers/subadmm/adaptive.h"
 #include "solvers/subadmm/options.h"
@@ -46,11 +47,14 @@ class Passes {
   static constexpr bool kNarrows = kWidth<Narrow> < kWidth<Real>;
 
   int contacts, scalars, n, width;  // width: of Z, padded
+  bool apart;                       // Z has numbers in the blocks only that its rows touch
+  ColumnBlocks blocks;              // of Z
+  uint32_t* touched;                // (contacts + scalars) of a contact's three rows of Z, or of another's one
   // By rows: v* and bias, give 1 / (1 + R), soft B^-1/2 (m/s of a unit); by contacts and scalars: mu, bounds.
   Real *free, *e, *give, *soft, *mu, *lower, *upper;
   Real *z, *lambda, *push;  // push: z - J v* + l, what T is multiplied with
   Real* best;               // l, where it was changed least
-  Real* Z;                  // (padded n, width), rows behind the last are 0
+  Real* Z;                  // (padded n, width), rows behind the last are 0; what is not touched is not set
   Real*
       T;  // symmetric, by blocks of kBlock rows up to and with the diagonal's, see triangle(); where some world is small
   Mask<Real> small;  // worlds that go by T
@@ -58,11 +62,13 @@ class Passes {
   /// For `n` rows, of this pack and of the narrower one.
   HD void carve(Arena<Real>& arena) {
     const int64_t begin = arena.used(), size = padded(n);
+    touched = arena.take_bits(contacts + scalars);
+    const int64_t bits = arena.used() - begin;  // take as much in the narrower one
     Real** const vectors[] = {&free, &e, &give, &soft, &mu, &lower, &upper, &z, &lambda, &push, &best, &w_};
     for (Real** vector : vectors) *vector = arena.take(size);
     history_ = arena.template take_as<Entry>(size);
-    Z = arena.take(size * width), T = arena.take(triangle(size)), other_ = arena.take(size);
-    rest_ = arena.take(kNarrows ? (arena.used() - begin + 1) / 2 : 0);
+    Z = arena.take(size * width), T = arena.take(apart ? 0 : triangle(size)), other_ = arena.take(size);
+    rest_ = arena.take(kNarrows ? (arena.used() - begin + 1) / 2 + bits : 0);
   }
   HD static int64_t padded(int64_t rows) { return (rows + kBlock - 1) / kBlock * kBlock; }
   /// Block I of T begins at triangle(kBlock I) and holds column j of its rows at kBlock j.
@@ -124,7 +130,8 @@ class Passes {
       return part;
     };
     Passes<Narrow> some;
-    some.contacts = contacts, some.scalars = scalars, some.n = n, some.width = width;
+    some.contacts = contacts, some.scalars = scalars, some.n = n, some.width = width, some.blocks = blocks,
+    some.apart = apart;
     Arena<Narrow> arena(reinterpret_cast<Narrow*>(rest_));
     some.carve(arena);
     some.assign(*this, take);
@@ -148,13 +155,23 @@ class Passes {
     copy(contacts, x.mu, mu), copy(scalars, x.lower, lower), copy(scalars, x.upper, upper);
     copy(n, x.z, z), copy(n, x.lambda, lambda), copy(size, x.push, push), copy(n, x.best, best);
     if (any(x.small)) copy(triangle(size), x.T, T);
-    if (!all(x.small)) copy(size * width, x.Z, Z);
+    if (!all(x.small)) {
+      if (!apart) copy(size * width, x.Z, Z);
+      else
+        for (int i = 0; i < n; ++i)
+          blocks.each_run(x.touched[block_of(i)], [&](int from, int to) {
+            const int64_t at = static_cast<int64_t>(i) * width + from;
+            copy(to - from, x.Z + at, Z + at);
+          });
+      for (int k = 0; k < contacts + scalars; ++k) touched[k] = x.touched[k];
+    }
     small = take(select(x.small, Wide(1), Wide(0))) > Real(0);
     copy(n * kEntryReals, reinterpret_cast<const Wide*>(x.history_), reinterpret_cast<Real*>(history_));
     anderson_.assign(x.anderson_, take), least_ = take(x.least_), idle_ = take(x.idle_);
     plain_ = take(select(x.plain_, Wide(1), Wide(0))) > Real(0);
   }
 
+  HD int block_of(int i) const { return i < 3 * contacts ? i / 3 : i - 2 * contacts; }
   HD void velocities() {
     const bool some = any(small);
     if (some) by_operator(w_);
@@ -165,6 +182,7 @@ class Passes {
   }
   /// w = J v = free + Z (Z' push).
   HD void by_factor(Real* out) {
+    if (apart) return by_blocks(out);
     Real sum[kMostWidth];
     for (int a = 0; a < width; ++a) sum[a] = Real(0);
     for (int i = 0; i < n; ++i) {
@@ -178,6 +196,39 @@ class Passes {
       for (int a = 0; a < width; ++a)
         for (int r = 0; r < kBlock; ++r) w[r] = w[r] + row[r * width + a] * sum[a];
       for (int r = 0; r < kBlock; ++r) out[i + r] = w[r];
+    }
+  }
+  HD void by_blocks(Real* out) {
+    Real sum[kMostWidth];
+    for (int a = 0; a < width; ++a) sum[a] = Real(0);
+    for (int k = 0; k < contacts; ++k) {
+      const Real *row = Z + 3ll * k * width, *p = push + 3 * k, p0 = p[0], p1 = p[1], p2 = p[2];
+      blocks.each_run(touched[k], [&](int from, int to) {
+        for (int a = from; a < to; ++a) sum[a] = sum[a] + (row[a] * p0 + row[width + a] * p1 + row[2 * width + a] * p2);
+      });
+    }
+    for (int k = contacts; k < contacts + scalars; ++k) {
+      const Real *row = Z + (2ll * contacts + k) * width, p = push[2 * contacts + k];
+      blocks.each_run(touched[k], [&](int from, int to) {
+        for (int a = from; a < to; ++a) sum[a] = sum[a] + row[a] * p;
+      });
+    }
+    for (int k = 0; k < contacts; ++k) {
+      const Real *row = Z + 3ll * k * width, *v = free + 3 * k;
+      Real w0 = v[0], w1 = v[1], w2 = v[2];
+      blocks.each_run(touched[k], [&](int from, int to) {
+        for (int a = from; a < to; ++a)
+          w0 = w0 + row[a] * sum[a], w1 = w1 + row[width + a] * sum[a], w2 = w2 + row[2 * width + a] * sum[a];
+      });
+      out[3 * k] = w0, out[3 * k + 1] = w1, out[3 * k + 2] = w2;
+    }
+    for (int k = contacts; k < contacts + scalars; ++k) {
+      const Real* row = Z + (2ll * contacts + k) * width;
+      Real w = free[2 * contacts + k];
+      blocks.each_run(touched[k], [&](int from, int to) {
+        for (int a = from; a < to; ++a) w = w + row[a] * sum[a];
+      });
+      out[2 * contacts + k] = w;
     }
   }
   /// The same by T. Every sum runs over the columns in order, whoever adds: above the diagonal it is the row of the other index.

@@ -7,9 +7,11 @@
 //
 //   C = I + sum x_i' x_i = U'U,   z_i = U^-T x_i,   T = J (A + J'B J)^-1 J' = Z Z'
 //
-// so a pass (passes.h) is one product with the symmetric T (n, n), or with Z twice, and no walk over a tree. A world is one
-// subsystem here: T is dense anyway, so nothing is gained by splitting a contact between the two links it touches.
+// so a pass (passes.h) is one product with the symmetric T (n, n), or with Z twice, and no walk over a tree. Where Y has blocks C is
+// eliminated block by block. A world is one subsystem here: nothing is gained by splitting a contact between the two links it
+// touches.
 #pragma once
+#include "linalg/block_cholesky.h"
 #include "solvers/solver.h"
 #include "solvers/subadmm/passes.h"
 
@@ -29,9 +31,9 @@ class Iteration {
 
   HD void carve(Arena<Real>& arena) {
     x_.contacts = p_.contacts, x_.scalars = p_.scalars, x_.n = p_.rows();
-    x_.width = static_cast<int>(Passes::padded(p_.width));
+    x_.width = static_cast<int>(Passes::padded(p_.width)), x_.blocks = p_.blocks, x_.apart = p_.apart;
     const int64_t n = Passes::padded(x_.n), width = x_.width;
-    root_ = arena.take(n), C_ = arena.take(width * width), u_ = arena.take(width);
+    root_ = arena.take(n), C_ = arena.take(width * width), u_ = arena.take(3 * width);
     memory_ = arena.rest();
     x_.carve(arena);
   }
@@ -121,7 +123,7 @@ class Iteration {
     Real rows(0);
     penalties();
     for (int i = 0; i < x_.n; ++i) rows = rows + select(x_.soft[i] > zero, one, zero);
-    x_.small = rows <= Real(static_cast<S>(2 * x_.width));
+    x_.small = rows <= Real(static_cast<S>(x_.apart ? -1 : 2 * x_.width));
     p_.push(answer_, u_);
     for (int i = 0; i < x_.n; ++i) {
       const auto used = x_.soft[i] > zero;
@@ -141,6 +143,7 @@ class Iteration {
       const Real soft = x_.soft[3 * x_.contacts + k];
       x_.lower[k] = p_.lower[k] * soft, x_.upper[k] = p_.upper[k] * soft;
     }
+    if (x_.apart) find_pattern();
     make_operator();
   }
   /// Penalties times by^2.
@@ -159,10 +162,10 @@ class Iteration {
   /// Z and T, and 1 / (1 + R), of the present penalties.
   HD void make_operator() {
     const Real one(1);
+    for (int i = 0; i < x_.n; ++i) x_.give[i] = one / (one + p_.R[row_of(i)] * root_[i] * root_[i]);
+    if (x_.apart) return make_blocks();
     for (int i = 0; i < x_.n; ++i) {
-      const int row = row_of(i);
-      const Real* y = p_.row(row);
-      x_.give[i] = one / (one + p_.R[row] * root_[i] * root_[i]);
+      const Real* y = p_.row(row_of(i));
       for (int a = 0; a < p_.width; ++a) solved(i)[a] = y[a] * root_[i];
       for (int a = p_.width; a < x_.width; ++a) solved(i)[a] = Real(0);
     }
@@ -244,12 +247,78 @@ class Iteration {
       }
   }
 
+  // ---- Z where Y has blocks -----------------------------------------------------------------------------------------------
+
+  /// The problem's contact, or other row behind the contacts, for that of those that take part.
+  HD int block_of(int k) const { return k < x_.contacts ? k : k - x_.contacts + p_.contacts; }
+
+  HD void find_pattern() {
+    pattern_ = {};
+    const int rows = x_.contacts + x_.scalars;
+    for (int k = 0; k < rows; ++k) pattern_.couple(p_.touches(block_of(k)));
+    pattern_.fill(x_.blocks.count);
+    for (int k = 0; k < rows; ++k) x_.touched[k] = pattern_.reached(p_.touches(block_of(k)));
+  }
+  HD void make_blocks() {
+    begin_matrix();
+    for (int k = 0; k < x_.contacts; ++k) add_square<3>(k, 3 * k);
+    for (int k = 0; k < x_.scalars; ++k) add_square<1>(x_.contacts + k, 3 * x_.contacts + k);
+    block_factor(x_.blocks, pattern_, x_.width, C_);
+    for (int k = 0; k < x_.contacts; ++k) solve_block<3>(k, 3 * k);
+    for (int k = 0; k < x_.scalars; ++k) solve_block<1>(x_.contacts + k, 3 * x_.contacts + k);
+  }
+  /// C = I.
+  HD void begin_matrix() {
+    for (int b = 0; b < x_.blocks.count; ++b)
+      for (int k = x_.blocks.begin[b]; k < x_.blocks.begin[b + 1]; ++k)
+        x_.blocks.each_run(pattern_.upper[b] | uint32_t(1) << b, [&](int from, int to) {
+          for (int j = max(from, k); j < to; ++j) C_[k * x_.width + j] = Real(j == k ? 1 : 0);
+        });
+  }
+  /// C += x' x of a contact's three rows, or of another's one: the upper triangle.
+  template <int R>
+  HD void add_square(int block, int row) {
+    const ColumnBlocks::Runs runs = x_.blocks.runs(p_.touches(block_of(block)));
+    const Real* y = p_.row(row_of(row));
+    for (int r = 0; r < runs.count; ++r)
+      for (int a = runs.begin[r]; a < runs.end[r]; ++a) {
+        Real x[R], *C = C_ + a * x_.width;
+        for (int d = 0; d < R; ++d) x[d] = y[d * p_.width + a] * (root_[row + d] * root_[row + d]);
+        for (int s = r; s < runs.count; ++s)
+          for (int b = s == r ? a : runs.begin[s]; b < runs.end[s]; ++b) {
+            Real sum = x[0] * y[b];
+            for (int d = 1; d < R; ++d) sum = sum + x[d] * y[d * p_.width + b];
+            C[b] = C[b] + sum;
+          }
+      }
+  }
+  /// z = U^-T x of those rows.
+  template <int R>
+  HD void solve_block(int block, int row) {
+    const Real* y = p_.row(row_of(row));
+    const uint32_t own = p_.touches(block_of(block)), all = x_.touched[block];
+    x_.blocks.each_run(own, [&](int from, int to) {
+      for (int a = from; a < to; ++a)
+        for (int d = 0; d < R; ++d) u_[R * a + d] = y[d * p_.width + a] * root_[row + d];
+    });
+    x_.blocks.each_run(all & ~own, [&](int from, int to) {
+      for (int a = R * from; a < R * to; ++a) u_[a] = Real(0);
+    });
+    block_solve<R>(x_.blocks, pattern_, x_.width, C_, all, u_);
+    Real* z = solved(row);
+    x_.blocks.each_run(all, [&](int from, int to) {
+      for (int a = from; a < to; ++a)
+        for (int d = 0; d < R; ++d) z[d * x_.width + a] = u_[R * a + d];
+    });
+  }
+
   const RowProblem<Real>& p_;
   const SolveLimits<S>& limits_;
   const Opt& opt;
   Passes x_;      // of those rows that take part now
   Real* answer_;  // l, N s
   Real* root_;    // B^1/2
+  BlockPattern pattern_;
   Real *C_, *u_, *memory_;
 };
 
