@@ -25,7 +25,7 @@ def write_dump(sim, env, path):
     arrays = {f"model.{name}": np.asarray(value) for name, value in sim.model.to_arrays().items()}
     arrays |= {f"input.{name}": np.array(getattr(sim, name)[env]) for name in _APPLIED}
     arrays |= {f"params.{name}": np.array(getattr(sim.params, name)[env]) for name in sim.per_env}
-    arrays |= {f"problem.{name}": value for name, value in sim.contact_problem(env).items()}
+    arrays |= {f"problem.{name}": value for name, value in sim.contact_problem(env).arrays().items()}
     arrays |= {f"certificate.{name}": np.array(getattr(sim.certificate, name)[env]) for name in _CERTIFICATE}
     arrays |= {"before.qpos": qpos, "before.qvel": qvel, "after.qpos": sim.qpos[env], "after.qvel": sim.qvel[env]}
     with open(path, "wb") as file:
