@@ -163,6 +163,20 @@ class ContactProblem:
         J = self._arrays["J"]
         return self._squeezed(J @ moved[:, :, : J.shape[1]])
 
+    def residuals(self, impulse, row_impulse=None) -> dict[str, float | np.ndarray]:
+        """How well impulses (3 nc,) or (nc, 3), of any origin, solve it: r_con, r_ccp, r_mdp, r_row and scale.
+
+        As in `Solution`. ``row_impulse`` (nr,): of other rows; None is 0.
+        """
+        from .contact_residuals import residuals
+
+        given = np.zeros((self.num_problems, 3 * self.num_contacts + self._num_rows))
+        given[:, : 3 * self.num_contacts] = _rows("impulse", impulse, self.batch, len(given), self.num_contacts)
+        if row_impulse is not None:
+            given[:, 3 * self.num_contacts :] = _numbers("row_impulse", row_impulse)
+        found = residuals(self, given, self._velocity(given))
+        return {name: values if self.batch else float(values[0]) for name, values in found.items()}
+
     def arrays(self) -> dict[str, np.ndarray]:
         """What it is made of, by name."""
         return {name: self._squeezed(values) for name, values in self._arrays.items()}
@@ -236,8 +250,9 @@ class ContactProblem:
         if "W" in self._arrays:
             W = self._arrays["W"].reshape(count, nc, 3, nc, 3)
             return np.ascontiguousarray(np.moveaxis(W[:, np.arange(nc), :, np.arange(nc)], 0, 1))
-        J = self._arrays["J"].reshape(count, nc, 3, -1)
-        moved = self._motion[0][:, :, : 3 * nc].reshape(count, -1, nc, 3)
+        nv = self._arrays["A"].shape[1]
+        J = self._arrays["J"].reshape(count, nc, 3, nv)
+        moved = self._motion[0][:, :, : 3 * nc].reshape(count, nv, nc, 3)
         return np.einsum("bkiv,bvkj->bkij", J, moved)
 
     @cached_property

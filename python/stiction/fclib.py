@@ -10,8 +10,8 @@ import numpy as np
 def read_fclib(path) -> dict[str, np.ndarray]:
     """The arrays of a file, for `ContactProblem`: of a local problem W, q, mu; of a global one A, J, b, e, mu.
 
-    Files have the normal first, u = W r + q or M v = H r + f, u = H' v + w; here rows are t1, t2, n. W is as the file has
-    it, symmetric or not. Errors: OSError for what is no HDF5 file, ValueError for what it holds.
+    Files have the normal first, u = W r + q or M v = H r + f, u = H' v + w; here rows are t1, t2, n. W is as the file
+    has it, symmetric or not. Errors: OSError for what is no HDF5 file, ValueError for what it holds.
     """
     try:
         import h5py

@@ -137,7 +137,7 @@ class SolverOptions:
         if isinstance(solver, str):
             return cls(name=solver)
         raise TypeError(
-            f"solver is {type(solver).__name__}, expected a name such as 'subadmm' or an object such as stiction.Canal()"
+            f"solver is {type(solver).__name__}, expected a name such as 'subadmm' or an object as stiction.Canal()"
         )
 
 
