@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from time import perf_counter, process_time
 
 import numpy as np
 
@@ -49,6 +50,10 @@ class Solution:
     converged: bool | np.ndarray
     #: The solver and all that was set of it.
     solver: SolverOptions
+    #: What the solver took, of all problems together, s; to factor W or A and to compute residuals is not in it.
+    seconds: float
+    #: The same in processor time, of all threads together.
+    cpu_seconds: float
 
 
 def solve(
@@ -86,13 +91,11 @@ def solve(
     threads = _usable_cores() if num_threads is None else operator.index(num_threads)
     if threads < 1:
         raise ValueError(f"num_threads is {threads}, expected at least 1")
+    rows = problem._factor, problem._motion[1], problem._row_bias, problem._row_compliance, problem._arrays["mu"]
     floor = problem._velocity_floor
+    begun = perf_counter(), process_time()
     impulse, iterations, factorizations, law = _core.solve_rows(
-        problem._factor,
-        problem._motion[1],
-        problem._row_bias,
-        problem._row_compliance,
-        problem._arrays["mu"],
+        *rows,
         *problem._row_bounds,
         floor,
         start,
@@ -103,6 +106,7 @@ def solve(
         float64=dtype == "float64",
         num_threads=threads,
     )
+    taken = perf_counter() - begun[0], process_time() - begun[1]
     velocity = problem._velocity(impulse)
     judged = residuals(problem, impulse, velocity)
     scale = judged.pop("scale")
@@ -126,6 +130,8 @@ def solve(
         factorizations=one(factorizations, int) if factorizations.any() else None,
         converged=one(converged, bool),
         solver=chosen,
+        seconds=taken[0],
+        cpu_seconds=taken[1],
         **{name: one(values, float) for name, values in judged.items()},
     )
 
