@@ -10,6 +10,7 @@ import ctypes
 import math
 from dataclasses import Field, asdict, dataclass, field, fields, make_dataclass
 from functools import partial
+from typing import Any
 
 from . import _core
 from .simulation_arrays import near
@@ -20,11 +21,11 @@ _STEP = _DEFAULTS.pop("")
 _CLASSES: dict[str, type[SolverOptions]] = {}  # by solver
 
 
-def _step(name: str, kind: type = float, **bounds) -> Field:
+def _step(name: str, kind: type = float, **bounds) -> Any:
     return field(default=kind(_STEP[name]), metadata={"kind": kind, **bounds})
 
 
-def _knob(solver: str, name: str, kind: type | None = None, *, choices: tuple[str, ...] = (), **bounds) -> Field:
+def _knob(solver: str, name: str, kind: type | None = None, *, choices: tuple[str, ...] = (), **bounds) -> Any:
     """A solver's own: its name in the core, the names of its values where they are numbered, bounds.
 
     Bounds: least, most, above, below. The default is None where float32 has another than float64.

@@ -2,6 +2,8 @@
 
 import importlib
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import stiction
 from stiction import ContactProblem, SolverOptions, _core, solve, solve_contact_problem
 
 SOLVERS = [name for name in _core.option_defaults() if name]
+EXACT = ["subadmm", "pgs", "canal"]  # of Coulomb's law, as near as they are told; of others less may be asked
+LAWS = {"coulomb": "r_con", "convex": "r_ccp", "dissipation": "r_mdp"}
 #: FCLIB's FrictionContact3D_1c and FrictionContact3D_RR_1c with their Coulomb solutions, rows t1, t2, n.
 ONE_CONTACT = {
     "1c": (
@@ -45,24 +49,25 @@ def delassus_of(A, J, b, mu, e):
 
 
 def own_residual(solution):
-    return {"coulomb": solution.r_con, "convex": solution.r_ccp, "dissipation": solution.r_mdp}[solution.law]
+    return getattr(solution, LAWS[solution.law])
 
 
 @pytest.mark.parametrize("name", ONE_CONTACT)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_one_contact_of_known_impulse(solver, name):
     W, q, mu, impulse = ONE_CONTACT[name]
-    found = solve_contact_problem(W, q, [mu], solver=solver, tolerance=1e-10, max_iterations=20_000)
+    found = solve_contact_problem(W, q, [mu], solver=solver, tolerance=1e-9, max_iterations=20_000)
     assert found.solver.name == solver and found.scale == max(map(abs, q))
-    assert own_residual(found) <= 1e-8 * found.scale
     assert found.velocity.shape == found.impulse.shape == (1, 3)
     np.testing.assert_allclose(found.velocity[0], W @ found.impulse[0] + q, rtol=1e-14, atol=1e-14)
-    if found.law == "coulomb":
-        assert found.converged is True
-        np.testing.assert_allclose(found.impulse[0], impulse, rtol=1e-6, atol=1e-9)
+    assert own_residual(found) <= (1e-8 if solver in EXACT else 1e-2) * found.scale
+    assert found.converged is bool(own_residual(found) <= 1e-9 * found.scale)
+    if solver in EXACT:
+        assert found.law == "coulomb"
+        np.testing.assert_allclose(found.impulse[0], impulse, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EXACT)
 def test_primal_and_delassus_are_one_problem(solver):
     """Full rank and little friction, where the answer is unique."""
     A, J, b, mu, e = random_primal(5)
@@ -161,6 +166,15 @@ def test_a_batch_is_each_problem_alone(solver, dtype):
     assert np.abs(found.impulse).max() > 0.01
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_many_dofs_under_more_contacts(solver):
+    """150 dofs under 330 rows: answers stay finite, and no worse than none."""
+    problem = ContactProblem.from_primal(*random_primal(6, contacts=110, nv=150)[:4])
+    found = solve(problem, solver, max_iterations=50)
+    assert problem._factor.shape[2] == 150 and np.isfinite(found.impulse).all()
+    assert own_residual(found) < problem.residuals(np.zeros(330))[LAWS[found.law]]
+
+
 def test_q_need_not_be_in_the_range_of_W():
     """A point on a line under two contacts across it: neither can stop the sideways motion."""
     J = np.zeros((6, 1))
@@ -192,7 +206,7 @@ def test_no_contacts_and_none_that_closes():
     assert not apart.impulse.any() and apart.converged
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EXACT)
 def test_an_exact_guess_is_taken(solver):
     problem = ContactProblem.from_delassus(*delassus_of(*random_primal(2)), symmetrize=True)
     first = solve(problem, solver, tolerance=1e-9, max_iterations=20_000)
@@ -329,3 +343,13 @@ def test_the_general_options_hold_their_limits():
     found = solve(one(), SolverOptions(name="pgs", iterations=8, tolerance=0))
     assert (found.solver.iterations, found.solver.tolerance, found.iterations) == (8, 0, 8)
     assert importlib.import_module("stiction").Solution is type(found)
+
+
+def test_the_docs_say_what_works():
+    """Every block of the page, one after the other."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "contact-solvers.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    names = {}
+    for block in blocks:
+        exec(compile(block, page.name, "exec"), names)
+    assert len(blocks) == 5 and names["solution"].converged
