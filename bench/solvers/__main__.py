@@ -136,7 +136,7 @@ def main(argv=None) -> dict:
     add("--solvers", nargs="+", default=list(stiction.solver_names()), metavar="NAME[:KNOB=VALUE,...]")
     add("--dtype", default="float64", choices=("float64", "float32"))
     add("--tolerance", type=float, help="of V; default 1e-8, float32 1e-5")
-    add("--iterations", type=int, default=2000, help="at most")
+    add("--iterations", type=int, default=1000, help="at most")
     add("--rounds", type=int, default=1, help="of each problem; the fastest counts")
     add("--largest", type=int, default=10**9, help="problems of at most so many contacts")
     add("--output", type=Path, help="JSON, a plot beside it; default bench/results/<machine>/solvers.json; '-': none")
