@@ -64,8 +64,8 @@ class Simulation:
     timestep: seconds; None is the model's.
     integrator: "implicit" (default: stiffness and damping of joints, tendons and actuators are implicit, and the
         gyroscopic torque of what turns freely) or "euler" (MuJoCo's: joint damping implicit, the rest explicit).
-    solver: a name, "subadmm", "pgs" or "canal", or an object with settings: ``stiction.Canal(iterations=50)``; see
-        `SolverOptions`.
+    solver: a name of `stiction.solver_names`, such as "canal", or an object with settings:
+        ``stiction.Canal(iterations=50)``; see `SolverOptions`.
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. What the
         model's flags disable (springs, dampers, dry friction, gravity) stays off, whatever their numbers.
     max_contacts: length of the arrays in `contact`; None is every slot.

@@ -52,7 +52,7 @@ class SolverOptions:
     ``SolverOptions(name="canal", penalty=10, iterations=50)`` is the same; without a name it is `SubAdmm`.
     """
 
-    #: The solver: "subadmm", "pgs", "canal".
+    #: The solver, one of `stiction.solver_names`.
     name: str = "subadmm"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
     iterations: int = _step("iterations", int, least=0, most=100_000)
