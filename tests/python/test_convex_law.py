@@ -14,9 +14,7 @@ ANT = Path(stiction.__file__).parent / "assets" / "ant.xml"
 
 def conditions(problem: dict) -> float:
     """How far impulses l and s = J v + e + R l are from: l in the cone, s in its dual, l.s = 0 (N s, m/s, J)."""
-    v = np.linalg.solve(
-        problem.A, problem.b + problem.J.T @ problem.impulse + problem.J_row.T @ problem.row_impulse
-    )
+    v = np.linalg.solve(problem.A, problem.b + problem.J.T @ problem.impulse + problem.J_row.T @ problem.row_impulse)
     s = (problem.J @ v + problem.e + problem.R * problem.impulse).reshape(-1, 3)
     impulse, mu, worst = problem.impulse.reshape(-1, 3), problem.mu, 0.0
     for push, s_i, mu_i in zip(impulse, s, mu, strict=True):
