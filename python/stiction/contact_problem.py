@@ -305,6 +305,8 @@ def _matrices(name: str, values) -> np.ndarray:
     values = _numbers(name, values.toarray() if hasattr(values, "toarray") else values)
     if values.ndim not in (2, 3):
         raise ValueError(f"{name} has shape {values.shape}, expected a matrix, or a batch of them")
+    if values.ndim == 3 and len(values) == 0:
+        raise ValueError(f"{name} has shape {values.shape}, expected at least one problem")
     return values
 
 

@@ -300,6 +300,7 @@ NAN = np.array([0, math.nan, math.inf])
         (lambda: one(W=-np.eye(3)), ValueError, "W is not positive semidefinite: its diagonal has -1"),
         (lambda: one(W=[[1, 2, 0], [2, 1, 0], [0, 0, 1]]), ValueError, "W is not positive semidefinite.*eigenvalue"),
         (lambda: one(W="eye"), TypeError, "W"),
+        (lambda: one(W=np.ones((0, 3, 3))), ValueError, r"W has shape \(0, 3, 3\), expected at least one problem"),
         (lambda: one(least_velocity=0), ValueError, "least_velocity is 0, expected more than 0"),
         (
             lambda: one(W=np.ones((2, 3, 3)), q=np.ones((2, 3))),
