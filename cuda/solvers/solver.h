@@ -40,7 +40,8 @@ HD int64_t measured(const RowCounts& most, Carve carve) {
 
 template <class Real>
 struct SolveStats {
-  Real iterations = Real(0);  // that changed each world
+  Real iterations = Real(0);      // that changed each world
+  Real factorizations = Real(0);  // of matrices, for each world; 0 of solvers that do not count them
 };
 
 template <class Solver, class Real>

@@ -1,10 +1,9 @@
 // World on the CPU: threads over packs.
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 #include <stdexcept>
 
+#include "host/backend/aligned.h"
+#include "host/backend/cpu_libraries.h"
 #include "host/world/cuda_world.h"
 #include "host/world/world_options.h"
 #include "step/export.h"
@@ -12,27 +11,6 @@
 
 namespace stiction {
 namespace {
-
-/// Of those that are built: STICTION_WITH_<ISA>.
-const CpuLibrary* library(const std::string& isa) {
-#if STICTION_WITH_AVX512
-  if (isa == "avx512") return stiction_cpu_avx512();
-#endif
-#if STICTION_WITH_AVX2
-  if (isa == "avx2") return stiction_cpu_avx2();
-#endif
-  return isa == "scalar" ? stiction_cpu_scalar() : nullptr;
-}
-
-struct AlignedDelete {
-  void operator()(void* p) const { ::operator delete(p, std::align_val_t(64)); }
-};
-using Aligned = std::unique_ptr<void, AlignedDelete>;
-Aligned aligned(size_t bytes) {
-  void* p = ::operator new(bytes, std::align_val_t(64));
-  std::memset(p, 0, bytes);
-  return Aligned(p);
-}
 
 template <class T>
 class CpuWorld final : public World {
@@ -186,37 +164,10 @@ class CpuWorld final : public World {
 
 }  // namespace
 
-std::vector<std::string> available_isas() {
-  std::vector<std::string> names;
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    names = {"avx512", "avx2", "scalar"};
-  else if (v3) names = {"avx2", "scalar"};
-#else
-  names.push_back("scalar");
-#endif
-  std::erase_if(names,
-                [](const std::string& isa) { return library(isa) == nullptr || library(isa)->float32 == nullptr; });
-  return names;
-}
-
 std::unique_ptr<World> World::create(std::shared_ptr<const Model> model, const WorldOptions& options) {
   if (options.cuda) return create_cuda_world(std::move(model), options);
-  const std::vector<std::string> isas = available_isas();
-  if (isas.empty())
-    throw std::runtime_error("this processor lacks AVX2 and FMA (x86-64-v3), which stiction's CPU backend needs");
-  if (options.float64) {
-    const CpuLibrary* lib = library("scalar");
-    return std::make_unique<CpuWorld<double>>(std::move(model), options, lib, lib->float64);
-  }
-  const std::string isa = options.isa.empty() ? isas[0] : options.isa;
-  if (std::find(isas.begin(), isas.end(), isa) == isas.end())
-    throw std::invalid_argument("isa is '" + isa +
-                                "', which this processor or build does not have; best here: " + isas[0]);
-  const CpuLibrary* lib = library(isa);
+  const CpuLibrary* lib = &cpu_library(options.float64, options.isa);
+  if (options.float64) return std::make_unique<CpuWorld<double>>(std::move(model), options, lib, lib->float64);
   return std::make_unique<CpuWorld<float>>(std::move(model), options, lib, lib->float32);
 }
 

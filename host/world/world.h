@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/queue.h"
-#include "host/backend/cpu/kernels.h"
+#include "host/backend/cpu_libraries.h"
 #include "host/backend/thread_pool.h"
 #include "host/model/compile.h"
 #include "host/world/memory.h"
@@ -49,9 +49,6 @@ struct WorldOptions {
 
 /// Model fields that may be per environment.
 std::vector<std::string> parameter_names();
-
-/// Names of the instruction sets this processor has, best first.
-std::vector<std::string> available_isas();
 
 class World {
  public:

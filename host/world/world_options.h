@@ -11,16 +11,30 @@ namespace stiction {
 inline constexpr const char* kCertificateNames[kCertificateFields] = {
     "r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations", "converged"};
 
+/// Options of all solvers in another number type.
+template <class T, class S>
+SolverOptions<T> solver_options_in(const SolverOptions<S>& o) {
+  auto cast = [](const char*, auto& to, const auto& from) { to = static_cast<std::decay_t<decltype(to)>>(from); };
+  SolverOptions<T> to;
+  to.solver = o.solver;
+  each_solver(
+      [&](auto solver, auto& a, const auto& b) { decltype(solver)::template Options<T>::each_field(cast, a, b); },
+      to.options, o.options);
+  return to;
+}
+
+/// The defaults of a number type, which may differ: rounding bounds some of them.
+inline SolverOptions<double> solver_defaults(bool float64) {
+  return float64 ? SolverOptions<double>{} : solver_options_in<double>(SolverOptions<float>{});
+}
+
 /// Options in the number type of a kernel.
 template <class T>
 StepOptions<T> options_in(const StepOptions<double>& o) {
   auto cast = [](const char*, auto& to, const auto& from) { to = static_cast<std::decay_t<decltype(to)>>(from); };
   StepOptions<T> to;
   Options<T>::each_field(cast, to.step, o.step);
-  to.solver.solver = o.solver.solver;
-  each_solver(
-      [&](auto solver, auto& a, const auto& b) { decltype(solver)::template Options<T>::each_field(cast, a, b); },
-      to.solver.options, o.solver.options);
+  to.solver = solver_options_in<T>(o.solver);
   return to;
 }
 

@@ -7,6 +7,7 @@ void bind_model(py::module_& m);
 void bind_dlpack(py::module_& m);
 #if __has_include("host/world/world.h")
 void bind_world(py::module_& m);
+void bind_solvers(py::module_& m);
 #endif
 #if __has_include("envs/core/batch_env.h")
 void bind_envs(py::module_& m);
@@ -18,6 +19,7 @@ PYBIND11_MODULE(_core, m) {
   bind_dlpack(m);
 #if __has_include("host/world/world.h")
   bind_world(m);
+  bind_solvers(m);
 #endif
 #if __has_include("envs/core/batch_env.h")
   bind_envs(m);

@@ -8,6 +8,7 @@
 
 #include "host/world/world.h"
 #include "python/bind/arrays.h"
+#include "python/bind/options.h"
 
 namespace py = pybind11;
 using namespace stiction;
@@ -34,68 +35,11 @@ const uint8_t* mask_data(const World& w, const std::optional<ByteMask>& mask) {
   return mask->data();
 }
 
-/// Sets the fields that the dictionary names; throws std::invalid_argument for a name that is no field.
-template <class Fields>
-void set_fields(const py::dict& d, const char* of, Fields fields) {
-  size_t used = 0;
-  fields([&](const char* name, auto& to) {
-    if (!d.contains(name)) return;
-    to = py::cast<std::decay_t<decltype(to)>>(d[name]), ++used;
-  });
-  if (used == d.size()) return;
-  for (const auto& [key, value] : d) {
-    const std::string wanted = py::cast<std::string>(key);
-    bool known = false;
-    fields([&](const char* name, auto&) { known |= wanted == name; });
-    if (!known) throw std::invalid_argument(std::string(of) + " has no option '" + wanted + "'");
-  }
-}
-
 Options<double> step_options_from(const py::dict& d) {
   Options<double> o;
   o.h = 0;
   set_fields(d, "a step", [&](auto visit) { Options<double>::each_field(visit, o); });
   return o;
-}
-
-SolverOptions<double> solver_options_from(const std::string& name, const py::dict& d) {
-  SolverOptions<double> o;
-  int number = 0, found = -1;
-  std::string names;
-  each_solver(
-      [&](auto solver, auto& own) {
-        using Solver = decltype(solver);
-        names += std::string(number ? ", '" : "'") + Solver::kName + "'";
-        if (name == Solver::kName) {
-          found = number;
-          set_fields(d, Solver::kName, [&](auto visit) { Solver::template Options<double>::each_field(visit, own); });
-        }
-        ++number;
-      },
-      o.options);
-  if (found < 0) throw std::invalid_argument("solver is '" + name + "', expected one of " + names);
-  o.solver = found;
-  return o;
-}
-
-/// Names of solvers, each with its options and their defaults; "" is the step.
-py::dict option_defaults() {
-  auto dict_of = [](auto fields) {
-    py::dict d;
-    fields([&](const char* name, auto& value) { d[name] = value; });
-    return d;
-  };
-  py::dict all;
-  Options<double> step;
-  all[""] = dict_of([&](auto visit) { Options<double>::each_field(visit, step); });
-  SolverOptions<double> o;
-  each_solver(
-      [&](auto solver, auto& own) {
-        using Solver = decltype(solver);
-        all[Solver::kName] = dict_of([&](auto visit) { Solver::template Options<double>::each_field(visit, own); });
-      },
-      o.options);
-  return all;
 }
 
 }  // namespace
@@ -110,8 +54,6 @@ py::array stiction::array_of(const py::object& owner, const ArrayView& a) {
 void bind_world(py::module_& m) {
   m.def("available_isas", &available_isas,
         "Instruction sets of this processor that the CPU backend can use, best first.");
-  m.def("option_defaults", &option_defaults,
-        "Options by name with their defaults: of every solver by its name, of a step by ''.");
   py::class_<World>(m, "World")
       .def(py::init([](std::shared_ptr<Model> model, int num_envs, bool float64, const std::string& isa,
                        const std::string& solver, const py::dict& solver_options, int num_threads, int max_contacts,
@@ -119,7 +61,7 @@ void bind_world(py::module_& m) {
              WorldOptions o;
              o.num_envs = num_envs, o.float64 = float64, o.isa = isa, o.num_threads = num_threads;
              o.max_contacts = max_contacts, o.per_env = per_env;
-             o.step = step_options_from(options), o.solver = solver_options_from(solver, solver_options);
+             o.step = step_options_from(options), o.solver = solver_options_from(solver, solver_options, float64);
              if (cuda) o.cuda = true, o.device = *cuda;
              return World::create(std::move(model), o);
            }),

@@ -10,16 +10,25 @@ from .gymnasium_import import register_when_imported
 
 #: Public name -> the module of this package that defines it.
 _NAMES = {
+    "Canal": "solver_options",
+    "ContactProblem": "contact_problem",
     "Model": "model",
+    "Pgs": "solver_options",
     "Sensors": "sensors",
     "Simulation": "simulation",
+    "Solution": "contact_solver",
     "SolverOptions": "solver_options",
     "Status": "status",
+    "SubAdmm": "solver_options",
     "Task": "custom_task",
     "UnsupportedModelError": "model",
     "VectorEnv": "vector_env",
     "make_vec": "vector_env",
+    "read_fclib": "fclib",
     "register_envs": "registration",
+    "solve": "contact_solver",
+    "solve_contact_problem": "contact_solver",
+    "solver_names": "solver_options",
 }
 
 #: Packages and modules reached as attributes.

@@ -10,7 +10,7 @@ import typing
 import numpy
 import numpy.typing
 
-__all__: list[str] = ["BatchEnv", "Model", "World", "available_isas", "dlpack_capsule", "task_names", "validate"]
+__all__: list[str] = ["BatchEnv", "Model", "World", "available_isas", "dlpack_capsule", "option_defaults", "solve_rows", "task_names", "validate"]
 
 class Model:
     """
@@ -365,9 +365,31 @@ class BatchEnv:
     @property
     def substeps(self) -> int: ...
 
-def option_defaults() -> dict:
+def option_defaults(float64: bool = True) -> dict:
     """
     Options by name with their defaults: of every solver by its name, of a step by ''.
+    """
+
+def solve_rows(
+    Y: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+    free: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+    e: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+    R: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+    mu: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+    lower: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+    upper: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+    least_velocity: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+    guess: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+    *,
+    solver: str,
+    solver_options: dict,
+    iterations: typing.SupportsInt | typing.SupportsIndex,
+    tolerance: typing.SupportsFloat | typing.SupportsIndex,
+    float64: bool,
+    num_threads: typing.SupportsInt | typing.SupportsIndex,
+) -> tuple:
+    """
+    Contact problems in half-solved rows, as RowBatch has them: impulses, iterations, factorizations, the law.
     """
 
 def available_isas() -> list[str]:

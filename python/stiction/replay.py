@@ -1,12 +1,12 @@
 """`Simulation.dump` and `stiction replay`: one environment's last substep, kept in a file and solved again."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
 
-_FORMAT = 1
+_FORMAT = 2
 _APPLIED = ("ctrl", "qfrc_applied", "xfrc_applied")
 _CERTIFICATE = ("r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations")
 
@@ -25,7 +25,7 @@ def write_dump(sim, env, path):
     arrays = {f"model.{name}": np.asarray(value) for name, value in sim.model.to_arrays().items()}
     arrays |= {f"input.{name}": np.array(getattr(sim, name)[env]) for name in _APPLIED}
     arrays |= {f"params.{name}": np.array(getattr(sim.params, name)[env]) for name in sim.per_env}
-    arrays |= {f"problem.{name}": value for name, value in sim.contact_problem(env).items()}
+    arrays |= {f"problem.{name}": value for name, value in sim.contact_problem(env).arrays().items()}
     arrays |= {f"certificate.{name}": np.array(getattr(sim.certificate, name)[env]) for name in _CERTIFICATE}
     arrays |= {"before.qpos": qpos, "before.qvel": qvel, "after.qpos": sim.qpos[env], "after.qvel": sim.qvel[env]}
     with open(path, "wb") as file:
@@ -34,8 +34,9 @@ def write_dump(sim, env, path):
 
 def replay(path, dtype=None, solver=None, iterations=None, tolerance=None):
     """The simulation of a dump after its step, taken anew from a cold start, and the dump's arrays and meta data."""
-    from . import Model, Simulation, SolverOptions
+    from . import Model, Simulation
     from .model import plain_array
+    from .solver_options import SolverOptions, solver_class
 
     with np.load(Path(path), allow_pickle=False) as file:
         if "meta" not in file:
@@ -44,18 +45,21 @@ def replay(path, dtype=None, solver=None, iterations=None, tolerance=None):
         arrays = {name: file[name] for name in file.files}
     if meta.get("format") != _FORMAT:
         raise ValueError(f"{path} has format {meta.get('format')}, expected {_FORMAT}")
-    fields = {name[6:]: value for name, value in arrays.items() if name.startswith("model.")}
-    model = Model.from_arrays({name: plain_array(name, value) for name, value in fields.items()})
+    own = {name[6:]: value for name, value in arrays.items() if name.startswith("model.")}
+    model = Model.from_arrays({name: plain_array(name, value) for name, value in own.items()})
     options = dict(meta["solver"])
     for name, value in (("name", solver), ("iterations", iterations), ("tolerance", tolerance)):
         if value is not None:
             options[name] = value
+    same = options["name"] == meta["solver"]["name"]
+    kind = solver_class(options["name"])
+    has = {field.name for field in fields(kind if same else SolverOptions)}  # another solver has other knobs
     sim = Simulation(
         model,
         dtype=dtype or meta["dtype"],
         timestep=meta["timestep"],
         integrator=meta["integrator"],
-        solver=SolverOptions(**options),
+        solver=kind(**{name: value for name, value in options.items() if name in has}),
         per_env=tuple(meta["per_env"]),
     )
     for name in meta["per_env"]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from . import _build, _core
+from .contact_problem import ContactProblem
 from .model import Model
 from .simulation_arrays import (
     Array,
@@ -27,6 +28,7 @@ from .simulation_arrays import (
 from .solver_options import SolverOptions
 
 _INTEGRATORS = ("implicit", "euler")
+_NO_GRAVITY = 1 << 7  # of a model's disableflags, mjDSBL_GRAVITY
 
 
 @dataclass
@@ -62,7 +64,8 @@ class Simulation:
     timestep: seconds; None is the model's.
     integrator: "implicit" (default: stiffness and damping of joints, tendons and actuators are implicit, and the
         gyroscopic torque of what turns freely) or "euler" (MuJoCo's: joint damping implicit, the rest explicit).
-    solver: "subadmm", "pgs", "canal", or a `SolverOptions`.
+    solver: a name of `stiction.solver_names`, such as "canal", or an object with settings:
+        ``stiction.Canal(iterations=50)``; see `SolverOptions`.
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. What the
         model's flags disable (springs, dampers, dry friction, gravity) stays off, whatever their numbers.
     max_contacts: length of the arrays in `contact`; None is every slot.
@@ -286,14 +289,18 @@ class Simulation:
 
     # ---- looking inside
 
-    def contact_problem(self, env: int = 0):
-        """The contact problem of the last substep of one environment, dense and in double.
+    def contact_problem(self, env: int = 0) -> ContactProblem:
+        """The contact problem of the last substep of one environment, dense and in double: `stiction.ContactProblem`.
 
-        A dict: ``A (nv, nv), b (nv,)``; contacts ``J (3 nc, nv)`` with rows t1, t2, n, ``e, R, impulse (3 nc,)`` and
-        ``mu (nc,)``; other rows ``J_row (nr, nv), e_row, R_row, lower, upper, row_impulse (nr,)``. The new velocity v
-        satisfies ``A v = b + J.T impulse + J_row.T row_impulse``. Controls and applied forces must still be the step's.
+        With ``A, b``; of contacts ``J, e, R, mu`` and the ``impulse`` that the step found; of other rows ``J_row,
+        e_row, R_row, lower, upper, row_impulse``. The new velocity v satisfies ``A v = b + J.T impulse + J_row.T
+        row_impulse``. Controls and applied forces must still be the step's.
         """
-        return self._world.contact_problem(self._environment(env))
+        number = self._environment(env)
+        arrays = self._world.contact_problem(number)
+        gravity = np.asarray(self.params.gravity[number] if "gravity" in self._per_env else self._model.gravity)
+        speed = 0.0 if self._model.disableflags & _NO_GRAVITY else float(np.linalg.norm(gravity)) * self.timestep
+        return ContactProblem._of_step(arrays, max(speed, 1e-4))
 
     def dump(self, env: int, path) -> None:
         """Writes one environment's last substep to an ``.npz`` file: the model, options, the state before it, what was

@@ -1,119 +1,134 @@
-"""stiction.SolverOptions: the contact solver and what can be set of it."""
+"""stiction.SolverOptions, and a class of it for each contact solver: what can be set of a step and of its solver.
+
+Every default is the core's. A solver of the core that has no class here gets one when it is asked for by name, with its
+knobs as fields.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import math
-from dataclasses import dataclass, fields
+from dataclasses import Field, asdict, dataclass, field, fields, make_dataclass
+from functools import partial
+from typing import Any
 
 from . import _core
+from .simulation_arrays import near
 
-_PENALTIES = ("normal_tangential", "per_contact", "common", "adaptive")  # in the order of the core's PenaltyRule
-_LAWS = ("coulomb", "convex")
 _DEFAULTS = _core.option_defaults()  # "": of a step, then of every solver by its name
-_STEP, _SUBADMM = _DEFAULTS.pop(""), _DEFAULTS["subadmm"]
+_FLOAT32 = _core.option_defaults(float64=False)
+_STEP = _DEFAULTS.pop("")
+_CLASSES: dict[str, type[SolverOptions]] = {}  # by solver
 
 
-@dataclass(frozen=True, kw_only=True)
+def _step(name: str, kind: type = float, **bounds) -> Any:
+    return field(default=kind(_STEP[name]), metadata={"kind": kind, **bounds})
+
+
+def _knob(solver: str, name: str, kind: type | None = None, *, choices: tuple[str, ...] = (), **bounds) -> Any:
+    """A solver's own: its name in the core, the names of its values where they are numbered, bounds.
+
+    Bounds: least, most, above, below. The default is None where float32 has another than float64.
+    """
+    default = _DEFAULTS[solver][name]
+    kind = str if choices else kind or type(default)
+    if kind is float and ctypes.c_float(default).value != _FLOAT32[solver][name]:
+        default = None
+    elif choices:
+        default = choices[default]
+    else:
+        default = kind(default)
+    return field(default=default, metadata={"core": name, "kind": kind, "choices": choices, **bounds})
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SolverOptions:
     """Which solver, how long it may take, how accurate it must be, and how gaps are closed.
 
     The defaults suit robots in reinforcement learning: as many iterations as an environment needs, at most 100, started
     from the impulses of the last step.
+
+    Each solver is a class with these fields and its own: ``stiction.Canal(penalty=10, iterations=50)``.
+    ``SolverOptions(name="canal", penalty=10, iterations=50)`` is the same; without a name it is `SubAdmm`.
     """
 
-    #: "subadmm", "pgs" or "canal".
+    #: The solver, one of `stiction.solver_names`.
     name: str = "subadmm"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
-    iterations: int = _STEP["iterations"]
+    iterations: int = _step("iterations", int, least=0, most=100_000)
     #: Stop an environment when its residual is below this part of its velocity scale V (1).
-    tolerance: float = _STEP["tolerance"]
+    tolerance: float = _step("tolerance", least=0, most=1)
     #: r_con / V beyond which a step sets `Status.NOT_CONVERGED` (1).
-    certify: float = _STEP["certify"]
-    #: SubADMM's penalty: "normal_tangential" or "per_contact" (of each contact), "common" (one per environment), or
-    #: "adaptive" (the first, scaled as primal and dual residual ask).
-    penalty: str = _PENALTIES[_SUBADMM["penalty"]]
-    #: SubADMM: Anderson acceleration of depth 3.
-    anderson: bool = bool(_SUBADMM["anderson"])
-    #: SubADMM's over-relaxation, in (0, 2); 1 is none.
-    relaxation: float = _SUBADMM["relaxation"]
-    #: Regularisation of Anderson's normal equations (1).
-    tikhonov: float = _SUBADMM["tikhonov"]
-    #: SubADMM: "coulomb", or "convex", the relaxation that convex solvers are built on, to compare with: a contact that
-    #: slides with v_t leaves with mu v_t. `certify` then asks r_ccp, and Newton is not called.
-    law: str = _LAWS[_SUBADMM["convex"]]
+    certify: float = _step("certify", least=0)
     #: Start from the impulses of the last step.
-    warm_start: bool = bool(_STEP["warm_start"])
+    warm_start: bool = _step("warm_start", bool)
     #: Newton's method for environments above ``certify``.
-    fallback: bool = bool(_STEP["fallback"])
+    fallback: bool = _step("fallback", bool)
     #: Part of an overlap that one step is to remove, in [0, 1].
-    erp: float = _STEP["erp"]
+    erp: float = _step("erp", least=0, most=1)
     #: Bound on the velocity that removes it (m/s, rad/s).
-    max_recovery: float = _STEP["max_recovery"]
+    max_recovery: float = _step("max_recovery", least=0)
     #: How deep a contact without a material sinks under the weight of the mass it sees, 1 / W_nn (m), from steps of
     #: 2 ms on: the regularisation that shares the forces of a line or a face out, see docs/concepts.md. A load a
     #: thousand times as heavy sinks it ten times as deep. 0: the bare rigid law, where rounding shares them out.
-    penetration_allowance: float = _STEP["penetration_allowance"]
+    penetration_allowance: float = _step("penetration_allowance", least=0)
     #: Tangential compliance R_t of every contact as a part of W, the inverse of the mass it sees (1). SAP has 1e-3;
     #: what a contact holds by friction then creeps.
-    tangential_compliance: float = _STEP["tangential_compliance"]
+    tangential_compliance: float = _step("tangential_compliance", least=0)
     #: Contacts with gaps beyond it, and beyond what the free motion covers within the step, are not looked at (m).
-    margin: float = _STEP["margin"]
+    margin: float = _step("margin", least=0)
     #: Contacts of two bodies this near to each other, with the same normal and surface, count as one: the deeper (m).
-    merge: float = _STEP["merge"]
+    merge: float = _step("merge", least=0)
+
+    def __init_subclass__(cls):
+        _CLASSES[cls.name] = cls
+
+    def __new__(cls, **options):
+        if cls is SolverOptions:
+            cls = solver_class(options.get("name", cls.name))
+        known = [f.name for f in fields(cls)]
+        for name in options:
+            if name not in known:
+                raise TypeError(
+                    f"solver {cls.name!r} has no option {name!r}{near(name, known)}; its own are "
+                    f"{', '.join(map(repr, cls.own())) or 'none'}"
+                )
+        return object.__new__(cls)
 
     def __post_init__(self):
-        if not isinstance(self.name, str):
-            raise TypeError(f"solver name is {type(self.name).__name__}, expected a string such as 'subadmm'")
-        if self.name not in _DEFAULTS:
-            raise ValueError(f"solver is {self.name!r}, expected one of {', '.join(map(repr, _DEFAULTS))}")
-        for field in fields(self):
-            value, kind = getattr(self, field.name), type(field.default)
-            if kind is str:
-                continue
-            if kind is int and (isinstance(value, bool) or not hasattr(value, "__index__")):
-                raise TypeError(f"{field.name} is {value!r}, expected an integer")
-            if kind is bool and value not in (0, 1):
-                raise TypeError(f"{field.name} is {value!r}, expected True or False")
-            try:
-                object.__setattr__(self, field.name, kind(value))
-            except (TypeError, ValueError):
-                raise TypeError(f"{field.name} is {value!r}, expected a number") from None
-        self._within("iterations", 0, 100_000)
-        self._within("tolerance", 0, 1)
-        self._within("erp", 0, 1)
-        for name in (
-            "certify",
-            "tikhonov",
-            "max_recovery",
-            "margin",
-            "merge",
-            "penetration_allowance",
-            "tangential_compliance",
-        ):
-            self._within(name, 0, math.inf)
-        if not 0 < self.relaxation < 2:
-            raise ValueError(f"relaxation is {self.relaxation}, expected more than 0 and less than 2")
-        if self.law not in _LAWS:
-            raise ValueError(f"law is {self.law!r}, expected 'coulomb' or 'convex'")
-        if self.law == "convex" and self.name != "subadmm":
-            raise ValueError(f"law is 'convex', which solver {self.name!r} does not have: use 'subadmm'")
-        if self.penalty not in _PENALTIES:
-            raise ValueError(f"penalty is {self.penalty!r}, expected one of {', '.join(map(repr, _PENALTIES))}")
+        if self.name != type(self).name:
+            raise ValueError(f"name is {self.name!r}, but {type(self).__name__} is {type(self).name!r}")
+        for f in fields(self):
+            if f.name != "name":
+                object.__setattr__(self, f.name, _checked(f, getattr(self, f.name)))
 
-    def _within(self, name: str, low: float, high: float) -> None:
-        value = getattr(self, name)
-        if not low <= value <= high:
-            upper = "" if high == math.inf else f" and at most {high:g}"
-            raise ValueError(f"{name} is {value}, expected at least {low:g}{upper}")
+    def __reduce__(self):
+        return partial(SolverOptions, **asdict(self)), ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.changed().items())})"
+
+    @classmethod
+    def own(cls) -> tuple[str, ...]:
+        """The names of the solver's own fields."""
+        return tuple(f.name for f in fields(cls) if "core" in f.metadata)
+
+    def changed(self) -> dict[str, object]:
+        """What is not as by default, by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
     def to_core(self) -> tuple[dict[str, float | int], dict[str, float | int]]:
         """The options of the step and those of the solver, by the core's names, as numbers."""
-        step = {name: getattr(self, name) for name in _STEP if hasattr(self, name)}
-        own = {}
-        if self.name == "subadmm":
-            own = {name: getattr(self, name) for name in ("anderson", "relaxation", "tikhonov")}
-            own |= {"penalty": _PENALTIES.index(self.penalty), "convex": _LAWS.index(self.law)}
-        return tuple({k: int(v) if isinstance(v, bool) else v for k, v in d.items()} for d in (step, own))
+        step, own = {}, {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name == "name" or value is None:
+                continue
+            if f.metadata.get("choices"):
+                value = f.metadata["choices"].index(value)
+            group = own if "core" in f.metadata else step
+            group[f.metadata.get("core", f.name)] = int(value) if isinstance(value, bool) else value
+        return step, own
 
     @classmethod
     def of(cls, solver) -> SolverOptions:
@@ -122,4 +137,117 @@ class SolverOptions:
             return solver
         if isinstance(solver, str):
             return cls(name=solver)
-        raise TypeError(f"solver is {type(solver).__name__}, expected a name such as 'subadmm' or a SolverOptions")
+        raise TypeError(
+            f"solver is {type(solver).__name__}, expected a name such as 'subadmm' or an object as stiction.Canal()"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SubAdmm(SolverOptions):
+    """Augmented Lagrangian with the penalties of single contacts, over-relaxed and accelerated: the default."""
+
+    name: str = "subadmm"
+    #: Its penalty: "normal_tangential" or "per_contact" (of each contact), "common" (one per environment), or
+    #: "adaptive" (the first, scaled as primal and dual residual ask).
+    penalty: str = _knob("subadmm", "penalty", choices=("normal_tangential", "per_contact", "common", "adaptive"))
+    #: Anderson acceleration of depth 3.
+    anderson: bool = _knob("subadmm", "anderson", bool)
+    #: Over-relaxation, in (0, 2); 1 is none.
+    relaxation: float = _knob("subadmm", "relaxation", above=0, below=2)
+    #: Regularisation of Anderson's normal equations (1).
+    tikhonov: float = _knob("subadmm", "tikhonov", least=0)
+    #: "coulomb", or "convex", the relaxation that convex solvers are built on, to compare with: a contact that slides
+    #: with v_t leaves with mu v_t. `certify` then asks r_ccp, and Newton is not called.
+    law: str = _knob("subadmm", "convex", choices=("coulomb", "convex"))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Pgs(SolverOptions):
+    """Projected Gauss-Seidel: the plain baseline."""
+
+    name: str = "pgs"
+    #: Part of a row's own step that a sweep takes, in (0, 2).
+    relaxation: float = _knob("pgs", "relaxation", above=0, below=2)
+    #: Sweeps between two tests of the residual.
+    check: int = _knob("pgs", "check", least=1)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Canal(SolverOptions):
+    """Cascaded Newton augmented Lagrangian: robust where a first-order method stalls. An iteration is an outer pass."""
+
+    name: str = "canal"
+    #: c at first, of beta = c / w, w the mean of a contact's W_ii (1). None: 300 in float64, 10 in float32.
+    penalty: float | None = _knob("canal", "penalty", above=0)
+    #: What c grows to at most. None: 1e7 in float64, 100 in float32, where rounding costs c times 6e-8 V.
+    penalty_cap: float | None = _knob("canal", "penalty_cap", above=0)
+    #: What c is multiplied by.
+    growth: float = _knob("canal", "growth", least=1)
+    #: c grows where a pass leaves more than this part of |J v - z|.
+    decrease: float = _knob("canal", "decrease", above=0, most=1)
+    #: Newton steps of a pass, at most.
+    inner: int = _knob("canal", "inner", least=1)
+    #: Evaluations of a line search, at most.
+    search: int = _knob("canal", "search", least=1)
+    #: Anderson acceleration of De Saxcé's correction, depth 5.
+    accelerate: bool = _knob("canal", "accelerate", bool)
+    #: Passes without 0.7 of the best residual before the acceleration begins anew.
+    patience: int = _knob("canal", "patience", least=1)
+    #: The paper's penalty: beta = c kg for all contacts, grown whatever the cascade does.
+    uniform: bool = _knob("canal", "uniform", bool)
+
+
+def solver_names() -> tuple[str, ...]:
+    """Of every solver there is."""
+    return tuple(_DEFAULTS)
+
+
+def solver_class(name: str) -> type[SolverOptions]:
+    """The options of a solver; of one without a class here, a class made of what the core says of it."""
+    if not isinstance(name, str):
+        raise TypeError(f"solver name is {type(name).__name__}, expected a string such as 'subadmm'")
+    if name not in _DEFAULTS:
+        raise ValueError(f"solver is {name!r}, expected one of {', '.join(map(repr, _DEFAULTS))}")
+    if name not in _CLASSES:
+        own = [(knob, object, _knob(name, knob)) for knob in _DEFAULTS[name]]
+        make_dataclass(
+            name.title(), [("name", str, name), *own], bases=(SolverOptions,), frozen=True, kw_only=True, repr=False
+        )
+    return _CLASSES[name]
+
+
+def _checked(f: Field, value):
+    """A value of a field in its type. Errors: TypeError, ValueError naming the field."""
+    kind, choices = f.metadata["kind"], f.metadata.get("choices")
+    if value is None and f.default is None:
+        return None
+    if choices:
+        if value not in choices:
+            raise ValueError(f"{f.name} is {value!r}, expected {_alternatives(choices)}")
+        return value
+    if kind is int and (isinstance(value, bool) or not hasattr(value, "__index__")):
+        raise TypeError(f"{f.name} is {value!r}, expected an integer")
+    if kind is bool and value not in (0, 1):
+        raise TypeError(f"{f.name} is {value!r}, expected True or False")
+    try:
+        value = kind(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{f.name} is {value!r}, expected a number") from None
+    least, most, above, below = (f.metadata.get(bound) for bound in ("least", "most", "above", "below"))
+    if (
+        math.isnan(value)
+        or (least is not None and value < least)
+        or (above is not None and value <= above)
+        or (most is not None and value > most)
+        or (below is not None and value >= below)
+    ):
+        words = {"at least": least, "more than": above, "at most": most, "less than": below}
+        asked = " and ".join(f"{word} {bound:g}" for word, bound in words.items() if bound is not None)
+        raise ValueError(f"{f.name} is {value}, expected {asked or 'a number'}")
+    return value
+
+
+def _alternatives(choices) -> str:
+    if len(choices) == 2:
+        return " or ".join(map(repr, choices))
+    return f"one of {', '.join(map(repr, choices))}"

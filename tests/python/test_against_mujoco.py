@@ -113,8 +113,8 @@ def test_mass_matrix_and_bias_match(name):
         problem = sim.contact_problem(0)
         M = np.zeros((m.nv, m.nv))
         mujoco.mj_fullM(m, d, M)
-        assert error(problem["A"], M, floor=0) <= 1e-10
-        assert error((M @ d.qvel - problem["b"]) / m.opt.timestep, d.qfrc_bias) <= 1e-9
+        assert error(problem.A, M, floor=0) <= 1e-10
+        assert error((M @ d.qvel - problem.b) / m.opt.timestep, d.qfrc_bias) <= 1e-9
 
 
 @pytest.mark.parametrize("name", ROBOTS)

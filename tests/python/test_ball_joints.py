@@ -56,7 +56,7 @@ def test_spring_forces_and_free_motion_match_mujoco(flag):
         for each in (sim, without):
             put(each, d)
             each.step()
-        springs = (sim.contact_problem(0)["b"] - without.contact_problem(0)["b"]) / h
+        springs = (sim.contact_problem(0).b - without.contact_problem(0).b) / h
         assert error(springs, d.qfrc_spring) <= 1e-10
         assert bool(flag) != bool(np.all(d.qfrc_spring[[0, 3, 6, 9, 14, 17, 20]]))
         v = d.qvel.copy()
@@ -100,7 +100,7 @@ def test_implicit_steps_match_the_oracle(ranges):
     pushed = 0
     for seed in range(6):
         for q, v in steps_of_the_oracle(oracle, sim, random_state(m, seed)):
-            pushed += np.count_nonzero(sim.contact_problem(0)["row_impulse"] > 1e-6)
+            pushed += np.count_nonzero(sim.contact_problem(0).row_impulse > 1e-6)
             assert error(sim.qpos[0], q) <= 1e-9 and error(sim.qvel[0], v) <= 1e-7
     assert bool(pushed) == bool(ranges)
 
@@ -131,10 +131,10 @@ def test_limit_rows_match_mujoco():
         put(sim, d)
         sim.step()
         problem = sim.contact_problem(0)
-        assert error(problem["J_row"], J) <= 1e-12
+        assert error(problem.J_row, J) <= 1e-12
         expected = np.where(gap > 0, gap, np.maximum(0.2 * gap, -h)) / h
-        assert error(problem["e_row"] * h, expected * h) <= 1e-12
-        assert np.all(problem["lower"] == 0) and np.all(problem["upper"] >= 1e30)
+        assert error(problem.e_row * h, expected * h) <= 1e-12
+        assert np.all(problem.lower == 0) and np.all(problem.upper >= 1e30)
         signs.update(np.sign(gap))
     assert signs == {-1, 1}
 
@@ -148,7 +148,7 @@ def test_limits_disabled_or_beyond_half_a_turn_do_nothing():
         sim.qpos[0, at : at + 4] = turned(3.1415, rng)
         sim.qvel[:] = 5 * rng.standard_normal(m.nv)
         sim.step()
-        assert sim.contact_problem(0)["J_row"].shape == (0, m.nv)
+        assert sim.contact_problem(0).J_row.shape == (0, m.nv)
 
 
 #: A rod that stands on a ball joint and falls to its limit.
@@ -190,13 +190,13 @@ def test_a_pendulum_comes_to_rest_at_its_limit(solver, dtype, device):
     h = model.timestep
     for env in range(5):
         problem = sim.contact_problem(env)
-        assert problem["J_row"].shape == (1, 3)
-        axis = -problem["J_row"][0]
+        assert problem.J_row.shape == (1, 3)
+        axis = -problem.J_row[0]
         up = np.zeros(9)
         mujoco.mju_quat2Mat(up, sim.qpos[env].astype(np.float64))
         across = np.hypot(up[2], up[5])  # of the rod's direction
         # Gravity's torque has the rod's leaning direction as its lever; the limit's is about the axis of the turn.
-        torque = problem["row_impulse"][0] / h * axis
+        torque = problem.row_impulse[0] / h * axis
         gravity = np.cross([0, 0, LENGTH], MASS * -9.81 * up[6:9])
         np.testing.assert_allclose(torque, gravity, atol=2e-3)
         assert abs(np.linalg.norm(torque) - MASS * 9.81 * LENGTH * across) <= 2e-3

@@ -58,7 +58,7 @@ def test_certificate_is_the_oracles(name, dtype):
         for env in range(ENVS):
             if not np.any(sim.contact.impulse[env]):
                 continue
-            problem = sim.contact_problem(env)
+            problem = sim.contact_problem(env).arrays()
             v = sim.qvel[env].astype(float)
             c = reference.certificate(problem, v, problem["impulse"], problem["row_impulse"])
             d, impulse = assembled(oracle, sim, before, env)

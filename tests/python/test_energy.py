@@ -49,16 +49,16 @@ def dropped(name, num_envs, **options):
 
 def excess(problem, gravity_speed):
     """(work of the impulses - what the law allows) / kinetic scale, of one contact problem."""
-    A, b = problem["A"], problem["b"]
-    J = np.concatenate([problem["J"], problem["J_row"]])
-    impulse = np.concatenate([problem["impulse"], problem["row_impulse"]])
-    e = np.concatenate([problem["e"], problem["e_row"]])
+    A, b = problem.A, problem.b
+    J = np.concatenate([problem.J, problem.J_row])
+    impulse = np.concatenate([problem.impulse, problem.row_impulse])
+    e = np.concatenate([problem.e, problem.e_row])
     free = np.linalg.solve(A, b)
     after = free + np.linalg.solve(A, J.T @ impulse)
     work = 0.5 * impulse @ (J @ (after + free))
-    contacts = 3 * len(problem["mu"])
-    one_sided = np.concatenate([np.arange(contacts) % 3 == 2, (problem["lower"] == 0) & (problem["upper"] > 1e20)])
-    two_sided = np.concatenate([np.zeros(contacts, bool), problem["lower"] < -1e20])
+    contacts = 3 * len(problem.mu)
+    one_sided = np.concatenate([np.arange(contacts) % 3 == 2, (problem.lower == 0) & (problem.upper > 1e20)])
+    two_sided = np.concatenate([np.zeros(contacts, bool), problem.lower < -1e20])
     allowed = np.sum(impulse[one_sided] * np.maximum(0, -e[one_sided])) + np.sum(
         np.maximum(0, -(impulse * e)[two_sided])
     )

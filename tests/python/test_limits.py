@@ -91,6 +91,6 @@ def test_fast_steps_against_limits_match_the_oracle(kind, integrator):
             step = reference.step(oracle, q, v, d.ctrl, {}, integrator, H, 0.2, 1.0, *forces)
             q, v = step["q"], step["v"]
             sim.step()
-            held += np.count_nonzero(sim.contact_problem(0)["row_impulse"] > 1e-6)
+            held += np.count_nonzero(sim.contact_problem(0).row_impulse > 1e-6)
             assert error(sim.qpos[0], q) <= 1e-9 and error(sim.qvel[0], v) <= 1e-7
     assert held > 20

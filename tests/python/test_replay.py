@@ -31,7 +31,15 @@ def test_replay_in_double_finds_the_same_velocity_as_the_step(dumped):
     # Both solve one problem, each to its own certificate; float32's start differs by rounding.
     np.testing.assert_allclose(again.qvel[0], sim.qvel[1], atol=2e-3)
     problem = again.contact_problem(0)
-    assert problem["A"] == pytest.approx(arrays["problem.A"], rel=1e-4, abs=1e-5)
+    assert problem.A == pytest.approx(arrays["problem.A"], rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("solver", ["pgs", "canal"])
+def test_replay_by_another_solver_than_the_dumps(dumped, solver):
+    again, _, meta = replay(dumped[1], solver=solver, iterations=500)
+    assert meta["solver"]["name"] == "subadmm"
+    assert (again.solver.name, again.solver.iterations) == (solver, 500)
+    assert again.certificate.converged.all()
 
 
 def test_command_prints_both_certificates(dumped, capsys):

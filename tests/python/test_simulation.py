@@ -373,12 +373,12 @@ def test_the_contact_problem_balances_with_its_impulses(walker):
     sim = shaken(walker, dtype="float64")
     for env in range(5):
         p = sim.contact_problem(env)
-        count, rows = len(p["mu"]), len(p["lower"])
-        assert p["J"].shape == (3 * count, 8) and p["J_row"].shape == (rows, 8) and p["A"].shape == (8, 8)
-        v = np.linalg.solve(p["A"], p["b"] + p["J"].T @ p["impulse"] + p["J_row"].T @ p["row_impulse"])
+        count, rows = len(p.mu), len(p.lower)
+        assert p.J.shape == (3 * count, 8) and p.J_row.shape == (rows, 8) and p.A.shape == (8, 8)
+        v = np.linalg.solve(p.A, p.b + p.J.T @ p.impulse + p.J_row.T @ p.row_impulse)
         straight = [0, 1, 2, 6, 7]  # the base turns during the step, and with it the axes of its angular velocity
         np.testing.assert_allclose(v[straight], sim.qvel[env, straight], atol=1e-9)
-        np.testing.assert_allclose(p["A"], p["A"].T, atol=1e-12)
+        np.testing.assert_allclose(p.A, p.A.T, atol=1e-12)
     with pytest.raises(ValueError, match="env is 5, expected 0 to 4"):
         sim.contact_problem(5)
 

@@ -427,7 +427,8 @@ struct Canal {
   template <class Real>
   HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
                                    const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
-    return {improve(problem, limits, options, mask_of<Real>(true), memory, impulse).outer};
+    const auto stats = improve(problem, limits, options, mask_of<Real>(true), memory, impulse);
+    return {stats.outer, stats.newton};
   }
 };
 

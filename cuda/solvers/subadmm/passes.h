@@ -43,7 +43,7 @@ class Passes {
   using Entry = History<Real, 3>;
   using Opt = SubAdmmOptions<S>;
   using Narrow = typename NarrowerPack<Real>::Type;
-  static constexpr int kBlock = 4, kMostWidth = 128;
+  static constexpr int kBlock = 4;
   static constexpr bool kNarrows = kWidth<Narrow> < kWidth<Real>;
 
   int contacts, scalars, n, width;  // width: of Z, padded
@@ -67,7 +67,8 @@ class Passes {
     Real** const vectors[] = {&free, &e, &give, &soft, &mu, &lower, &upper, &z, &lambda, &push, &best, &w_};
     for (Real** vector : vectors) *vector = arena.take(size);
     history_ = arena.template take_as<Entry>(size);
-    Z = arena.take(size * width), T = arena.take(apart ? 0 : triangle(size)), other_ = arena.take(size);
+    Z = arena.take(size * width), T = arena.take(apart ? 0 : triangle(size));
+    other_ = arena.take(size), sum_ = arena.take(width);
     rest_ = arena.take(kNarrows ? (arena.used() - begin + 1) / 2 + bits : 0);
   }
   HD static int64_t padded(int64_t rows) { return (rows + kBlock - 1) / kBlock * kBlock; }
@@ -183,7 +184,7 @@ class Passes {
   /// w = J v = free + Z (Z' push).
   HD void by_factor(Real* out) {
     if (apart) return by_blocks(out);
-    Real sum[kMostWidth];
+    Real* sum = sum_;
     for (int a = 0; a < width; ++a) sum[a] = Real(0);
     for (int i = 0; i < n; ++i) {
       const Real *row = Z + static_cast<int64_t>(i) * width, p = push[i];
@@ -199,7 +200,7 @@ class Passes {
     }
   }
   HD void by_blocks(Real* out) {
-    Real sum[kMostWidth];
+    Real* sum = sum_;
     for (int a = 0; a < width; ++a) sum[a] = Real(0);
     for (int k = 0; k < contacts; ++k) {
       const Real *row = Z + 3ll * k * width, *p = push + 3 * k, p0 = p[0], p1 = p[1], p2 = p[2];
@@ -300,6 +301,7 @@ class Passes {
   }
 
   Real *w_, *other_;  // J v; by the factor, where both are needed
+  Real* sum_;         // Z' push
   Real least_;        // square of the least change, in units of the penalties
   Real idle_;         // passes since then
   Mask<Real> plain_;  // worlds that go on without extrapolation

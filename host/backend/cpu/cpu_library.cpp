@@ -57,8 +57,10 @@ int64_t problem_size(const CpuJob<Scalar<Real>>& job) {
 
 template <class Real>
 constexpr CpuKernels<Scalar<Real>> kernels() {
-  return {kWidth<Real>,     sizeof(Space<Real>), step<Real>,        create_tables<Real>, destroy_tables<Real>,
-          kinematics<Real>, memory_bytes<Real>,  bind_memory<Real>, problem_size<Real>,  problem<Real>};
+  return {kWidth<Real>,        sizeof(Space<Real>),         step<Real>,
+          create_tables<Real>, destroy_tables<Real>,        kinematics<Real>,
+          memory_bytes<Real>,  bind_memory<Real>,           problem_size<Real>,
+          problem<Real>,       RowBatchKernel<Real>::bytes, RowBatchKernel<Real>::solve};
 }
 
 #if STICTION_FLOAT32

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "contact/dense.h"
+#include "host/backend/cpu/row_batch.h"
 #include "model/parameters.h"
 #include "step/outputs.h"
 #include "step/step_options.h"
@@ -38,6 +39,9 @@ struct CpuKernels {
   /// The last step's problem of one world, in double; the views point into `out` (problem_size numbers).
   int64_t (*problem_size)(const CpuJob<T>& job);
   DenseProblem<double> (*problem)(const CpuJob<T>& job, int world, void* workspace, void* tables, double* out);
+  /// Contact problems without a world, `width` to a pack: bytes of memory per thread, and solving packs first .. last - 1.
+  int64_t (*solve_bytes)(const SolveJob<T>& job);
+  void (*solve)(const SolveJob<T>& job, int first, int last, void* memory);
 };
 
 struct CpuLibrary {

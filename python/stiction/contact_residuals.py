@@ -1,0 +1,95 @@
+"""How well impulses of any origin solve a `ContactProblem`, in double. docs/theory.md, sections 4, 5 and 8."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, np.ndarray]:
+    """The worst of each problem (B,), of impulses and their velocities (B, n).
+
+    r_con, r_ccp, r_mdp and the velocity scale in m/s, r_row over its own scale.
+
+    What nothing can move, W_ii = 0, is left out: its impulse says nothing.
+    """
+    count, nc = problem.num_problems, problem.num_contacts
+    n = 3 * nc
+    s = velocity + problem._row_bias + problem._row_compliance * impulse
+
+    def triples(rows):
+        return rows[:, :n].reshape(count, nc, 3)
+
+    pushed, s_c, mu, blocks = triples(impulse), triples(s), problem._arrays["mu"], problem._blocks
+    g = np.trace(blocks, axis1=2, axis2=3) / 3
+    moves = g > 1e-14 * g.max(1, initial=0)[:, None]
+    held = g[:, :, None] * pushed
+    blind = np.abs(held).max(2, initial=0) * np.finfo(float).eps
+
+    def worst(lifted):
+        distance = np.linalg.norm(held - _projected(held - lifted, mu), axis=2)
+        return _largest(np.where(moves, np.maximum(distance, blind), 0))
+
+    slip = np.linalg.norm(s_c[:, :, :2], axis=2)
+    turned = s_c + _dissipative(pushed, s_c, mu, blocks, triples(problem._row_compliance))
+    return {
+        "r_con": worst(_lifted(s_c, mu * slip)),
+        "r_ccp": worst(s_c),
+        "r_mdp": worst(_lifted(turned, mu * np.linalg.norm(turned[:, :, :2], axis=2))),
+        "r_row": _row_residual(problem, impulse[:, n:], s[:, n:]),
+        "scale": velocity_scale(problem, impulse),
+    }
+
+
+def _largest(values: np.ndarray) -> np.ndarray:
+    return values.max(1) if values.shape[1] else np.zeros(len(values))
+
+
+def _lifted(s: np.ndarray, lift: np.ndarray) -> np.ndarray:
+    return np.concatenate([s[:, :, :2], (s[:, :, 2] + lift)[:, :, None]], 2)
+
+
+def _projected(trial: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """Nearest points of the cones |l_t| <= mu l_n, (5.2)."""
+    reach, height = np.linalg.norm(trial[:, :, :2], axis=2), trial[:, :, 2]
+    normal = (height + mu * reach) / (1 + mu**2)
+    border = np.empty_like(trial)
+    border[:, :, :2] = trial[:, :, :2] * (mu * normal / np.where(reach > 0, reach, 1))[:, :, None]
+    border[:, :, 2] = normal
+    inside, outside = reach <= mu * height, mu * reach <= -height
+    return np.where(inside[:, :, None], trial, np.where(outside[:, :, None], 0, border))
+
+
+def _dissipative(impulse, s, mu, blocks, R) -> np.ndarray:
+    """What, added to s, turns friction of maximum dissipation into Coulomb's.
+
+    One contact with the others frozen takes the impulse of least kinetic energy that keeps s_n = 0: where it slides,
+    s_t = -c (l_t + mu^2 l_n W_nt / W_nn) with c >= 0 instead of -c l_t.
+    """
+    normal = blocks[:, :, 2, 2] + R[:, :, 2]
+    coupling = blocks[:, :, :2, 2] / np.where(normal > 0, normal, 1)[:, :, None]
+    bend = (mu**2 * impulse[:, :, 2])[:, :, None] * coupling
+    along = np.linalg.norm(impulse[:, :, :2] + bend, axis=2)
+    slip = np.linalg.norm(s[:, :, :2], axis=2)
+    change = np.zeros_like(s)
+    change[:, :, :2] = (slip / np.where(along > 0, along, 1))[:, :, None] * bend
+    return change
+
+
+def _row_residual(problem, impulse: np.ndarray, s: np.ndarray) -> np.ndarray:
+    if not problem._num_rows:
+        return np.zeros(len(impulse))
+    n = 3 * problem.num_contacts
+    moved, free = problem._motion
+    g = np.einsum("bkv,bvk->bk", problem._arrays["J_row"], moved[:, :, n:])
+    lower, upper = problem._row_bounds
+    g = np.where(g > 0, g, 1)
+    distance = np.abs(impulse - np.clip(impulse - s / g, lower, upper)) * g
+    return _largest(distance / np.maximum(np.abs(free[:, n:]), problem._velocity_floor[:, None]))
+
+
+def velocity_scale(problem, impulse: np.ndarray) -> np.ndarray:
+    """V (B,): the largest |J v*| over contacts that push or that e does not hold open, at least the floor; (8.11)."""
+    n, count = 3 * problem.num_contacts, problem.num_problems
+    free = np.abs(problem._motion[1][:, :n]).reshape(count, -1, 3).max(2, initial=0)
+    counts = (impulse[:, 2:n:3] > 0) | (problem._row_bias[:, 2:n:3] <= 0)
+    return np.maximum(problem._velocity_floor, _largest(np.where(counts, free, 0)))

@@ -1,0 +1,161 @@
+"""stiction.solve: the contact solvers alone, and how well they did."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from time import perf_counter, process_time
+
+import numpy as np
+
+from . import _core
+from .contact_problem import ContactProblem, _rows
+from .contact_residuals import residuals
+from .simulation import _checked_dtype, _usable_cores
+from .simulation_arrays import near
+from .solver_options import SolverOptions
+
+_LAWS = ("coulomb", "convex", "dissipation")  # in the order of the core's Law
+_ITERATIONS = 1000
+_TOLERANCE = {"float64": 1e-8, "float32": 1e-5}
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What `solve` found. Residuals are computed in double from W, or A and J, as they were given.
+
+    Of a batch every array has the axis of problems first, and what is one number below is an array (problems,).
+    """
+
+    #: (nc, 3) impulses t1, t2, n, N s.
+    impulse: np.ndarray
+    #: (nc, 3) w, the velocities that they make, m/s.
+    velocity: np.ndarray
+    #: (nr,) impulses of other rows.
+    row_impulse: np.ndarray
+    #: Worst residual over contacts of Coulomb's law, of its convex relaxation, of maximum dissipation, m/s.
+    r_con: float | np.ndarray
+    r_ccp: float | np.ndarray
+    r_mdp: float | np.ndarray
+    #: Worst residual over other rows, each over its own velocity scale (1).
+    r_row: float | np.ndarray
+    #: V, the velocity scale to judge r_con and the others by, m/s.
+    scale: float | np.ndarray
+    #: What the solver converges to: "coulomb", "convex" or "dissipation".
+    law: str
+    iterations: int | np.ndarray
+    #: Matrices factored; None of a solver that does not count.
+    factorizations: int | np.ndarray | None
+    #: The residual of ``law`` is at most tolerance V, and r_row at most tolerance.
+    converged: bool | np.ndarray
+    #: The solver and all that was set of it.
+    solver: SolverOptions
+    #: What the solver took, of all problems together, s; to factor W or A and to compute residuals is not in it.
+    seconds: float
+    #: The same in processor time, of all threads together.
+    cpu_seconds: float
+
+
+def solve(
+    problem: ContactProblem,
+    solver: str | SolverOptions = "canal",
+    *,
+    dtype="float64",
+    guess=None,
+    max_iterations: int | None = None,
+    tolerance: float | None = None,
+    options: dict | None = None,
+    num_threads: int | None = None,
+) -> Solution:
+    """Solves a contact problem, or a batch of them, by the solver of that name.
+
+    Parameters
+    ----------
+    solver: a name, or an object such as ``stiction.Canal(penalty=10)``: its knobs hold, and iterations and tolerance
+        where they are not its defaults. What else it says is of steps.
+    dtype: what the solver computes in, "float64" or "float32"; float32 solves many problems of a batch at once.
+    guess: (3 nc,) or (nc, 3) impulses to start from; None is 0.
+    max_iterations: 1000 by default; 0 returns the guess as the solver takes it.
+    tolerance: stop when the residual is below this part of V; 1e-8 by default, 1e-5 in float32. 0: so many iterations.
+    options: the solver's own knobs by name, where ``solver`` is a name: ``{"penalty": 10}``.
+    num_threads: for batches; None is every core that this process may use. Answers do not depend on it.
+    """
+    if not isinstance(problem, ContactProblem):
+        raise TypeError(f"problem is {type(problem).__name__}, expected stiction.ContactProblem; see its from_delassus")
+    dtype = _checked_dtype(dtype)
+    chosen = _chosen(solver, options, dtype, max_iterations, tolerance)
+    count, nc = problem.num_problems, problem.num_contacts
+    start = np.zeros((count, 3 * nc + problem._num_rows))
+    if guess is not None:
+        start[:, : 3 * nc] = _rows("guess", guess, problem.batch, count, nc)
+    threads = _usable_cores() if num_threads is None else operator.index(num_threads)
+    if threads < 1:
+        raise ValueError(f"num_threads is {threads}, expected at least 1")
+    rows = problem._factor, problem._motion[1], problem._row_bias, problem._row_compliance, problem._arrays["mu"]
+    floor = problem._velocity_floor
+    begun = perf_counter(), process_time()
+    impulse, iterations, factorizations, law = _core.solve_rows(
+        *rows,
+        *problem._row_bounds,
+        floor,
+        start,
+        solver=chosen.name,
+        solver_options=chosen.to_core()[1],
+        iterations=chosen.iterations,
+        tolerance=chosen.tolerance,
+        float64=dtype == "float64",
+        num_threads=threads,
+    )
+    taken = perf_counter() - begun[0], process_time() - begun[1]
+    velocity = problem._velocity(impulse)
+    judged = residuals(problem, impulse, velocity)
+    scale = judged.pop("scale")
+    law = _LAWS[law]
+    own = judged[{"coulomb": "r_con", "convex": "r_ccp", "dissipation": "r_mdp"}[law]]
+    converged = (own <= chosen.tolerance * scale) & (judged["r_row"] <= chosen.tolerance)
+
+    def one(values, kind):
+        return values.astype(kind) if problem.batch else kind(values[0])
+
+    def triples(rows):
+        return problem._squeezed(rows[:, : 3 * nc].reshape(count, nc, 3))
+
+    return Solution(
+        impulse=triples(impulse),
+        velocity=triples(velocity),
+        row_impulse=problem._squeezed(impulse[:, 3 * nc :]),
+        scale=one(scale, float),
+        law=law,
+        iterations=one(iterations, int),
+        factorizations=one(factorizations, int) if factorizations.any() else None,
+        converged=one(converged, bool),
+        solver=chosen,
+        seconds=taken[0],
+        cpu_seconds=taken[1],
+        **{name: one(values, float) for name, values in judged.items()},
+    )
+
+
+def solve_contact_problem(W, q, mu, R=None, *, symmetrize=False, **options) -> Solution:
+    """`solve` for `ContactProblem.from_delassus`; ``options`` are the keywords of `solve`."""
+    return solve(ContactProblem.from_delassus(W, q, mu, R, symmetrize=symmetrize), **options)
+
+
+def _chosen(solver, options: dict | None, dtype: str, max_iterations, tolerance) -> SolverOptions:
+    """The solver with its knobs and limits."""
+    limits = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE[dtype]}
+    if isinstance(solver, SolverOptions):
+        if options is not None:
+            raise TypeError(f"options are for a solver given by name; set them of {type(solver).__name__} itself")
+        knobs = {name: value for name, value in solver.changed().items() if name in solver.own() or name in limits}
+    else:
+        knobs, own = dict(options or {}), SolverOptions.of(solver).own()
+        for name in knobs:
+            if name not in own:
+                raise TypeError(
+                    f"options has {name!r}, which is no knob of solver {solver!r}{near(name, own)}; its own are "
+                    f"{', '.join(map(repr, own)) or 'none'}"
+                )
+    given = {"iterations": max_iterations, "tolerance": tolerance}
+    name = solver if isinstance(solver, str) else solver.name
+    return SolverOptions(name=name, **limits | knobs | {k: v for k, v in given.items() if v is not None})
