@@ -1,8 +1,8 @@
 """``python -m bench.accuracy.fclib``: the contact solvers on public contact problems. See bench/README.md.
 
 FCLIB files hold W and q with u = W r + q, rows n, t1, t2. Here W is symmetrised (collections hold some that are not),
-rows become t1, t2, n, and W = L L' makes the problem A = I, J = L, e = q. V is the largest entry of q. r_con is
-computed again from W itself, not from L.
+rows become t1, t2, n, and W = L L' makes the problem A = I, J = L, e = q. V is the largest entry of q. Each solver is
+judged by the residual of its own law, r_con or r_ccp, computed again from W itself, not from L.
 """
 
 from __future__ import annotations
@@ -28,7 +28,13 @@ VARIANTS = {
     "canal, float": {"single": True, "tolerance": 1e-5},
     "subadmm": {"solver": "subadmm", "iterations": 2000},
     "pgs": {"solver": "pgs", "iterations": 2000},
+    "sap": {"solver": "sap"},
+    "sap, Armijo": {"solver": "sap", "armijo": 1},
+    "sap, float": {"solver": "sap", "single": True, "tolerance": 1e-5},
+    "sap, float, w in float": {"solver": "sap", "single": True, "tolerance": 1e-5, "wide": 0},
 }
+#: By what a solver is judged, where that is not r_con.
+RESIDUALS = {"sap": "r_ccp"}
 LEVELS = (1e-8, 1e-6, 1e-5)  # of V
 
 
@@ -70,23 +76,29 @@ def factor(W: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
-def r_con(problem: Problem, impulse: np.ndarray) -> float:
-    """max w_i |l_i - P_K(l_i - (u_i + (0, 0, mu |u_t|)) / w_i)| with u = W l + q and w_i = tr(W_ii) / 3, m/s."""
+def residuals(problem: Problem, impulse: np.ndarray) -> dict[str, float]:
+    """max w_i |l_i - P_K(l_i - s_i / w_i)| with u = W l + q and w_i = tr(W_ii) / 3, m/s.
+
+    s = u + (0, 0, mu |u_t|) for r_con, exact Coulomb; s = u for r_ccp, the convex relaxation.
+    """
     u, mu = (problem.W @ impulse + problem.q).reshape(-1, 3), problem.mu
     w = np.diag(problem.W).reshape(-1, 3).mean(axis=1)
     held = w[:, None] * impulse.reshape(-1, 3)  # the cone does not mind the factor
-    trial = held - u
-    trial[:, 2] -= mu * np.linalg.norm(u[:, :2], axis=1)
-    reach, height = np.linalg.norm(trial[:, :2], axis=1), trial[:, 2]
-    normal = (height + mu * reach) / (1 + mu**2)
-    border = np.column_stack([trial[:, :2] * (mu * normal / np.maximum(reach, 1e-300))[:, None], normal])
-    inside, outside = reach <= mu * height, mu * reach <= -height
-    projected = np.where(inside[:, None], trial, np.where(outside[:, None], 0, border))
-    return float(np.linalg.norm(held - projected, axis=1).max())
+    found = {}
+    for name, lift in (("r_con", mu * np.linalg.norm(u[:, :2], axis=1)), ("r_ccp", 0)):
+        trial = held - u
+        trial[:, 2] -= lift
+        reach, height = np.linalg.norm(trial[:, :2], axis=1), trial[:, 2]
+        normal = (height + mu * reach) / (1 + mu**2)
+        border = np.column_stack([trial[:, :2] * (mu * normal / np.maximum(reach, 1e-300))[:, None], normal])
+        inside, outside = reach <= mu * height, mu * reach <= -height
+        projected = np.where(inside[:, None], trial, np.where(outside[:, None], 0, border))
+        found[name] = float(np.linalg.norm(held - projected, axis=1).max())
+    return found
 
 
 def solve(problem: Problem, solver="canal", iterations=200, tolerance=1e-8, **options) -> dict:
-    """One problem from cold: r_con / V by W, and the solver's iterations."""
+    """One problem from cold: residuals over V by W, `residual` that of the solver's law, and its iterations."""
     L, begun = factor(problem.W), time.perf_counter()
     found = importlib.import_module("stiction_solvers").solve(
         solver,
@@ -101,32 +113,39 @@ def solve(problem: Problem, solver="canal", iterations=200, tolerance=1e-8, **op
         **options,
     )
     seconds = time.perf_counter() - begun
-    ratio = r_con(problem, found["impulse"]) / problem.scale
-    return {"name": problem.name, "contacts": len(problem.mu), "r_con_over_V": ratio} | {
+    over_V = {name: r / problem.scale for name, r in residuals(problem, found["impulse"]).items()}
+    return {
+        "name": problem.name,
+        "contacts": len(problem.mu),
+        **{f"{name}_over_V": ratio for name, ratio in over_V.items()},
+        "residual": RESIDUALS.get(solver, "r_con"),
         "iterations": found["iterations"],
         "seconds": seconds,
     }
 
 
 def figures(solved: list[dict]) -> dict:
-    r, iterations, seconds = (np.array([s[key] for s in solved]) for key in ("r_con_over_V", "iterations", "seconds"))
+    residual = solved[0]["residual"]
+    keys = f"{residual}_over_V", "iterations", "seconds"
+    r, iterations, seconds = (np.array([s[key] for s in solved]) for key in keys)
     return {
+        "residual": residual,
         "number": len(solved),
         "below": {f"{level:.0e}": int(np.sum(r <= 1.05 * level)) for level in LEVELS},
         "worst": float(r.max()),
-        "iterations": {"p50": float(np.median(iterations)), "p90": float(np.percentile(iterations, 90))},
+        "iterations": {f"p{p}": float(np.percentile(iterations, p)) for p in (50, 90, 100)},
         "seconds": float(seconds.sum()),
     }
 
 
 def table(result: dict) -> str:
     levels = [f"{level:.0e}" for level in LEVELS]
-    head = ["", *(f"r_con ≤ {level} V" for level in levels), "worst", "iterations: median", "p90", "seconds in all"]
+    head = ["", "", *(f"≤ {level} V" for level in levels), "worst", "iterations: median", "p90", "most", "seconds in all"]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for name, variant in result["variants"].items():
         f = variant["figures"]
-        cells = [*(f"{f['below'][level]} of {f['number']}" for level in levels), f"{f['worst']:.1e}"]
-        cells += [f"{f['iterations']['p50']:g}", f"{f['iterations']['p90']:.0f}", f"{f['seconds']:.1f}"]
+        cells = [f["residual"], *(f"{f['below'][level]} of {f['number']}" for level in levels), f"{f['worst']:.1e}"]
+        cells += [f"{f['iterations'][p]:g}" for p in ("p50", "p90", "p100")] + [f"{f['seconds']:.1f}"]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
