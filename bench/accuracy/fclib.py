@@ -140,7 +140,16 @@ def figures(solved: list[dict]) -> dict:
 
 def table(result: dict) -> str:
     levels = [f"{level:.0e}" for level in LEVELS]
-    head = ["", "", *(f"≤ {level} V" for level in levels), "worst", "iterations: median", "p90", "most", "seconds in all"]
+    head = [
+        "",
+        "",
+        *(f"≤ {level} V" for level in levels),
+        "worst",
+        "iterations: median",
+        "p90",
+        "most",
+        "seconds in all",
+    ]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for name, variant in result["variants"].items():
         f = variant["figures"]

@@ -21,7 +21,7 @@ class SolverOptions:
     from the impulses of the last step.
     """
 
-    #: "subadmm", "pgs" or "canal".
+    #: "subadmm", "pgs", "canal" or "sap".
     name: str = "subadmm"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
     iterations: int = _STEP["iterations"]
@@ -39,7 +39,7 @@ class SolverOptions:
     #: Regularisation of Anderson's normal equations (1).
     tikhonov: float = _SUBADMM["tikhonov"]
     #: SubADMM: "coulomb", or "convex", the relaxation that convex solvers are built on, to compare with: a contact that
-    #: slides with v_t leaves with mu v_t. `certify` then asks r_ccp, and Newton is not called.
+    #: slides with v_t leaves with mu v_t. `certify` then asks r_ccp, and Newton is not called. "sap": "convex".
     law: str = _LAWS[_SUBADMM["convex"]]
     #: Start from the impulses of the last step.
     warm_start: bool = bool(_STEP["warm_start"])
@@ -95,8 +95,10 @@ class SolverOptions:
             raise ValueError(f"relaxation is {self.relaxation}, expected more than 0 and less than 2")
         if self.law not in _LAWS:
             raise ValueError(f"law is {self.law!r}, expected 'coulomb' or 'convex'")
-        if self.law == "convex" and self.name != "subadmm":
-            raise ValueError(f"law is 'convex', which solver {self.name!r} does not have: use 'subadmm'")
+        if self.name == "sap":
+            object.__setattr__(self, "law", "convex")
+        elif self.law == "convex" and self.name != "subadmm":
+            raise ValueError(f"law is 'convex', which solver {self.name!r} does not have: use 'sap' or 'subadmm'")
         if self.penalty not in _PENALTIES:
             raise ValueError(f"penalty is {self.penalty!r}, expected one of {', '.join(map(repr, _PENALTIES))}")
 
