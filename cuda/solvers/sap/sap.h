@@ -5,14 +5,13 @@
 //
 // by Newton with an exact line search (solvers/convex_newton.h). D = max(w / c - R, 0), row by row: what is compliant enough,
 // R >= w / c, is solved at once. What is stiffer, or rigid, is held to its impulse l0 by a proximal term, and l0 <- l as soon as
-// what Newton has still to do is small beside what the term leaves, |Y Y'(l - held)| <= recentre |D (l - l0)|; c grows
-// where that is slow.
+// Newton has little to do beside what the term leaves, |Y (Y'l - u)| <= recentre c |D (l - l0)|; c grows where that is slow.
 //
 // With sigma > 0 the paper's regularisation takes R's place, R_t = sigma w, R_n = max(beta^2 / (4 pi^2) w, R_n), and D = 0: one
 // convex problem, which is another one than the certificate judges.
 //
-// In float, w + e is made anew from the impulses in each step, in double (`wide`): it is small where contact holds, and S^-1
-// makes its last digits large.
+// In float, u = D^1/2 L (v - v*) is kept in two floats, and u, Y'l - u and w + e are summed in double (`wide`): w + e is small
+// where contact holds, and S^-1 makes its last digits large.
 //
 // Stop: r_ccp <= tolerance V and every row <= tolerance V_row; or three Newton steps running, with the term moved between, that
 // change the objective by no more than rounding: so tolerance 0 ends too. An iteration is a Newton step. The answer is the best.
@@ -26,15 +25,15 @@ template <class S>
 struct SapOptions {
   static constexpr bool kWide = sizeof(S) == 8;
 
-  S penalty = kWide ? S(1e3) : S(100);      // c
-  S penalty_cap = kWide ? S(1e7) : S(1e3);  // rounding of the cone costs eps c V
+  S penalty = S(100);                       // c
+  S penalty_cap = kWide ? S(1e7) : S(100);  // rounding of the cone costs eps c V
   S growth = S(10), decrease = S(0.25);     // c grows where |D (l - l0)| fell by less than `decrease`
-  S recentre = S(0.1);
-  int search = 30;  // cap: evaluations of a line search
-  int armijo = 0;   // backtracking by 0.8 to Armijo's rule instead of the exact line search
-  int wide = 1;     // in float: w + e in double
-  S sigma = S(0);   // > 0: the paper's regularisation, its value 1e-3                           1
-  S beta = S(1);    // of it: period of a near-rigid contact over h                              1
+  S recentre = S(0.1);                      //
+  int search = 30;                          // cap: evaluations of a line search
+  int armijo = 0;                           // backtracking by 0.8 to Armijo's rule instead of the exact line search
+  int wide = 1;                             // in float: sums in double
+  S sigma = S(0);  // > 0: the paper's regularisation, its value 1e-3                           1
+  S beta = S(1);   // of it: period of a near-rigid contact over h                              1
 
   /// The paper's own: one regularised problem.
   HD static SapOptions paper() {
@@ -267,7 +266,7 @@ struct Proximal : ConvexNewton<Real> {
     for (int k = 0;; ++k) {
       going = going & (best > Real(limits.tolerance)) & (best < Real(S(1e29))) & (idle < Real(S(3)));
       if (k == limits.iterations || !any(going)) return steps;
-      const M near = going & ((drift <= gap * opt.recentre) | (idle > Real(0)));
+      const M near = going & ((drift <= gap * penalty * opt.recentre) | (idle > Real(0)));
       if (any(near)) move_centre<Sum>(near);
       this->direction();
       const Real falls = decrement();
