@@ -10,8 +10,9 @@
 //   };
 //
 // solve: `problem` is read only; `impulse` (n) is the warm start on entry, finite, and the answer on exit, in each world of a
-// pack by that world's numbers alone. A world is frozen as soon as its own residual is below limits.tolerance V; tolerance 0: always
-// limits.iterations. Rows with W = 0 get 0. No allocation, no error: what is not finite, or not solved, the certificate shows.
+// pack by that world's numbers alone. A world is frozen as soon as its own residual is below limits.tolerance V; tolerance 0:
+// limits.iterations, or until rounding is all that changes. Rows with W = 0 get 0. No allocation, no error: what is not finite,
+// or not solved, the certificate shows.
 // A solver that cannot carry some kind of row says so where a world is made (none today).
 //
 // Real: float, double or a pack of them. Written once for the CPU and for a lane of a GPU.
@@ -25,7 +26,7 @@ namespace stiction {
 template <class S>
 struct SolveLimits {
   int iterations = 100;
-  S tolerance = S(1e-5);  // times V, m/s; 0: always so many iterations
+  S tolerance = S(1e-5);  // times V, m/s; 0: until nothing changes any more
 };
 
 /// Reals that carve(problem, arena) takes for problems of that size: what `memory` of a solver tells.

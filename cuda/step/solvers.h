@@ -6,6 +6,7 @@
 #pragma once
 #include "solvers/canal/canal.h"
 #include "solvers/pgs/pgs.h"
+#include "solvers/sap/sap.h"
 #include "solvers/subadmm/subadmm.h"
 
 namespace stiction {
@@ -14,7 +15,7 @@ template <class... S>
 struct SolverList {
   static constexpr int kCount = sizeof...(S);
 };
-using Solvers = SolverList<SubAdmm, Pgs, Canal>;
+using Solvers = SolverList<SubAdmm, Pgs, Canal, Sap>;
 
 /// The options of all solvers of a list; of the first, and of the rest.
 template <class S, class List>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "contact/dense.h"
+#include "contact/law.h"
 #include "contact/row_problem.h"
 
 namespace stiction::problems {
@@ -60,27 +61,33 @@ inline Dense<double> bodies(const Eigen::MatrixXd& A, const Eigen::VectorXd& fre
 struct OneContact {
   Dense<double> problem;
   double scale;
-  Eigen::Vector3d impulse;  // exact Coulomb, t1, t2, n
+  Eigen::Vector3d coulomb, convex;  // impulses by the laws, t1, t2, n
+
+  const Eigen::Vector3d& impulse(Law law) const { return law == Law::kConvex ? convex : coulomb; }
 };
-inline OneContact one_contact(const Eigen::Matrix3d& W_ntt, Eigen::Vector3d q, double mu, Eigen::Vector3d r) {
+inline OneContact one_contact(const Eigen::Matrix3d& W_ntt, Eigen::Vector3d q, double mu, Eigen::Vector3d coulomb,
+                              Eigen::Vector3d convex) {
   auto ours = [](Eigen::Vector3d x) { return Eigen::Vector3d(x[1], x[2], x[0]); };
   Eigen::Matrix3d P = Eigen::Matrix3d::Zero();
   P(0, 1) = P(1, 2) = P(2, 0) = 1;
   Eigen::MatrixXd A = (P * W_ntt * P.transpose()).inverse();
-  OneContact c{bodies(0.5 * (A + A.transpose()), Eigen::Vector3d::Zero()), q.cwiseAbs().maxCoeff(), ours(r)};
+  OneContact c{bodies(0.5 * (A + A.transpose()), Eigen::Vector3d::Zero()), q.cwiseAbs().maxCoeff(), ours(coulomb),
+               ours(convex)};
   c.problem.add_contact(Eigen::Matrix3d::Identity(), mu, ours(q));
   return c;
 }
-/// FCLIB's FrictionContact3D_1c and FrictionContact3D_RR_1c with their Coulomb solutions.
+/// FCLIB's FrictionContact3D_1c and FrictionContact3D_RR_1c with their solutions.
 inline OneContact fclib_1c() {
   Eigen::Matrix3d W;
   W << 15, -1, -2, -1, 14, 1, -2, 1, 16;
-  return one_contact(W, {-1, 2, 3}, 0.1, {0.065695682898, -0.003678614907, -0.005443070814});
+  return one_contact(W, {-1, 2, 3}, 0.1, {0.065695682898, -0.003678614907, -0.005443070814},
+                     {0.087179279122, -0.004897451945, -0.007212297244});
 }
 inline OneContact fclib_rr_1c() {
   Eigen::Matrix3d W;
   W << .01344, -9.421e-7, .001486, -9.421e-7, .1061, 1.733e-4, .001486, 1.733e-4, .001442;
-  return one_contact(W, {-.1458, -.2484, -.1515}, 0.6, {10.205876055695, 1.931888367688, 5.810798010421});
+  return one_contact(W, {-.1458, -.2484, -.1515}, 0.6, {10.205876055695, 1.931888367688, 5.810798010421},
+                     {15.176884257173, 2.071826962683, 8.867307748619});
 }
 
 /// Velocity Jacobian of point p (from the centre) of a free body whose first degree of freedom is `at`; world axes as frame.
@@ -107,6 +114,17 @@ inline Dense<double> box_on_plane(double mass, Eigen::Vector3d free_velocity, do
     d.add_contact(point(6, 0, {corner & 1 ? 0.5 : -0.5, corner & 2 ? 0.5 : -0.5, -0.5}), mu);
   }
   return d;
+}
+
+/// How it moves then, along the plane and off it, if it is to move at `speed` and `up` without the contacts.
+struct Motion { double speed, up; };
+inline Motion sliding_box(Law law, Motion free, double mu) {
+  if (law == Law::kConvex) {  // what slides takes off at mu |v_t|
+    if (free.up >= mu * free.speed) return free;
+    const double speed = std::max(free.speed + mu * free.up, 0.0) / (1 + mu * mu);
+    return {speed, mu * speed};
+  }
+  return free.up >= 0 ? free : Motion{std::max(free.speed + mu * free.up, 0.0), 0};
 }
 
 /// Cubes of 1 m on one another, masses from the ground up, all falling at `fall`; four contacts per level.

@@ -160,6 +160,7 @@ PENDULUM = """
 SOLVERS = {
     "rows": {"iterations": 2000},
     "canal": {"name": "canal"},
+    "sap": {"name": "sap"},
     "pgs": {"name": "pgs", "iterations": 2000},
     "newton": {"iterations": 0, "certify": 1e-6},
 }

@@ -1,4 +1,4 @@
-"""SubADMM under the convex relaxation: its conditions, from the dense problem alone, and what the certificate says."""
+"""The solvers of the convex relaxation: its conditions, from the dense problem alone, and what the certificate says."""
 
 from pathlib import Path
 
@@ -8,8 +8,10 @@ import stiction
 from scenes import sliding_box
 from stiction import Model, Simulation, SolverOptions
 
-TIGHT = {"law": "convex", "iterations": 5000, "tolerance": 1e-12}
+SOLVERS = {"subadmm": {"law": "convex"}, "sap": {"name": "sap"}}
+TIGHT = {"iterations": 5000, "tolerance": 1e-12}
 ANT = Path(stiction.__file__).parent / "assets" / "ant.xml"
+every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 
 
 def conditions(problem: dict) -> float:
@@ -24,8 +26,10 @@ def conditions(problem: dict) -> float:
     return worst
 
 
-def test_impulses_fulfil_the_convex_law():
-    sim = Simulation(Model.from_mjcf(ANT), 8, dtype="float64", solver=SolverOptions(**TIGHT), timestep=0.01)
+@every_solver
+def test_impulses_fulfil_the_convex_law(solver):
+    options = SolverOptions(**solver, **TIGHT)
+    sim = Simulation(Model.from_mjcf(ANT), 8, dtype="float64", solver=options, timestep=0.01)
     random, met = np.random.default_rng(0), 0
     for _ in range(60):
         sim.ctrl[:] = random.uniform(-1, 1, sim.ctrl.shape)
@@ -41,21 +45,23 @@ def test_impulses_fulfil_the_convex_law():
 def test_what_slides_lifts_off_under_the_convex_law_alone():
     speed, mu = 5.0, 0.5
     up = {}
-    for law in ("coulomb", "convex"):
+    for name, options in {"coulomb": {}, **SOLVERS}.items():
         sim = Simulation(
-            Model.from_mjcf(sliding_box(mu=mu, timestep=0.001)), dtype="float64", solver=SolverOptions(law=law)
+            Model.from_mjcf(sliding_box(mu=mu, timestep=0.001)), dtype="float64", solver=SolverOptions(**options)
         )
         sim.step(200)
         sim.qvel[0, :3] = speed, 0, 0
         sim.step(1)
-        up[law] = sim.qvel[0, 2]
+        up[name] = sim.qvel[0, 2]
     assert abs(up["coulomb"]) < 1e-6
-    assert up["convex"] > 0.5 * mu * speed  # the convex law asks v_n >= mu |v_t|
+    assert up["sap"] > 0.5 * mu * speed  # the convex law asks v_n >= mu |v_t|
+    assert up["sap"] == pytest.approx(up["subadmm"], abs=1e-3 * speed)
 
 
-def test_coulombs_certificate_sees_the_difference_and_the_status_does_not():
+@every_solver
+def test_coulombs_certificate_sees_the_difference_and_the_status_does_not(solver):
     sim = Simulation(
-        Model.from_mjcf(sliding_box(mu=0.5, timestep=0.001)), dtype="float64", solver=SolverOptions(law="convex")
+        Model.from_mjcf(sliding_box(mu=0.5, timestep=0.001)), dtype="float64", solver=SolverOptions(**solver)
     )
     sim.step(200)
     sim.qvel[0, :3] = 1, 0, 0
@@ -64,6 +70,35 @@ def test_coulombs_certificate_sees_the_difference_and_the_status_does_not():
     assert sim.certificate.r_ccp[0] < 1e-3 * sim.certificate.scale[0]
     assert sim.certificate.converged.all()
     assert not sim.status.any()
+
+
+def test_both_solvers_find_the_one_velocity():
+    """On every kind of row: limits, contacts, motors of the ant."""
+    after = []
+    for solver in SOLVERS.values():
+        sim = Simulation(Model.from_mjcf(ANT), 16, dtype="float64", solver=SolverOptions(**solver, **TIGHT))
+        sim.qvel[:] = np.random.default_rng(3).normal(0, 1, sim.qvel.shape)
+        sim.step(60)
+        assert (sim.certificate.num_contacts > 0).sum() > 4
+        after.append(np.hstack([sim.qpos, sim.qvel]))
+    np.testing.assert_allclose(after[0], after[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sap_carries_an_ant_through_random_controls(dtype):
+    """A second of falls and kicks: nothing flagged, few Newton steps."""
+    sim = Simulation(Model.from_mjcf(ANT), 16, dtype=dtype, solver="sap")
+    random, contacts, steps = np.random.default_rng(1), 0, []
+    for _ in range(100):
+        sim.ctrl[:] = random.uniform(-1, 1, sim.ctrl.shape)
+        sim.step(1)
+        assert not sim.status.any()
+        assert (sim.certificate.r_ccp <= 1e-3 * sim.certificate.scale).all()
+        contacts += int(sim.certificate.num_contacts.sum())
+        steps.append(sim.certificate.iterations.mean())
+    assert contacts > 500
+    assert np.mean(steps) < 12
+    assert sim.solver.law == "convex"
 
 
 def test_laws_are_named():

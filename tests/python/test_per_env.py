@@ -146,6 +146,7 @@ SOLVERS = {
     "adaptive": SolverOptions(penalty="adaptive"),
     "convex": SolverOptions(law="convex"),
     "canal": "canal",
+    "sap": "sap",
     "pgs": SolverOptions(name="pgs", iterations=40),
     "pgs with fallback": SolverOptions(name="pgs", iterations=2, certify=1e-6),
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/scalar.h"
+#include "host/reference/solvers.h"
 #include "step/solvers.h"
 #include "tests/solvers/solve_dense.h"
 
@@ -34,6 +35,8 @@ class Conformance : public ::testing::Test {
   /// What a solver is asked for, and what is left of it after rounding.
   static constexpr T kTolerance = kWide ? T(1e-9) : T(1e-5);
   static constexpr double kNear = kWide ? 1e-8 : 1e-4;
+  /// What is known in closed form depends on what a solver aims at.
+  static Law law() { return Solver::law(typename Solver::template Options<T>{}); }
 
   static Solved solve(const Dense<double>& d, int iterations = 20000, T tolerance = kTolerance, double least = 1e-4) {
     SolveLimits<T> limits;
@@ -59,7 +62,8 @@ TYPED_TEST(Conformance, MatchesOneContactReferences) {
   for (auto& c : {problems::fclib_1c(), problems::fclib_rr_1c()}) {
     auto r = this->solve(c.problem, 100000, this->kWide ? 1e-13 : 1e-6, c.scale);
     for (int a = 0; a < 3; ++a)
-      EXPECT_NEAR(r.d.impulse[a], c.impulse[a], (this->kWide ? 1e-9 : 1e-4) * c.impulse.norm());
+      EXPECT_NEAR(r.d.impulse[a], c.impulse(this->law())[a],
+                  (this->kWide ? 1e-9 : 1e-4) * c.impulse(this->law()).norm());
   }
 }
 
@@ -69,22 +73,33 @@ TYPED_TEST(Conformance, SticksSlidesAndLiftsOff) {
   for (double x : stick.v) EXPECT_NEAR(x, 0, near);
   EXPECT_NEAR(stick.sum(2), 0.2, near);
   auto slide = this->solve(problems::box_on_plane(2, {1, 1, -0.1}, 0.5));
-  for (int a = 0; a < 2; ++a) EXPECT_NEAR(slide.v[a], 1 - 0.05 / std::sqrt(2.0), near);
-  EXPECT_NEAR(slide.v[2], 0, near);
-  auto leave = this->solve(problems::box_on_plane(2, {1, 0, 0.3}, 0.5));
+  const auto after = problems::sliding_box(this->law(), {std::sqrt(2.0), -0.1}, 0.5);
+  for (int a = 0; a < 2; ++a) EXPECT_NEAR(slide.v[a], after.speed / std::sqrt(2.0), near);
+  EXPECT_NEAR(slide.v[2], after.up, near);
+  auto leave = this->solve(problems::box_on_plane(2, {1, 0, 0.6}, 0.5));
   EXPECT_EQ(leave.sum(2), 0);
-  EXPECT_NEAR(leave.v[2], 0.3, 1e-15);
+  EXPECT_NEAR(leave.v[2], 0.6, 1e-15);
+}
+
+TYPED_TEST(Conformance, TakesOffAsItsLawHasIt) {
+  // It slides at 1 m/s and rises at 0.3 m/s: Coulomb lets it go, the convex law pushes until v_n = mu |v_t|.
+  auto r = this->solve(problems::box_on_plane(2, {1, 0, 0.3}, 0.5));
+  const auto after = problems::sliding_box(this->law(), {1, 0.3}, 0.5);
+  EXPECT_NEAR(r.v[0], after.speed, this->kNear);
+  EXPECT_NEAR(r.v[2], after.up, this->kNear);
+  EXPECT_NEAR(r.sum(2), 2 * (after.up - 0.3), 2 * this->kNear);
 }
 
 TYPED_TEST(Conformance, DoesNotMindDuplicatesOrOrder) {
   const double speed = std::sqrt(1.04), near = 10 * this->kNear;
+  const auto after = problems::sliding_box(this->law(), {speed, -0.1}, 0.5);
   for (int copies : {1, 2, 50})
     for (bool reversed : {false, true}) {
       if (!this->kWide && copies == 50) continue;  // float's floor grows with the sum of many
       auto r = this->solve(problems::box_on_plane(2, {1, 0.2, -0.1}, 0.5, copies, reversed));
-      EXPECT_NEAR(r.v[0], 1 - 0.05 / speed, near) << copies;
-      EXPECT_NEAR(r.v[1], 0.2 - 0.01 / speed, near) << copies;
-      EXPECT_NEAR(r.sum(2), 0.2, near) << copies;
+      EXPECT_NEAR(r.v[0], after.speed / speed, near) << copies;
+      EXPECT_NEAR(r.v[1], 0.2 * after.speed / speed, near) << copies;
+      EXPECT_NEAR(r.sum(2), 2 * (after.up + 0.1), near) << copies;
     }
 }
 
@@ -195,6 +210,37 @@ TYPED_TEST(Conformance, ConvergesOnRandomFullRankProblems) {
     for (double x : r.d.impulse) EXPECT_TRUE(is_finite(x));
   }
   EXPECT_GE(converged, 18);
+}
+
+/// The same problem for host/reference, solved under the convex law.
+reference::Solution convex_oracle(const Dense<double>& d) {
+  using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto matrix = [&](const std::vector<double>& x, int rows) -> reference::Matrix {
+    return Eigen::Map<const Rows>(x.data(), rows, d.nv);
+  };
+  const auto vector = [](const std::vector<double>& x) -> reference::Vector {
+    return Eigen::Map<const Eigen::VectorXd>(x.data(), static_cast<Eigen::Index>(x.size()));
+  };
+  reference::ContactProblem p;
+  p.A = matrix(d.A, d.nv), p.b = vector(d.b), p.J = matrix(d.J, 3 * d.contacts()), p.e = vector(d.e), p.R = vector(d.R);
+  p.mu = vector(d.mu), p.phi = p.mu, p.J_row = matrix(d.J_row, d.rows()), p.e_row = vector(d.e_row);
+  for (int i = 0; i < d.contacts(); ++i) p.phi[i] = d.e[3 * i + 2];
+  p.R_row = vector(d.R_row), p.lower = vector(d.lower), p.upper = vector(d.upper), p.timestep = 1;
+  return reference::solve(p, {reference::Law::kConvex, 1e-10, 5000, 10000});
+}
+
+TYPED_TEST(Conformance, HasTheOraclesVelocityWhereItIsUnique) {
+  if (this->law() != Law::kConvex) GTEST_SKIP() << "only the convex law has one velocity";
+  int compared = 0;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const auto d = problems::random_problem(18, 4, seed, true, seed % 2);
+    const auto oracle = convex_oracle(d);
+    const auto r = this->solve(d, 5000);
+    if (!oracle.converged || !r.converged(100 * double(this->kTolerance))) continue;
+    ++compared;
+    for (int k = 0; k < d.nv; ++k) EXPECT_NEAR(r.v[k], oracle.v[k], 1000 * this->kNear) << seed;
+  }
+  EXPECT_GE(compared, 18);
 }
 
 TYPED_TEST(Conformance, StaysFiniteOnRankDeficientProblems) {

@@ -11,15 +11,12 @@
 // The S-norm projection is the Euclidean one in coordinates S^1/2 l on a cone of friction mu sqrt(S_t / S_n).
 // Limits, dry friction, bilateral and soft rows go the same way with clamp as projection and no p.
 //
-// In the rows' coordinates H = I + Y'GY: masses no longer matter. The inner loop runs in contact space (a contact carries w and
-// the impulse `held` with u = Y'held, which stays true along a step):
-//   (I + Y'GY) du = Y'(l - held),   dw = Y du,   dheld = l - held - G dw,   slope = dw . (held - l).
+// The inner problem: solvers/convex_newton.h, with D l0 as target, e as bias and p as lift.
 //
 // A world that is done is frozen by masks; what it computes does not depend on those beside it.
-// Cost of a Newton step: Cholesky of (width, width) plus 3/2 width^2 per closed contact.
 #pragma once
 #include "linalg/anderson_vector.h"
-#include "solvers/solver.h"
+#include "solvers/convex_newton.h"
 
 namespace stiction {
 
@@ -60,196 +57,51 @@ struct CanalStats {
 namespace canal_detail {
 
 template <class Real>
-struct Newton {
+struct Newton : ConvexNewton<Real> {
+  using Base = ConvexNewton<Real>;
   using S = Scalar<Real>;
   using M = Mask<Real>;
+  using Base::mobility, Base::root_t, Base::root_n, Base::lower, Base::upper, Base::block_of, Base::product;
+  using Base::P, Base::n, Base::nc, Base::nr, Base::m, Base::step, Base::w, Base::held, Base::lambda;
 
-  const RowProblem<Real>& P;
   const SolveLimits<S>& limits;
   const CanalOptions<S>& opt;
   Real* answer;
-  int n, nc, nr, m;
   CanalStats<Real> stats;
-  Real *H, *step, *pull;                                      // (n, n), (n) x2
-  Real *w, *held, *lambda, *lambda0, *dw, *dheld, *accepted;  // (m)
-  Real *mobility, *soft, *root_t, *root_n;                    // (nc + nr): w_i, D, 1/sqrt(S_t), 1/sqrt(S_n)
-  Real* G;                                                    // (6 nc + nr)
-  Real *p, *image, *slip_before;                              // (nc)
+  Real* pull;                         // (n)
+  Real *lambda0, *anchor, *accepted;  // (m)  anchor: D l0
+  Real* soft;                         // (nc + nr)  D
+  Real *p, *image, *slip_before;      // (nc)
   AndersonVector<Real> anderson;
   Real penalty, score, best_score;
 
   HD Newton(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const CanalOptions<S>& options, Real* l)
-      : P(problem),
-        limits(limits_),
-        opt(options),
-        answer(l),
-        n(problem.width),
-        nc(problem.contacts),
-        nr(problem.scalars),
-        m(problem.rows()) {}
+      : Base(problem), limits(limits_), opt(options), answer(l) {}
 
   HD void carve(Arena<Real>& arena) {
-    H = arena.take(static_cast<int64_t>(n) * n), step = arena.take(n), pull = arena.take(n);
-    Real** const rows[] = {&w, &held, &lambda, &lambda0, &dw, &dheld, &accepted};
+    Base::carve(arena);
+    pull = arena.take(n);
+    Real** const rows[] = {&lambda0, &anchor, &accepted};
     for (Real** each : rows) *each = arena.take(m);
-    Real** const blocks[] = {&mobility, &soft, &root_t, &root_n};
-    for (Real** each : blocks) *each = arena.take(nc + nr);
+    soft = arena.take(nc + nr);
     Real** const contacts[] = {&p, &image, &slip_before};
     for (Real** each : contacts) *each = arena.take(nc);
-    G = arena.take(6 * nc + nr);
     anderson.carve(nc, arena);
+    this->target = anchor, this->bias = P.e, this->lift = p;
   }
 
-  HD int block_of(int i) const { return i < 3 * nc ? i / 3 : i - 2 * nc; }
-
+  /// D and S by the penalty, and D l0.
   HD void set_penalty() {
-    const Real zero(0), one(1);
     for (int k = 0; k < nc + nr; ++k) {
       const int i = k < nc ? 3 * k : 2 * nc + k;
-      const Real D = opt.uniform ? one / penalty : mobility[k] / penalty;
-      const M moves = mobility[k] > zero;
-      soft[k] = D;
-      root_t[k] = select(moves, one / sqrt(select(moves, D + P.R[i], one)), zero);
-      root_n[k] = k < nc ? select(moves, one / sqrt(select(moves, D + P.R[i + 2], one)), zero) : root_t[k];
+      const Real D = soft[k] = opt.uniform ? Real(1) / penalty : mobility[k] / penalty;
+      root_t[k] = this->root_of(k, D + P.R[i]);
+      root_n[k] = k < nc ? this->root_of(k, D + P.R[i + 2]) : root_t[k];
     }
+    for (int i = 0; i < m; ++i) anchor[i] = soft[block_of(i)] * lambda0[i];
   }
 
-  // ---- impulses of the inner problem ------------------------------------------------------------------------------------
-
-  /// S^1/2 l* of contact i at relative velocity (x, y, z).
-  HD Vec3<Real> trial(int i, Real x, Real y, Real z) const {
-    const Real *l = lambda0 + 3 * i, *e = P.e + 3 * i, D = soft[i];
-    return {root_t[i] * (D * l[0] - x - e[0]), root_t[i] * (D * l[1] - y - e[1]),
-            root_n[i] * (D * l[2] - z - e[2] - p[i])};
-  }
-  HD Real friction(int i) const {
-    const M moves = root_t[i] > Real(0);
-    return select(moves, P.mu[i] * root_n[i] / select(moves, root_t[i], Real(1)), Real(0));
-  }
-  HD Vec3<Real> impulse(int i, Vec3<Real> scaled) const {
-    const Vec3<Real> l = project_proximal(scaled, friction(i));
-    return {root_t[i] * l.x, root_t[i] * l.y, root_n[i] * l.z};
-  }
-  HD Real row_impulse(int r, Real w_r) const {
-    const Real root = root_t[nc + r];
-    return clamp((soft[nc + r] * lambda0[3 * nc + r] - w_r - P.e[3 * nc + r]) * root * root, lower(r), upper(r));
-  }
-  HD Real lower(int r) const { return select(mobility[nc + r] > Real(0), P.lower[r], Real(0)); }
-  HD Real upper(int r) const { return select(mobility[nc + r] > Real(0), P.upper[r], Real(0)); }
-
-  HD void project_all() {
-    for (int i = 0; i < nc; ++i) {
-      const Vec3<Real> l = impulse(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
-      lambda[3 * i] = l.x, lambda[3 * i + 1] = l.y, lambda[3 * i + 2] = l.z;
-    }
-    for (int r = 0; r < nr; ++r) lambda[3 * nc + r] = row_impulse(r, w[3 * nc + r]);
-  }
-
-  HD SymMat3<Real> contact_stiffness(int i, Vec3<Real> scaled) const {
-    const SymMat3<Real> d = projection_derivative(scaled, friction(i));
-    const Real t = root_t[i], z = root_n[i];
-    return {d.xx * t * t, d.xy * t * t, d.xz * t * z, d.yy * t * t, d.yz * t * z, d.zz * z * z};
-  }
-  HD Real row_stiffness(int r, Real l) const {
-    return select((l > lower(r)) & (l < upper(r)), root_t[nc + r] * root_t[nc + r], Real(0));
-  }
-
-  // ---- inner problem: Newton --------------------------------------------------------------------------------------------
-
-  HD Real product(const Real* a, const Real* b) const {
-    Real sum(0);
-    for (int k = 0; k < n; ++k) sum = sum + a[k] * b[k];
-    return sum;
-  }
-
-  /// G and the upper triangle of H = I + Y'GY.
-  HD void assemble() {
-    const Real zero(0);
-    for (int i = 0; i < n * n; ++i) H[i] = zero;
-    for (int k = 0; k < n; ++k) H[k * n + k] = Real(1);
-    for (int i = 0; i < nc; ++i) {
-      const SymMat3<Real> g = contact_stiffness(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
-      Real* keep = G + 6 * i;
-      keep[0] = g.xx, keep[1] = g.xy, keep[2] = g.xz, keep[3] = g.yy, keep[4] = g.yz, keep[5] = g.zz;
-      if (all(g.zz == zero)) continue;
-      const Real *a = P.row(3 * i), *b = a + n, *c = b + n;
-      for (int k = 0; k < n; ++k) {
-        const Real x = g.xx * a[k] + g.xy * b[k] + g.xz * c[k], y = g.xy * a[k] + g.yy * b[k] + g.yz * c[k],
-                   z = g.xz * a[k] + g.yz * b[k] + g.zz * c[k];
-        if (all((x == zero) & (y == zero) & (z == zero))) continue;
-        Real* row = H + k * n;
-        for (int j = k; j < n; ++j) row[j] = row[j] + (x * a[j] + y * b[j] + z * c[j]);
-      }
-    }
-    for (int r = 0; r < nr; ++r) {
-      const Real g = G[6 * nc + r] = row_stiffness(r, lambda[3 * nc + r]);
-      if (all(g == zero)) continue;
-      const Real* a = P.row(3 * nc + r);
-      for (int k = 0; k < n; ++k) {
-        const Real x = g * a[k];
-        if (all(x == zero)) continue;
-        for (int j = k; j < n; ++j) H[k * n + j] = H[k * n + j] + x * a[j];
-      }
-    }
-  }
-
-  /// step = the Newton direction du; dw, dheld.
-  HD void direction() {
-    assemble();
-    cholesky_factor(n, H, Real(S(0.5)));  // H >= I
-    cholesky_solve(n, H, step);
-    for (int i = 0; i < m; ++i) dw[i] = product(P.row(i), step);
-    for (int i = 0; i < nc; ++i) {
-      const Real *g = G + 6 * i, *d = dw + 3 * i, *l = lambda + 3 * i, *h = held + 3 * i;
-      Real* out = dheld + 3 * i;
-      out[0] = l[0] - h[0] - (g[0] * d[0] + g[1] * d[1] + g[2] * d[2]);
-      out[1] = l[1] - h[1] - (g[1] * d[0] + g[3] * d[1] + g[4] * d[2]);
-      out[2] = l[2] - h[2] - (g[2] * d[0] + g[4] * d[1] + g[5] * d[2]);
-    }
-    for (int r = 0; r < nr; ++r) {
-      const int k = 3 * nc + r;
-      dheld[k] = lambda[k] - held[k] - G[6 * nc + r] * dw[k];
-    }
-  }
-
-  /// Derivative of the inner objective at `x` along the step, and its curvature.
-  HD Real slope(Real x, Real& curvature) const {
-    Real sum(0);
-    curvature = Real(0);
-    for (int i = 0; i < nc; ++i) {
-      const Real *d = dw + 3 * i, *h = held + 3 * i, *dh = dheld + 3 * i, *v = w + 3 * i;
-      const Vec3<Real> scaled = trial(i, v[0] + x * d[0], v[1] + x * d[1], v[2] + x * d[2]), l = impulse(i, scaled),
-                       along = {d[0], d[1], d[2]};
-      sum = sum + (d[0] * (h[0] + x * dh[0] - l.x) + d[1] * (h[1] + x * dh[1] - l.y) + d[2] * (h[2] + x * dh[2] - l.z));
-      curvature =
-          curvature + (d[0] * dh[0] + d[1] * dh[1] + d[2] * dh[2] + dot(along, contact_stiffness(i, scaled) * along));
-    }
-    for (int r = 0; r < nr; ++r) {
-      const int k = 3 * nc + r;
-      const Real l = row_impulse(r, w[k] + x * dw[k]);
-      sum = sum + dw[k] * (held[k] + x * dheld[k] - l);
-      curvature = curvature + (dw[k] * dheld[k] + dw[k] * dw[k] * row_stiffness(r, l));
-    }
-    return sum;
-  }
-
-  /// Safeguarded Newton (rtsafe) for the zero of the slope in (0, 1]; 1 if the objective still falls, or hardly rises, there.
-  HD Real line_search(M searching) const {
-    Real curvature, low(0), high(1), x(1);
-    const Real goal = abs(slope(Real(0), curvature)) * S(0.05);
-    for (int k = 0; k < opt.search; ++k) {
-      const Real s = slope(x, curvature);
-      M enough = abs(s) <= goal;
-      if (k == 0) enough = enough | (s < Real(0));
-      searching = searching & negate(enough);
-      if (!any(searching)) break;
-      const M above = s > Real(0);
-      high = select(searching & above, x, high), low = select(searching & negate(above), x, low);
-      const Real next = x - s / curvature;
-      x = select(searching, select((next > low) & (next < high), next, (low + high) * S(0.5)), x);
-    }
-    return x;
-  }
+  // ---- inner problem ----------------------------------------------------------------------------------------------------
 
   /// What rounding alone may leave of the gradient.
   HD Real noise() const {
@@ -266,19 +118,16 @@ struct Newton {
 
   /// Solves the inner problem of worlds `which` to |gradient| <= accuracy |Y'l|.
   HD void newton(const M& which, Real accuracy) {
-    project_all();
+    this->project_all();
     for (int k = 0; k < opt.inner; ++k) {
-      for (int i = 0; i < m; ++i) dheld[i] = lambda[i] - held[i];
-      P.push(dheld, step);  // minus the gradient u - Y'l
+      this->descend();
       P.push(lambda, pull);
       const Real gradient = sqrt(product(step, step)), size = sqrt(product(pull, pull));
       const M going = which & (gradient > max(accuracy * size, noise()));
       if (!any(going)) return;
-      direction();
-      const Real x = line_search(going);
-      for (int i = 0; i < m; ++i)
-        w[i] = select(going, w[i] + x * dw[i], w[i]), held[i] = select(going, held[i] + x * dheld[i], held[i]);
-      project_all();
+      this->direction();
+      this->advance(going, this->line_search(going, opt.search));
+      this->project_all();
       stats.newton = stats.newton + select(going, Real(1), Real(0));
     }
   }
@@ -295,30 +144,10 @@ struct Newton {
 
   /// Residuals of impulses l at velocities v into stats; score: the worst of r_con / V, r_split / 10 V and r_row / V_row.
   HD void certify(const Real* l, const Real* v) {
-    const Real zero(0), one(1);
-    Real con(0), ratio(0), scale = P.least_velocity, split(0), sum(0);
-    for (int i = 0; i < nc; ++i) {
-      const Real *li = l + 3 * i, *vi = v + 3 * i, *e = P.e + 3 * i, *R = P.R + 3 * i, *q = P.free + 3 * i;
-      const M on = mobility[i] > zero;
-      const Vec3<Real> f{li[0], li[1], li[2]},
-          s{vi[0] + e[0] + R[0] * f.x, vi[1] + e[1] + R[1] * f.y, vi[2] + e[2] + R[2] * f.z};
-      const M touching = on & ((max(max(abs(f.x), abs(f.y)), abs(f.z)) > zero) | (e[2] <= zero));
-      scale = max(scale, select(touching, max(max(abs(q[0]), abs(q[1])), abs(q[2])), zero));
-      const ContactResidual<Real> r = contact_residual(f, s, P.mu[i], select(on, mobility[i], one));
-      con = max(con, select(on, r.con, zero)), split = max(split, select(on, r.split, zero));
-      sum = sum + select(on, r.con + r.split, zero);
-    }
-    for (int r = 0; r < nr; ++r) {
-      const int k = 3 * nc + r;
-      const M on = mobility[nc + r] > zero;
-      const Real s = v[k] + P.e[k] + P.R[k] * l[k],
-                 d = row_residual(l[k], s, lower(r), upper(r), select(on, mobility[nc + r], one));
-      ratio = max(ratio, select(on, d / max(abs(P.free[k]), P.least_velocity), zero)),
-      sum = sum + select(on, abs(s), zero);
-    }
-    stats.r_con = con, stats.row_ratio = ratio, stats.scale = scale;
-    score = max(max(con, split * S(0.1)) / scale, ratio);
-    score = select(is_finite(sum) & is_finite(score), score, Real(S(1e30)));
+    const LawResiduals<Real> r = this->residuals(l, [&](int i) { return v[i] + P.e[i] + P.R[i] * l[i]; });
+    stats.r_con = r.con, stats.row_ratio = r.row_ratio, stats.scale = r.scale;
+    score = max(max(r.con, r.split * S(0.1)) / r.scale, r.row_ratio);
+    score = select(r.finite & is_finite(score), score, Real(S(1e30)));
   }
 
   /// Takes l, projected strictly, as the present point: accepted, w, held; of worlds `which` keeps it if it is the best yet.

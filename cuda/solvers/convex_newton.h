@@ -1,0 +1,242 @@
+// Newton with an exact line search on a convex contact problem in half-solved rows, which SAP solves once and CANAL again and
+// again. Sources: [Castro2023], section IV; [Lee2025], section V. docs/theory.md, sections 11 and 14.
+//
+//   min_u  1/2 |u|^2 + sum 1/2 |l_i|^2_S,   l_i = argmin_{l in K} |l - S^-1 (target_i - w_i - bias_i - (0, 0, lift_i))|_S
+//
+// u = D^1/2 L (v - v*), w = J v* + Y u. S diagonal, S_t, S_n > 0 of a contact, in 1/kg. The S-norm projection is the Euclidean
+// one in coordinates S^1/2 l on a cone of friction mu sqrt(S_t / S_n). Limits, dry friction, bilateral and soft rows go the same
+// way with clamp as projection and no lift. For |l|^2_S of these read what has l as its derivative.
+//
+// In the rows' coordinates H = I + Y'GY: masses no longer matter. A contact carries w and the impulse `held` with u = Y'held,
+// which stays true along a step, so that no small difference of large numbers is taken:
+//   (I + Y'GY) du = Y'(l - held),   dw = Y du,   dheld = l - held - G dw,   slope = dw . (held - l).
+//
+// Whoever derives from it owns S, what is subtracted from w, and the order of things; it makes `w` and `held` and calls
+// project_all(), puts Y'(l - held) into `step`, then direction(), line_search() and advance().
+// Cost of a step: Cholesky of (width, width) plus 3/2 width^2 per closed contact.
+#pragma once
+#include "linalg/small_cholesky.h"
+#include "solvers/solver.h"
+
+namespace stiction {
+
+/// How far impulses are from each law (contact/law.h), the worst of a world.
+template <class Real>
+struct LawResiduals {
+  Real con, ccp, split, scale;  // m/s; scale: V
+  Real row_ratio;               // worst of row / max(|J v*|, least velocity)
+  Mask<Real> finite;
+};
+
+template <class Real>
+struct ConvexNewton {
+  using S = Scalar<Real>;
+  using M = Mask<Real>;
+
+  const RowProblem<Real>& P;
+  int n, nc, nr, m;
+  Real *H, *step;                        // (n, n), (n)
+  Real *w, *held, *lambda, *dw, *dheld;  // (m)
+  Real *mobility, *root_t, *root_n;      // (nc + nr): w_i, 1/sqrt(S_t), 1/sqrt(S_n)
+  Real* G;                               // (6 nc + nr)
+  const Real *target, *bias, *lift;      // (m), (m), (nc): whose they are, see above   m/s
+
+  HD explicit ConvexNewton(const RowProblem<Real>& problem)
+      : P(problem), n(problem.width), nc(problem.contacts), nr(problem.scalars), m(problem.rows()) {}
+
+  HD void carve(Arena<Real>& arena) {
+    H = arena.take(static_cast<int64_t>(n) * n), step = arena.take(n);
+    Real** const rows[] = {&w, &held, &lambda, &dw, &dheld};
+    for (Real** each : rows) *each = arena.take(m);
+    Real** const blocks[] = {&mobility, &root_t, &root_n};
+    for (Real** each : blocks) *each = arena.take(nc + nr);
+    G = arena.take(6 * nc + nr);
+  }
+
+  HD int block_of(int i) const { return i < 3 * nc ? i / 3 : i - 2 * nc; }
+  /// 1 / sqrt(S), 0 of what nothing moves.
+  HD Real root_of(int block, Real compliance) const {
+    const M moves = mobility[block] > Real(0);
+    return select(moves, Real(1) / sqrt(select(moves, compliance, Real(1))), Real(0));
+  }
+
+  // ---- impulses ---------------------------------------------------------------------------------------------------------
+
+  /// S^1/2 l* of contact i at relative velocity (x, y, z).
+  HD Vec3<Real> trial(int i, Real x, Real y, Real z) const {
+    const Real *t = target + 3 * i, *e = bias + 3 * i;
+    return {root_t[i] * (t[0] - x - e[0]), root_t[i] * (t[1] - y - e[1]), root_n[i] * (t[2] - z - e[2] - lift[i])};
+  }
+  HD Real friction(int i) const {
+    const M moves = root_t[i] > Real(0);
+    return select(moves, P.mu[i] * root_n[i] / select(moves, root_t[i], Real(1)), Real(0));
+  }
+  HD Vec3<Real> impulse(int i, Vec3<Real> scaled) const {
+    const Vec3<Real> l = project_proximal(scaled, friction(i));
+    return {root_t[i] * l.x, root_t[i] * l.y, root_n[i] * l.z};
+  }
+  /// l* of row r at velocity w_r.
+  HD Real row_trial(int r, Real w_r) const {
+    const Real root = root_t[nc + r];
+    return (target[3 * nc + r] - w_r - bias[3 * nc + r]) * root * root;
+  }
+  HD Real row_impulse(int r, Real w_r) const { return clamp(row_trial(r, w_r), lower(r), upper(r)); }
+  HD Real lower(int r) const { return select(mobility[nc + r] > Real(0), P.lower[r], Real(0)); }
+  HD Real upper(int r) const { return select(mobility[nc + r] > Real(0), P.upper[r], Real(0)); }
+
+  HD void project_all() {
+    for (int i = 0; i < nc; ++i) {
+      const Vec3<Real> l = impulse(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
+      lambda[3 * i] = l.x, lambda[3 * i + 1] = l.y, lambda[3 * i + 2] = l.z;
+    }
+    for (int r = 0; r < nr; ++r) lambda[3 * nc + r] = row_impulse(r, w[3 * nc + r]);
+  }
+
+  HD SymMat3<Real> contact_stiffness(int i, Vec3<Real> scaled) const {
+    const SymMat3<Real> d = projection_derivative(scaled, friction(i));
+    const Real t = root_t[i], z = root_n[i];
+    return {d.xx * t * t, d.xy * t * t, d.xz * t * z, d.yy * t * t, d.yz * t * z, d.zz * z * z};
+  }
+  HD Real row_stiffness(int r, Real l) const {
+    return select((l > lower(r)) & (l < upper(r)), root_t[nc + r] * root_t[nc + r], Real(0));
+  }
+
+  // ---- a step -----------------------------------------------------------------------------------------------------------
+
+  HD Real product(const Real* a, const Real* b) const {
+    Real sum(0);
+    for (int k = 0; k < n; ++k) sum = sum + a[k] * b[k];
+    return sum;
+  }
+
+  /// step = Y'(l - held), minus the gradient; dheld = l - held.
+  HD void descend() {
+    for (int i = 0; i < m; ++i) dheld[i] = lambda[i] - held[i];
+    P.push(dheld, step);
+  }
+
+  /// G and the upper triangle of H = I + Y'GY.
+  HD void assemble() {
+    const Real zero(0);
+    for (int i = 0; i < n * n; ++i) H[i] = zero;
+    for (int k = 0; k < n; ++k) H[k * n + k] = Real(1);
+    for (int i = 0; i < nc; ++i) {
+      const SymMat3<Real> g = contact_stiffness(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
+      Real* keep = G + 6 * i;
+      keep[0] = g.xx, keep[1] = g.xy, keep[2] = g.xz, keep[3] = g.yy, keep[4] = g.yz, keep[5] = g.zz;
+      if (all(g.zz == zero)) continue;
+      const Real *a = P.row(3 * i), *b = a + n, *c = b + n;
+      for (int k = 0; k < n; ++k) {
+        const Real x = g.xx * a[k] + g.xy * b[k] + g.xz * c[k], y = g.xy * a[k] + g.yy * b[k] + g.yz * c[k],
+                   z = g.xz * a[k] + g.yz * b[k] + g.zz * c[k];
+        if (all((x == zero) & (y == zero) & (z == zero))) continue;
+        Real* row = H + k * n;
+        for (int j = k; j < n; ++j) row[j] = row[j] + (x * a[j] + y * b[j] + z * c[j]);
+      }
+    }
+    for (int r = 0; r < nr; ++r) {
+      const Real g = G[6 * nc + r] = row_stiffness(r, lambda[3 * nc + r]);
+      if (all(g == zero)) continue;
+      const Real* a = P.row(3 * nc + r);
+      for (int k = 0; k < n; ++k) {
+        const Real x = g * a[k];
+        if (all(x == zero)) continue;
+        for (int j = k; j < n; ++j) H[k * n + j] = H[k * n + j] + x * a[j];
+      }
+    }
+  }
+
+  /// step, Y'(l - held) on entry, = the Newton direction du; dw, dheld.
+  HD void direction() {
+    assemble();
+    cholesky_factor(n, H, Real(S(0.5)));  // H >= I
+    cholesky_solve(n, H, step);
+    for (int i = 0; i < m; ++i) dw[i] = product(P.row(i), step);
+    for (int i = 0; i < nc; ++i) {
+      const Real *g = G + 6 * i, *d = dw + 3 * i, *l = lambda + 3 * i, *h = held + 3 * i;
+      Real* out = dheld + 3 * i;
+      out[0] = l[0] - h[0] - (g[0] * d[0] + g[1] * d[1] + g[2] * d[2]);
+      out[1] = l[1] - h[1] - (g[1] * d[0] + g[3] * d[1] + g[4] * d[2]);
+      out[2] = l[2] - h[2] - (g[2] * d[0] + g[4] * d[1] + g[5] * d[2]);
+    }
+    for (int r = 0; r < nr; ++r) {
+      const int k = 3 * nc + r;
+      dheld[k] = lambda[k] - held[k] - G[6 * nc + r] * dw[k];
+    }
+  }
+
+  /// Derivative of the objective at `x` along the step, and its curvature.
+  HD Real slope(Real x, Real& curvature) const {
+    Real sum(0);
+    curvature = Real(0);
+    for (int i = 0; i < nc; ++i) {
+      const Real *d = dw + 3 * i, *h = held + 3 * i, *dh = dheld + 3 * i, *v = w + 3 * i;
+      const Vec3<Real> scaled = trial(i, v[0] + x * d[0], v[1] + x * d[1], v[2] + x * d[2]), l = impulse(i, scaled),
+                       along = {d[0], d[1], d[2]};
+      sum = sum + (d[0] * (h[0] + x * dh[0] - l.x) + d[1] * (h[1] + x * dh[1] - l.y) + d[2] * (h[2] + x * dh[2] - l.z));
+      curvature =
+          curvature + (d[0] * dh[0] + d[1] * dh[1] + d[2] * dh[2] + dot(along, contact_stiffness(i, scaled) * along));
+    }
+    for (int r = 0; r < nr; ++r) {
+      const int k = 3 * nc + r;
+      const Real l = row_impulse(r, w[k] + x * dw[k]);
+      sum = sum + dw[k] * (held[k] + x * dheld[k] - l);
+      curvature = curvature + (dw[k] * dheld[k] + dw[k] * dw[k] * row_stiffness(r, l));
+    }
+    return sum;
+  }
+
+  /// Safeguarded Newton (rtsafe) for the zero of the slope in (0, 1]; 1 if the objective still falls, or hardly rises, there.
+  HD Real line_search(M searching, int evaluations) const {
+    Real curvature, low(0), high(1), x(1);
+    const Real goal = abs(slope(Real(0), curvature)) * S(0.05);
+    for (int k = 0; k < evaluations; ++k) {
+      const Real s = slope(x, curvature);
+      M enough = abs(s) <= goal;
+      if (k == 0) enough = enough | (s < Real(0));
+      searching = searching & negate(enough);
+      if (!any(searching)) break;
+      const M above = s > Real(0);
+      high = select(searching & above, x, high), low = select(searching & negate(above), x, low);
+      const Real next = x - s / curvature;
+      x = select(searching, select((next > low) & (next < high), next, (low + high) * S(0.5)), x);
+    }
+    return x;
+  }
+
+  /// Of impulses l at s = w + e + R l, given by sigma(i).
+  template <class Sigma>
+  HD LawResiduals<Real> residuals(const Real* l, Sigma sigma) const {
+    const Real zero(0), one(1);
+    LawResiduals<Real> out{zero, zero, zero, P.least_velocity, zero, {}};
+    Real sum(0);
+    for (int i = 0; i < nc; ++i) {
+      const Real *li = l + 3 * i, *q = P.free + 3 * i;
+      const M on = mobility[i] > zero;
+      const Vec3<Real> f{li[0], li[1], li[2]}, s{sigma(3 * i), sigma(3 * i + 1), sigma(3 * i + 2)};
+      const M touching = on & ((max(max(abs(f.x), abs(f.y)), abs(f.z)) > zero) | (P.e[3 * i + 2] <= zero));
+      out.scale = max(out.scale, select(touching, max(max(abs(q[0]), abs(q[1])), abs(q[2])), zero));
+      const ContactResidual<Real> r = contact_residual(f, s, P.mu[i], select(on, mobility[i], one));
+      out.con = max(out.con, select(on, r.con, zero)), out.ccp = max(out.ccp, select(on, r.ccp, zero));
+      out.split = max(out.split, select(on, r.split, zero));
+      sum = sum + select(on, r.con + r.split, zero);
+    }
+    for (int r = 0; r < nr; ++r) {
+      const int k = 3 * nc + r;
+      const M on = mobility[nc + r] > zero;
+      const Real s = sigma(k), d = row_residual(l[k], s, lower(r), upper(r), select(on, mobility[nc + r], one));
+      out.row_ratio = max(out.row_ratio, select(on, d / max(abs(P.free[k]), P.least_velocity), zero)),
+      sum = sum + select(on, abs(s), zero);
+    }
+    out.finite = is_finite(sum);
+    return out;
+  }
+
+  /// Worlds `which` take x of the step.
+  HD void advance(const M& which, Real x) {
+    for (int i = 0; i < m; ++i)
+      w[i] = select(which, w[i] + x * dw[i], w[i]), held[i] = select(which, held[i] + x * dheld[i], held[i]);
+  }
+};
+
+}  // namespace stiction

@@ -1,0 +1,309 @@
+// SAP: the semi-analytic primal solver of the convex relaxation of Coulomb's law, on half-solved rows; several worlds of a pack
+// at a time. Source: [Castro2023], section IV. docs/theory.md, section 14; README.md lists the deviations.
+//
+//   min_v  1/2 |v - v*|_A^2 + sum 1/2 |l_i|^2_S,   l_i = argmin_{l in K} |l - S^-1 (D l0 - J_i v - e_i)|_S,   S = R + D
+//
+// by Newton with an exact line search (solvers/convex_newton.h). D = max(w / c - R, 0), row by row: what is compliant enough,
+// R >= w / c, is solved at once. What is stiffer, or rigid, is held to its impulse l0 by a proximal term, and l0 <- l as soon as
+// Newton has little to do beside what the term leaves, |Y (Y'l - u)| <= recentre c |D (l - l0)|; c grows where that is slow.
+//
+// With sigma > 0 the paper's regularisation takes R's place, R_t = sigma w, R_n = max(beta^2 / (4 pi^2) w, R_n), and D = 0: one
+// convex problem, which is another one than the certificate judges.
+//
+// In float, u = D^1/2 L (v - v*) is kept in two floats, and u, Y'l - u and w + e are summed in double (`wide`): w + e is small
+// where contact holds, and S^-1 makes its last digits large.
+//
+// Stop: r_ccp <= tolerance V and every row <= tolerance V_row; or three Newton steps running, with the term moved between, that
+// change the objective by no more than rounding: so tolerance 0 ends too. An iteration is a Newton step. The answer is the best.
+#pragma once
+#include "linalg/wide_sum.h"
+#include "solvers/convex_newton.h"
+
+namespace stiction {
+
+template <class S>
+struct SapOptions {
+  static constexpr bool kWide = sizeof(S) == 8;
+
+  S penalty = S(100);                       // c
+  S penalty_cap = kWide ? S(1e7) : S(100);  // rounding of the cone costs eps c V
+  S growth = S(10), decrease = S(0.25);     // c grows where |D (l - l0)| fell by less than `decrease`
+  S recentre = S(0.1);                      //
+  int search = 30;                          // cap: evaluations of a line search
+  int armijo = 0;                           // backtracking by 0.8 to Armijo's rule instead of the exact line search
+  int wide = 1;                             // in float: sums in double
+  S sigma = S(0);  // > 0: the paper's regularisation, its value 1e-3                           1
+  S beta = S(1);   // of it: period of a near-rigid contact over h                              1
+
+  /// The paper's own: one regularised problem.
+  HD static SapOptions paper() {
+    SapOptions o;
+    o.sigma = S(1e-3);
+    return o;
+  }
+  template <class Visit, class... O>
+  HD static void each_field(Visit visit, O&... o) {
+    visit("penalty", o.penalty...), visit("penalty_cap", o.penalty_cap...), visit("growth", o.growth...);
+    visit("decrease", o.decrease...), visit("recentre", o.recentre...), visit("search", o.search...);
+    visit("armijo", o.armijo...), visit("wide", o.wide...), visit("sigma", o.sigma...), visit("beta", o.beta...);
+  }
+};
+
+namespace sap_detail {
+
+template <class Real>
+struct Proximal : ConvexNewton<Real> {
+  using Base = ConvexNewton<Real>;
+  using S = Scalar<Real>;
+  using M = Mask<Real>;
+  using Base::dheld, Base::mobility, Base::root_t, Base::root_n, Base::lower, Base::upper, Base::product;
+  using Base::P, Base::n, Base::nc, Base::nr, Base::m, Base::step, Base::w, Base::held, Base::lambda, Base::dw;
+
+  const SolveLimits<S>& limits;
+  const SapOptions<S>& opt;
+  Real* answer;
+  Real *u, *rest;                        // (n)   D^1/2 L (v - v*), and what rounding leaves of it
+  Real *zero, *R, *D, *slack, *lambda0;  // (m)   slack: w + e; then w of the base is w + e - D l0
+  Real penalty, best, gap, last_gap, drift, idle;
+
+  HD Proximal(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const SapOptions<S>& options, Real* l)
+      : Base(problem), limits(limits_), opt(options), answer(l) {}
+
+  HD void carve(Arena<Real>& arena) {
+    Base::carve(arena);
+    u = arena.take(n), rest = arena.take(n);
+    Real** const rows[] = {&zero, &R, &D, &slack, &lambda0};
+    for (Real** each : rows) *each = arena.take(m);
+    this->target = this->bias = this->lift = zero;
+  }
+
+  // ---- the problem ------------------------------------------------------------------------------------------------------
+
+  /// |W_ii|_F / 3 of contact k.
+  HD Real block_norm(int k) const {
+    Real sum(0);
+    for (int a = 0; a < 3; ++a)
+      for (int b = 0; b < 3; ++b) {
+        const Real x = product(P.row(3 * k + a), P.row(3 * k + b));
+        sum = sum + x * x;
+      }
+    return sqrt(sum) * S(1.0 / 3);
+  }
+  /// R of the problem, or the paper's.
+  HD void set_compliance() {
+    for (int i = 0; i < m; ++i) R[i] = P.R[i];
+    if (!(opt.sigma > S(0))) return;
+    const S near_rigid = opt.beta * opt.beta * S(0.025330295910584444);  // 1 / (4 pi^2)
+    for (int k = 0; k < nc; ++k) {
+      const Real g = block_norm(k);
+      R[3 * k] = R[3 * k + 1] = g * opt.sigma;
+      R[3 * k + 2] = max(R[3 * k + 2], g * max(near_rigid, S(1) / opt.penalty_cap));
+    }
+    for (int i = 3 * nc; i < m; ++i) R[i] = max(R[i], P.W[i] * opt.sigma);
+  }
+  /// D, S and w by the penalty and l0.
+  HD void set_centre() {
+    const bool proximal = !(opt.sigma > S(0));
+    for (int k = 0; k < nc + nr; ++k) {
+      const int first = k < nc ? 3 * k : 2 * nc + k, last = k < nc ? first + 3 : first + 1;
+      const Real least = mobility[k] / penalty;
+      for (int i = first; i < last; ++i) {
+        D[i] = proximal ? max(least - R[i], Real(0)) : Real(0);
+        w[i] = slack[i] - D[i] * lambda0[i];
+      }
+      root_t[k] = this->root_of(k, R[first] + D[first]), root_n[k] = this->root_of(k, R[last - 1] + D[last - 1]);
+    }
+  }
+  /// u = Y'l.
+  template <class Sum>
+  HD void push(const Real* l) {
+    for (int a = 0; a < n; ++a) {
+      Sum sum(Real(0));
+      for (int i = 0; i < m; ++i) sum.add(P.row(i)[a], l[i]);
+      u[a] = sum.rounded(), rest[a] = sum.rest(u[a]);
+    }
+  }
+  /// slack = J v* + Y u + e, and w of it.
+  template <class Sum>
+  HD void renew() {
+    for (int i = 0; i < m; ++i) {
+      Sum sum(P.free[i]);
+      const Real* y = P.row(i);
+      for (int a = 0; a < n; ++a) sum.add(y[a], u[a]);
+      sum.add(P.e[i], Real(1)), sum.add(product(y, rest), Real(1));
+      slack[i] = sum.rounded();
+    }
+  }
+  /// step = Y'l - u, minus the gradient.
+  template <class Sum>
+  HD void descend() {
+    for (int a = 0; a < n; ++a) {
+      Sum sum(-u[a]);
+      for (int i = 0; i < m; ++i) sum.add(P.row(i)[a], lambda[i]);
+      sum.add(rest[a], Real(-1));
+      step[a] = sum.rounded();
+    }
+  }
+  /// Worlds `which` take x of the step.
+  template <class Sum>
+  HD void advance(const M& which, Real x) {
+    for (int a = 0; a < n; ++a) {
+      Sum sum(u[a]);
+      sum.add(rest[a], Real(1)), sum.add(x, step[a]);
+      const Real next = sum.rounded(), left = sum.rest(next);
+      u[a] = select(which, next, u[a]), rest[a] = select(which, left, rest[a]);
+    }
+    for (int i = 0; i < m; ++i) held[i] = select(which, held[i] + x * dheld[i], held[i]);
+  }
+
+  // ---- a pass -----------------------------------------------------------------------------------------------------------
+
+  /// Keeps l (at w + e = slack + dw) of worlds `which` where it is the best yet.
+  HD void judge(const M& which) {
+    const LawResiduals<Real> r = this->residuals(lambda, [&](int i) { return slack[i] + dw[i] + R[i] * lambda[i]; });
+    const Real ratio = max(r.ccp / r.scale, r.row_ratio);
+    const M better = which & r.finite & (ratio < best);
+    best = select(better, ratio, best);
+    for (int i = 0; i < m; ++i) answer[i] = select(better, lambda[i], answer[i]);
+  }
+
+  /// The caller's impulses where they are finite, projected.
+  template <class Sum>
+  HD void begin() {
+    const Real none(0);
+    penalty = Real(opt.penalty), best = last_gap = Real(S(1e29)), idle = none;
+    for (int k = 0; k < nc + nr; ++k) mobility[k] = P.mobility(k);
+    for (int i = 0; i < m; ++i) lambda[i] = select(is_finite(answer[i]), answer[i], none), answer[i] = zero[i] = none;
+    for (int k = 0; k < nc; ++k) {
+      const M on = mobility[k] > none;
+      Real* l = lambda + 3 * k;
+      const Vec3<Real> f = project_strict(Vec3<Real>{l[0], l[1], l[2]}, P.mu[k]);
+      l[0] = select(on, f.x, none), l[1] = select(on, f.y, none), l[2] = select(on, f.z, none);
+    }
+    for (int r = 0; r < nr; ++r) lambda[3 * nc + r] = clamp(lambda[3 * nc + r], lower(r), upper(r));
+    for (int i = 0; i < m; ++i) held[i] = lambda0[i] = lambda[i], dw[i] = none;
+    set_compliance();
+    push<Sum>(held);
+    renew<Sum>();
+    judge(mask_of<Real>(true));
+    set_centre();
+  }
+
+  /// l of the present w, what Newton has to do (`step`, `drift`), what the proximal term leaves (`gap`); judges l.
+  template <class Sum>
+  HD void look(const M& which) {
+    this->project_all();
+    descend<Sum>();
+    drift = gap = Real(0);
+    for (int i = 0; i < m; ++i) {
+      dw[i] = product(P.row(i), step);
+      drift = max(drift, abs(dw[i])), gap = max(gap, D[i] * abs(lambda[i] - lambda0[i]));
+    }
+    judge(which);
+  }
+  template <class Sum>
+  HD void move_centre(const M& which) {
+    const M slow = which & (gap > last_gap * opt.decrease);
+    penalty = select(slow, min(penalty * opt.growth, Real(opt.penalty_cap)), penalty);
+    last_gap = select(which, gap, last_gap);
+    for (int i = 0; i < m; ++i) lambda0[i] = select(which, lambda[i], lambda0[i]);
+    set_centre();
+    this->project_all();
+    descend<Sum>();
+  }
+
+  /// How far the objective falls along the step to first order, twice what a Newton step gains.
+  HD Real decrement() const {
+    Real sum(0);
+    for (int i = 0; i < m; ++i) sum = sum + dw[i] * (lambda[i] - held[i]);
+    return sum;
+  }
+  /// Worlds whose step is rounding: an error of w by its last digits changes the objective by S^-1 times their square.
+  HD M is_rounding(Real falls) const {
+    const S digits = S(4) * kEpsilon<S>;
+    return falls <= product(u, u) * penalty * (digits * digits);
+  }
+
+  /// The objective at x of the step, against that at 0.
+  HD Real rise(Real x) const {
+    Real sum(0);
+    auto potential = [&](Real at) {
+      Real part(0);
+      for (int i = 0; i < nc; ++i) {
+        const Real *v = w + 3 * i, *d = dw + 3 * i;
+        const Vec3<Real> y = this->trial(i, v[0] + at * d[0], v[1] + at * d[1], v[2] + at * d[2]),
+                         l = project_proximal(y, this->friction(i));
+        part = part + (dot(y, l) - dot(l, l) * S(0.5));
+      }
+      for (int r = 0; r < nr; ++r) {
+        const int k = 3 * nc + r;
+        const Real y = this->row_trial(r, w[k] + at * dw[k]), l = clamp(y, lower(r), upper(r));
+        part = part + (R[k] + D[k]) * (y * l - l * l * S(0.5));
+      }
+      return part;
+    };
+    for (int i = 0; i < m; ++i) sum = sum + x * dw[i] * (held[i] + x * dheld[i] * S(0.5));
+    return sum + (potential(x) - potential(Real(0)));
+  }
+  /// Armijo's rule from 1 down; 1 where the fall is rounding.
+  HD Real backtrack(M searching, Real falls) const {
+    Real x(1);
+    searching = searching & (falls > product(u, u) * kEpsilon<S>);
+    for (int k = 0; k < opt.search; ++k) {
+      searching = searching & (rise(x) > x * falls * S(-1e-4));
+      if (!any(searching)) break;
+      x = select(searching, x * S(0.8), x);
+    }
+    return x;
+  }
+
+  template <class Sum>
+  HD Real solve() {
+    Real steps(0);
+    begin<Sum>();
+    M going = best > Real(limits.tolerance);
+    if (any(going)) look<Sum>(going);
+    for (int k = 0;; ++k) {
+      going = going & (best > Real(limits.tolerance)) & (best < Real(S(1e29))) & (idle < Real(S(3)));
+      if (k == limits.iterations || !any(going)) return steps;
+      const M near = going & ((drift <= gap * penalty * opt.recentre) | (idle > Real(0)));
+      if (any(near)) move_centre<Sum>(near);
+      this->direction();
+      const Real falls = decrement();
+      idle = select(is_rounding(falls), idle + Real(1), Real(0));
+      advance<Sum>(going, opt.armijo ? backtrack(going, falls) : this->line_search(going, opt.search));
+      renew<Sum>();
+      set_centre();
+      steps = steps + select(going, Real(1), Real(0));
+      look<Sum>(going);
+    }
+  }
+};
+
+}  // namespace sap_detail
+
+struct Sap {
+  static constexpr const char* kName = "sap";
+  template <class S>
+  using Options = SapOptions<S>;
+  template <class S>
+  HD static Law law(const Options<S>&) {
+    return Law::kConvex;
+  }
+  template <class Real>
+  HD static int64_t memory(const RowCounts& most) {
+    return measured<Real>(most, [](const RowProblem<Real>& largest, Arena<Real>& arena) {
+      sap_detail::Proximal<Real>(largest, {}, {}, nullptr).carve(arena);
+    });
+  }
+  template <class Real>
+  HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                   const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
+    sap_detail::Proximal<Real> proximal(problem, limits, options, impulse);
+    Arena<Real> arena(memory);
+    proximal.carve(arena);
+    return {options.wide ? proximal.template solve<WideSum<Real>>() : proximal.template solve<PlainSum<Real>>()};
+  }
+};
+
+}  // namespace stiction
