@@ -8,7 +8,13 @@ from dataclasses import dataclass, fields
 from . import _core
 
 _PENALTIES = ("normal_tangential", "per_contact", "common", "adaptive")  # in the order of the core's PenaltyRule
-_LAWS = ("coulomb", "convex")
+#: The laws of a contact that each solver has; the first is its own.
+_LAWS = {
+    "subadmm": ("coulomb", "convex"),
+    "pgs": ("coulomb",),
+    "canal": ("coulomb",),
+    "bisection": ("dissipation", "coulomb"),
+}
 _DEFAULTS = _core.option_defaults()  # "": of a step, then of every solver by its name
 _STEP, _SUBADMM = _DEFAULTS.pop(""), _DEFAULTS["subadmm"]
 
@@ -21,7 +27,7 @@ class SolverOptions:
     from the impulses of the last step.
     """
 
-    #: "subadmm", "pgs" or "canal".
+    #: "subadmm", "pgs", "canal" or "bisection".
     name: str = "subadmm"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
     iterations: int = _STEP["iterations"]
@@ -38,9 +44,11 @@ class SolverOptions:
     relaxation: float = _SUBADMM["relaxation"]
     #: Regularisation of Anderson's normal equations (1).
     tikhonov: float = _SUBADMM["tikhonov"]
-    #: SubADMM: "coulomb", or "convex", the relaxation that convex solvers are built on, to compare with: a contact that
-    #: slides with v_t leaves with mu v_t. `certify` then asks r_ccp, and Newton is not called.
-    law: str = _LAWS[_SUBADMM["convex"]]
+    #: What contacts obey: "coulomb", exactly; "convex" (SubADMM), the relaxation that convex solvers are built on, to
+    #: compare with: a contact that slides with v_t leaves with mu v_t; "dissipation" (bisection): a contact that slides
+    #: dissipates most, which is Coulomb's law where its normal impulse does not move it along the face. None: the
+    #: solver's own, Coulomb's but for bisection. `certify` then asks r_ccp or r_mdp, and Newton is not called.
+    law: str | None = None
     #: Start from the impulses of the last step.
     warm_start: bool = bool(_STEP["warm_start"])
     #: Newton's method for environments above ``certify``.
@@ -66,9 +74,11 @@ class SolverOptions:
             raise TypeError(f"solver name is {type(self.name).__name__}, expected a string such as 'subadmm'")
         if self.name not in _DEFAULTS:
             raise ValueError(f"solver is {self.name!r}, expected one of {', '.join(map(repr, _DEFAULTS))}")
+        if self.law is None:
+            object.__setattr__(self, "law", _LAWS[self.name][0])
         for field in fields(self):
             value, kind = getattr(self, field.name), type(field.default)
-            if kind is str:
+            if kind is str or field.name == "law":
                 continue
             if kind is int and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 raise TypeError(f"{field.name} is {value!r}, expected an integer")
@@ -93,10 +103,12 @@ class SolverOptions:
             self._within(name, 0, math.inf)
         if not 0 < self.relaxation < 2:
             raise ValueError(f"relaxation is {self.relaxation}, expected more than 0 and less than 2")
-        if self.law not in _LAWS:
-            raise ValueError(f"law is {self.law!r}, expected 'coulomb' or 'convex'")
-        if self.law == "convex" and self.name != "subadmm":
-            raise ValueError(f"law is 'convex', which solver {self.name!r} does not have: use 'subadmm'")
+        known = dict.fromkeys(law for laws in _LAWS.values() for law in laws)
+        if self.law not in known:
+            raise ValueError(f"law is {self.law!r}, expected one of {', '.join(map(repr, known))}")
+        if self.law not in _LAWS[self.name]:
+            who = ", ".join(repr(name) for name, laws in _LAWS.items() if self.law in laws)
+            raise ValueError(f"law is {self.law!r}, which solver {self.name!r} does not have: use {who}")
         if self.penalty not in _PENALTIES:
             raise ValueError(f"penalty is {self.penalty!r}, expected one of {', '.join(map(repr, _PENALTIES))}")
 
@@ -112,7 +124,9 @@ class SolverOptions:
         own = {}
         if self.name == "subadmm":
             own = {name: getattr(self, name) for name in ("anderson", "relaxation", "tikhonov")}
-            own |= {"penalty": _PENALTIES.index(self.penalty), "convex": _LAWS.index(self.law)}
+            own |= {"penalty": _PENALTIES.index(self.penalty), "convex": self.law == "convex"}
+        if self.name == "bisection":
+            own = {"coulomb": self.law == "coulomb"}
         return tuple({k: int(v) if isinstance(v, bool) else v for k, v in d.items()} for d in (step, own))
 
     @classmethod

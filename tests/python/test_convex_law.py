@@ -69,7 +69,7 @@ def test_coulombs_certificate_sees_the_difference_and_the_status_does_not():
 
 
 def test_laws_are_named():
-    with pytest.raises(ValueError, match="law is 'soft', expected 'coulomb' or 'convex'"):
+    with pytest.raises(ValueError, match="law is 'soft', expected one of 'coulomb', 'convex', 'dissipation'"):
         SolverOptions(law="soft")
     with pytest.raises(ValueError, match="law is 'convex', which solver 'pgs' does not have"):
         SolverOptions(name="pgs", law="convex")

@@ -140,5 +140,5 @@ def test_contacts_that_hardly_differ_count_once(carried):
 def test_switches_must_be_switches_and_solvers_known():
     with pytest.raises(TypeError, match="anderson"):
         SolverOptions(anderson=2)
-    with pytest.raises(ValueError, match="'newton', expected one of 'subadmm', 'pgs', 'canal'"):
+    with pytest.raises(ValueError, match="'newton', expected one of 'subadmm', 'pgs', 'canal', 'bisection'"):
         SolverOptions(name="newton")

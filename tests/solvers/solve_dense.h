@@ -13,16 +13,18 @@ struct Solved {
   std::vector<double> v;
   DenseResidual residual;
   double iterations;
+  Law law = Law::kCoulomb;  // the solver's
 
   double sum(int axis) const {
     double total = 0;
     for (int i = 0; i < d.contacts(); ++i) total += d.impulse[3 * i + axis];
     return total;
   }
-  /// By the exact law and every row; r_split binds where friction is extreme.
+  /// By the solver's law and every row; r_split binds where friction is extreme.
   bool converged(double tolerance) const {
-    return residual.r_con <= tolerance * residual.scale && residual.r_split <= 10 * tolerance * residual.scale &&
-           residual.row_ratio <= tolerance;
+    const bool coulomb = law == Law::kCoulomb;
+    return (coulomb ? residual.r_con : residual.r_mdp) <= tolerance * residual.scale &&
+           (!coulomb || residual.r_split <= 10 * tolerance * residual.scale) && residual.row_ratio <= tolerance;
   }
 };
 
@@ -53,7 +55,7 @@ std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& wor
   const auto stats = Solver::template solve<Real>(view, limits, options, memory.data(), whitened.rows.impulse);
   std::vector<Solved> solved;
   for (size_t i = 0; i < worlds.size(); ++i) {
-    solved.push_back({worlds[i], {}, {}, double(lane(stats.iterations, static_cast<int>(i)))});
+    solved.push_back({worlds[i], {}, {}, double(lane(stats.iterations, static_cast<int>(i))), Solver::law(options)});
     whitened.take(solved.back().d, static_cast<int>(i));
     judge(solved.back(), least_velocity);
   }
