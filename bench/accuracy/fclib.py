@@ -1,8 +1,8 @@
 """``python -m bench.accuracy.fclib``: the contact solvers on public contact problems. See bench/README.md.
 
 FCLIB files hold W and q with u = W r + q, rows n, t1, t2. Here W is symmetrised (collections hold some that are not),
-rows become t1, t2, n, and W = L L' makes the problem A = I, J = L, e = q. V is the largest entry of q. A solver is judged
-by its own law, r_con of Coulomb's, r_mdp of maximum dissipation, computed again from W itself, not from L.
+rows become t1, t2, n, and W = L L' makes the problem A = I, J = L, e = q. V is the largest entry of q. A solver
+is judged by its law, r_con of Coulomb's, r_mdp of maximum dissipation, computed again from W itself, not from L.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def r_con(problem: Problem, impulse: np.ndarray) -> float:
 
 
 def r_mdp(problem: Problem, impulse: np.ndarray) -> float:
-    """r_con with u_t + a h for u_t, h = mu^2 l_n W_nt / W_nn, a = |u_t| / |l_t + h|: 0 where u_t = -a (l_t + h), m/s."""
+    """r_con with u_t + a h for u_t, h = mu^2 l_n W_nt / W_nn, a = |u_t| / |l_t + h|: 0 if u_t = -a (l_t + h), m/s."""
     u, push = (problem.W @ impulse + problem.q).reshape(-1, 3), impulse.reshape(-1, 3)
     blocks = np.array([problem.W[i : i + 3, i : i + 3] for i in range(0, len(impulse), 3)])
     h = (problem.mu**2 * push[:, 2])[:, None] * blocks[:, 2, :2] / blocks[:, 2, 2][:, None]
@@ -131,7 +131,9 @@ def solve(problem: Problem, solver="canal", iterations=200, tolerance=1e-8, law=
 
 
 def figures(solved: list[dict]) -> dict:
-    r, iterations, seconds = (np.array([s[key] for s in solved]) for key in ("residual_over_V", "iterations", "seconds"))
+    r, iterations, seconds = (
+        np.array([s[key] for s in solved]) for key in ("residual_over_V", "iterations", "seconds")
+    )
     return {
         "number": len(solved),
         "below": {f"{level:.0e}": int(np.sum(r <= 1.05 * level)) for level in LEVELS},
