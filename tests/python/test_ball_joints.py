@@ -161,6 +161,7 @@ SOLVERS = {
     "rows": {"iterations": 2000},
     "canal": {"name": "canal"},
     "pgs": {"name": "pgs", "iterations": 2000},
+    "bisection": {"name": "bisection", "iterations": 2000},
     "newton": {"iterations": 0, "certify": 1e-6},
 }
 

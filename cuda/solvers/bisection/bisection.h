@@ -97,8 +97,9 @@ struct Sweeper {
       const Vec2<Real> reduced{s.x - b.coupling.x * s.z - (b.S_xx * f.x + b.S_xy * f.y),
                                s.y - b.coupling.y * s.z - (b.S_xy * f.x + b.S_yy * f.y)};
       const Vec3<Real> best = solve_contact(b, c_n, reduced, p.mu[k], on, search);
-      take(on, i, (best.x - f.x) * relaxation), take(on, i + 1, (best.y - f.y) * relaxation);
-      take(on, i + 2, (best.z - f.z) * relaxation);
+      const Real part = select(best.z > Real(0), Real(relaxation), Real(1));  // what opens gets 0, not less and less
+      take(on, i, (best.x - f.x) * part), take(on, i + 1, (best.y - f.y) * part),
+          take(on, i + 2, (best.z - f.z) * part);
     }
     for (int k = 0; k < p.scalars; ++k) {
       const int i = p.scalar_row(k);
