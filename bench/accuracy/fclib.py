@@ -30,6 +30,7 @@ VARIANTS = {
     "pgs": {"solver": "pgs", "iterations": 2000},
     "bisection, maximum dissipation": {"solver": "bisection", "law": "dissipation", "iterations": 3000},
     "bisection, exact Coulomb": {"solver": "bisection", "iterations": 3000, "coulomb": 1},
+    "cond": {"solver": "cond", "iterations": 3000},
 }
 LEVELS = (1e-8, 1e-6, 1e-5, 1e-4)  # of V
 

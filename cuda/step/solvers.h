@@ -6,6 +6,7 @@
 #pragma once
 #include "solvers/bisection/bisection.h"
 #include "solvers/canal/canal.h"
+#include "solvers/cond/cond.h"
 #include "solvers/pgs/pgs.h"
 #include "solvers/subadmm/subadmm.h"
 
@@ -15,7 +16,7 @@ template <class... S>
 struct SolverList {
   static constexpr int kCount = sizeof...(S);
 };
-using Solvers = SolverList<SubAdmm, Pgs, Canal, Bisection>;
+using Solvers = SolverList<SubAdmm, Pgs, Canal, Bisection, Cond>;
 
 /// The options of all solvers of a list; of the first, and of the rest.
 template <class S, class List>

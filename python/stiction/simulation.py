@@ -62,7 +62,7 @@ class Simulation:
     timestep: seconds; None is the model's.
     integrator: "implicit" (default: stiffness and damping of joints, tendons and actuators are implicit, and the
         gyroscopic torque of what turns freely) or "euler" (MuJoCo's: joint damping implicit, the rest explicit).
-    solver: "subadmm", "pgs", "canal", "bisection", or a `SolverOptions`.
+    solver: "subadmm", "pgs", "canal", "bisection", "cond", or a `SolverOptions`.
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. What the
         model's flags disable (springs, dampers, dry friction, gravity) stays off, whatever their numbers.
     max_contacts: length of the arrays in `contact`; None is every slot.

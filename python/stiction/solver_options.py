@@ -14,6 +14,7 @@ _LAWS = {
     "pgs": ("coulomb",),
     "canal": ("coulomb",),
     "bisection": ("dissipation", "coulomb"),
+    "cond": ("coulomb", "convex"),
 }
 _DEFAULTS = _core.option_defaults()  # "": of a step, then of every solver by its name
 _STEP, _SUBADMM = _DEFAULTS.pop(""), _DEFAULTS["subadmm"]
@@ -27,7 +28,7 @@ class SolverOptions:
     from the impulses of the last step.
     """
 
-    #: "subadmm", "pgs", "canal" or "bisection".
+    #: "subadmm", "pgs", "canal", "bisection" or "cond".
     name: str = "subadmm"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
     iterations: int = _STEP["iterations"]
@@ -44,10 +45,10 @@ class SolverOptions:
     relaxation: float = _SUBADMM["relaxation"]
     #: Regularisation of Anderson's normal equations (1).
     tikhonov: float = _SUBADMM["tikhonov"]
-    #: What contacts obey: "coulomb", exactly; "convex" (SubADMM), the relaxation that convex solvers are built on, to
-    #: compare with: a contact that slides with v_t leaves with mu v_t; "dissipation" (bisection): a contact that slides
-    #: dissipates most, which is Coulomb's law where its normal impulse does not move it along the face. None: the
-    #: solver's own, Coulomb's but for bisection. `certify` then asks r_ccp or r_mdp, and Newton is not called.
+    #: What contacts obey: "coulomb", exactly; "convex" (SubADMM, COND), the relaxation that convex solvers are built
+    #: on, to compare with: a contact that slides with v_t leaves with mu v_t; "dissipation" (bisection): what slides
+    #: dissipates most, which is Coulomb's law where a normal impulse does not move the contact along the face. None:
+    #: the solver's own, Coulomb's but for bisection. Of the others `certify` asks r_ccp or r_mdp, without Newton.
     law: str | None = None
     #: Start from the impulses of the last step.
     warm_start: bool = bool(_STEP["warm_start"])
@@ -127,6 +128,8 @@ class SolverOptions:
             own |= {"penalty": _PENALTIES.index(self.penalty), "convex": self.law == "convex"}
         if self.name == "bisection":
             own = {"coulomb": self.law == "coulomb"}
+        if self.name == "cond":
+            own = {"convex": self.law == "convex"}
         return tuple({k: int(v) if isinstance(v, bool) else v for k, v in d.items()} for d in (step, own))
 
     @classmethod

@@ -162,6 +162,7 @@ SOLVERS = {
     "canal": {"name": "canal"},
     "pgs": {"name": "pgs", "iterations": 2000},
     "bisection": {"name": "bisection", "iterations": 2000},
+    "cond": {"name": "cond", "iterations": 2000},
     "newton": {"iterations": 0, "certify": 1e-6},
 }
 

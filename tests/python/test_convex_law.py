@@ -26,8 +26,9 @@ def conditions(problem: dict) -> float:
     return worst
 
 
-def test_impulses_fulfil_the_convex_law():
-    sim = Simulation(Model.from_mjcf(ANT), 8, dtype="float64", solver=SolverOptions(**TIGHT), timestep=0.01)
+@pytest.mark.parametrize("name", ["subadmm", "cond"])
+def test_impulses_fulfil_the_convex_law(name):
+    sim = Simulation(Model.from_mjcf(ANT), 8, dtype="float64", solver=SolverOptions(name=name, **TIGHT), timestep=0.01)
     random, met = np.random.default_rng(0), 0
     for _ in range(60):
         sim.ctrl[:] = random.uniform(-1, 1, sim.ctrl.shape)

@@ -1,4 +1,4 @@
-"""Bisection under maximum dissipation: the law from the dense problem alone, its certificate, and Coulomb's beside it."""
+"""Bisection under maximum dissipation: the law from the dense problem alone, its certificate, Coulomb's beside it."""
 
 from pathlib import Path
 
@@ -85,7 +85,7 @@ def test_certificate_of_a_wrong_answer_is_that_of_the_dense_problem():
 def test_both_laws_are_there_and_others_report_no_dissipation():
     turned = {}
     for options in ({"name": "bisection"}, {"name": "bisection", "law": "coulomb"}, {}):
-        solver = SolverOptions(**options)
+        solver = SolverOptions(**options, iterations=2000, tolerance=1e-9)
         sim = Simulation(Model.from_mjcf(sliding_box(mu=0.5)), dtype="float64", solver=solver)
         sim.step(200)
         sim.qvel[0, :2] = 2, 1
@@ -93,9 +93,9 @@ def test_both_laws_are_there_and_others_report_no_dissipation():
         c = sim.certificate
         assert c.converged.all() and not sim.status.any()
         own, other = (c.r_mdp, c.r_con) if solver.law == "dissipation" else (c.r_con, c.r_mdp)
-        assert own[0] <= 1e-4 * c.scale[0]
+        assert own[0] <= 1e-7 * c.scale[0]
         assert (other[0] > 1e-4 * c.scale[0]) == (solver.law == "dissipation")
         turned[solver.name, solver.law] = sim.qvel[0, :3].copy()
     exact = turned["subadmm", "coulomb"]
-    np.testing.assert_allclose(turned["bisection", "coulomb"], exact, atol=1e-4)
-    assert np.abs(turned["bisection", "dissipation"] - exact).max() > 1e-4
+    np.testing.assert_allclose(turned["bisection", "coulomb"], exact, atol=1e-7)
+    assert np.abs(turned["bisection", "dissipation"] - exact).max() > 5e-5

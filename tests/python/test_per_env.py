@@ -147,6 +147,8 @@ SOLVERS = {
     "convex": SolverOptions(law="convex"),
     "canal": "canal",
     "pgs": SolverOptions(name="pgs", iterations=40),
+    "cond": SolverOptions(name="cond", iterations=40),
+    "cond, convex": SolverOptions(name="cond", law="convex", iterations=40),
     "bisection": SolverOptions(name="bisection", iterations=20),
     "bisection with fallback": SolverOptions(name="bisection", law="coulomb", iterations=2, certify=1e-6),
     "pgs with fallback": SolverOptions(name="pgs", iterations=2, certify=1e-6),
