@@ -1,4 +1,4 @@
-"""``python -m bench.accuracy.claims``: how often SubADMM in double may claim convergence. See bench/README.md.
+"""``python -m bench.accuracy.claims``: how often SubADMM, or another, in double may claim convergence. See README.md.
 
 r_con <= 1e-8 V, and every other row as close, within 200 iterations; on contact states of random-policy rollouts and on
 random robots whose contact rows are independent. Every claim is judged again by the oracle, where it is built.
@@ -19,20 +19,20 @@ from bench.accuracy import oracle
 from bench.accuracy.__main__ import COMMON, ROBOTS
 from bench.step import machine
 from bench.step.engines import Stiction
-from bench.step.scenes import HOLD
+from bench.step.scenes import HOLD, option
 
 CLAIM = 1e-8  # of V
 #: SubADMM alone, stopped a little below what it is to claim.
 SOLVER = {"iterations": 200, "tolerance": 0.1 * CLAIM, "certify": CLAIM, "fallback": False}
-#: By what a solver is judged, where that is not r_con.
-RESIDUALS = {"sap": "r_ccp"}
+#: By what a solver is judged: its law's residual.
+RESIDUALS = {"coulomb": "r_con", "convex": "r_ccp", "dissipation": "r_mdp"}
 STARTS = {"cold": {"warm_start": False}, "warm": {}}
 #: Shares of claims that are asked for.
 NEEDED = {"robots": 0.95, "random": 0.99}
 
 
 def residual_of(solver: stiction.SolverOptions) -> str:
-    return RESIDUALS.get(solver.name, "r_con")
+    return RESIDUALS[solver.law]
 
 
 def judged(sim: stiction.Simulation, before, model_of_oracle, env: int) -> float:
@@ -43,7 +43,7 @@ def judged(sim: stiction.Simulation, before, model_of_oracle, env: int) -> float
 
 
 class Tally:
-    """Claims of the environments that ended with an impulse."""
+    """Claims of the environments that ended with an impulse, by the residual of the solver's law."""
 
     def __init__(self, claim: float = CLAIM):
         self.rows, self.judged, self.false, self.claim = [], 0, 0, claim
@@ -180,12 +180,15 @@ def main(argv=None) -> dict:
     add("--solver", default="subadmm")
     add("--claim", type=float, default=CLAIM, help="times V")
     add("--random", type=int, default=2000, help="number of random robots")
+    add("--option", nargs="+", type=option, default=[], metavar="NAME=VALUE", help="fields of stiction.SolverOptions")
     add("--output", type=Path, help="JSON; default bench/results/<machine>/claims.json; '-' writes none")
     arguments = parser.parse_args(argv)
 
     claim = {"name": arguments.solver, "claim": arguments.claim, "certify": arguments.claim}
     claim["tolerance"] = arguments.claim * (0.1 if arguments.solver == "subadmm" else 1)
-    title = f"{RESIDUALS.get(arguments.solver, 'r_con')} <= {arguments.claim:g} V"
+    claim |= dict(arguments.option)
+    law = stiction.SolverOptions(**SOLVER | {k: v for k, v in claim.items() if k != "claim"}).law
+    title = f"{RESIDUALS[law]} <= {arguments.claim:g} V"
     print(
         f"{title:28s} {'%':>7s} {'states':>7s} {'cont.':>6s} {'iter.':>5s} {'p50':>5s} {'p95':>5s} {'most':>5s} "
         f"{'r/V':>8s} {'p95':>8s} {'p99':>8s}"

@@ -4,12 +4,14 @@
 //
 //   contact   0 <= l_n  complementary to  s_n >= 0,   |l_t| <= mu l_n,   sliding: l_t = -mu l_n s_t / |s_t|     Coulomb
 //             the same with s_n - mu |s_t| for s_n: the convex relaxation, in which what slides lifts off
+//             the same, but sliding with s_t || -(l_t + mu^2 l_n W_nt / (W_nn + R_n)): maximum dissipation, [Hwangbo2018]
 //   row       l in [lower, upper];  s >= 0 at the lower end, s <= 0 at the upper, s = 0 between
 //
 // A residual is the distance, in m/s, that one projected step of length 1 / g would move g l:
 //
 //   con     |g l - P(g l - s - (0, 0, mu |s_t|))|,  P nearest point of the cone; 0 exactly for Coulomb's law
 //   ccp     the same without mu |s_t|: 0 exactly for the convex relaxation
+//   mdp     con, and split, of dissipative_slip(s): 0 exactly for maximum dissipation
 //   split   the larger of |g l_n - max(0, g l_n - s_n)| and |g l_t - D(g l_t - s_t)|, D disk of radius mu g l_n: also 0 exactly
 //           for Coulomb's law; con goes blind at large friction (l = 0, closing at u while sliding: con is about u / mu)
 //   cone    g max(0, |l_t| - mu l_n, -l_n)
@@ -20,7 +22,7 @@
 namespace stiction {
 
 /// What a solver aims at.
-enum class Law : int { kCoulomb, kConvex };
+enum class Law : int { kCoulomb, kConvex, kDissipation };
 
 /// Bias of a rigid row at distance `gap`: speculative where it is open, recovery of a part of the overlap where it is not.
 template <class Real, class S>
@@ -78,6 +80,18 @@ HD ContactResidual<Real> contact_residual(Vec3<Real> l, Vec3<Real> s, Real mu, R
   r.split = max(abs(held.z - max(next.z, zero)), norm(Vec3<Real>{held.x - disk.x, held.y - disk.y, zero}));
   r.cone = max(sqrt(l.x * l.x + l.y * l.y) - mu * l.z, max(-l.z, zero)) * g;
   return r;
+}
+
+/// s with the tangential velocity that con and split see of a contact under maximum dissipation: where s_t is -a (l_t + h),
+/// h = mu^2 l_n W_nt / (W_nn + R_n), it becomes -a l_t. coupling: W_nt / (W_nn + R_n), how the normal impulse moves the
+/// tangents, per how it moves the normal.
+template <class Real>
+HD Vec3<Real> dissipative_slip(Vec3<Real> l, Vec3<Real> s, Real mu, Vec2<Real> coupling) {
+  const Real push = mu * mu * l.z, x = push * coupling.x, y = push * coupling.y, zero(0);
+  const Real along = sqrt((l.x + x) * (l.x + x) + (l.y + y) * (l.y + y));
+  const Mask<Real> pushed = along > zero;
+  const Real a = select(pushed, sqrt(s.x * s.x + s.y * s.y) / select(pushed, along, Real(1)), zero);
+  return {s.x + a * x, s.y + a * y, s.z};
 }
 
 /// s = w + e + R l. g > 0.

@@ -5,6 +5,7 @@
 //   r_dyn  |D (A v - b - J' l)| / max(|D b|, |D J' l|, sqrt(mean mass) g h),   D = diag(A)^-1/2                  1
 //   r_con  max_i w_i |l_i - P(l_i - (w + e + R l + G)_i / w_i)|,   G = (0, 0, mu |s_t|), s = w + e + R l         m/s
 //   r_ccp  the same without G: the convex model's score                                                          m/s
+//   r_mdp  r_con of s as maximum dissipation has it (dissipative_slip); 0 unless the law is that                 m/s
 //   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4)                                 1
 //   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V)                                                          1
 //   V      max over contacts with l != 0 or phi <= 0 of |J v*|_inf, at least g h and 1e-4                        m/s
@@ -19,7 +20,7 @@ namespace stiction {
 
 template <class Real>
 struct Certificate {
-  Real r_dyn, r_con, r_ccp, r_row, r_cone, penetration, scale, num_contacts;
+  Real r_dyn, r_con, r_ccp, r_mdp, r_row, r_cone, penetration, scale, num_contacts;
 };
 
 /// V, before anything is solved: over contacts that are closed or warm.
@@ -40,11 +41,37 @@ HD Real velocity_scale(const typename L::Group& g, const typename L::Model& m, c
 }
 
 template <class Real>
+HD Real mean_mobility(const ContactRow<Real>& row) {
+  return (row.W_t * Real(2) + row.W_n) * Real(1.0f / 3);
+}
+/// s of a contact.
+template <class Real>
+HD Vec3<Real> slip_of(const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l) {
+  return {w.x + row.R_t * l.x, w.y + row.R_t * l.y, w.z + row.e + row.R_n * l.z};
+}
+
+/// r_mdp of the contact at that place among the half-solved rows, which have W_nt.
+template <class Real>
+HD void judge_dissipation(const RowArrays<Real>& rows, Real place, const ContactPoint<Real>& x,
+                          const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l, Certificate<Real>& worst) {
+  const Real zero(0);
+  Vec2<Real> coupling{zero, zero};
+  Places<Real>(place).each([&](int k, const Mask<Real>& is) {
+    const Real *a = rows.Y + 3ll * k * rows.width, *b = a + rows.width, *n = b + rows.width;
+    Vec2<Real> W{zero, zero};
+    for (int i = 0; i < rows.width; ++i) W = {W.x + n[i] * a[i], W.y + n[i] * b[i]};
+    const Real one_over = Real(1) / (row.W_n + row.R_n);
+    blend(is, W.x * one_over, coupling.x), blend(is, W.y * one_over, coupling.y);
+  });
+  const Vec3<Real> s = dissipative_slip(l, slip_of(row, w, l), x.mu, coupling);
+  worst.r_mdp = max(worst.r_mdp, select(x.active, contact_residual(l, s, x.mu, mean_mobility(row)).con, zero));
+}
+
+template <class Real>
 HD void judge_contact(const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l,
                       Certificate<Real>& worst) {
-  const Real zero(0), one(1), g = (row.W_t * Real(2) + row.W_n) * Real(1.0f / 3);
-  const ContactResidual<Real> r =
-      contact_residual(l, {w.x + row.R_t * l.x, w.y + row.R_t * l.y, w.z + row.e + row.R_n * l.z}, x.mu, g);
+  const Real zero(0), one(1), g = mean_mobility(row);
+  const ContactResidual<Real> r = contact_residual(l, slip_of(row, w, l), x.mu, g);
   auto take = [&](Real& to, Real from) { to = max(to, select(x.active, from, zero)); };
   take(worst.r_con, r.con), take(worst.r_ccp, r.ccp), take(worst.r_cone, r.cone), take(worst.penetration, -x.gap);
   worst.num_contacts = worst.num_contacts + select(x.active & (l.z > zero), one, zero);
@@ -56,19 +83,27 @@ HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least) {
   return select(row.active, r / max(abs(row.free), least), Real(0));
 }
 
-/// scale: V as velocity_scale gives it with the warm start; grows with what has got an impulse since.
+/// scale: V as velocity_scale gives it with the warm start; grows with what has got an impulse since. law: the solver's.
 template <class L, class Real = typename L::Real>
 HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                             const Kinematics<L>& kin, const Contacts<L>& contacts, const ContactProblem<L>& problem,
-                             const Impulses<L>& l, const TreeVector<L>& v, PerLink<L, Motion<Real>>& V,
-                             PerLink<L, Force<Real>>& extra) {
+                             Law law, const Kinematics<L>& kin, const Contacts<L>& contacts,
+                             const ContactProblem<L>& problem, const Impulses<L>& l, const TreeVector<L>& v,
+                             PerLink<L, Motion<Real>>& V, PerLink<L, Force<Real>>& extra) {
   const Real zero(0), one(1);
-  Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
+  Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
+  const RowTable<L>& table = problem.table;
+  auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> li,
+                   Certificate<Real>& worst) {
+    judge_contact(x, row, w, li, worst);
+    if (law == Law::kDissipation) judge_dissipation(table.rows, place, x, row, w, li, worst);
+  };
   row_velocities<L>(
       g, m, kin, contacts, v, V,
-      [&](int c, Vec3<Real> w) { judge_contact(contacts.point.slot[c], problem.row.slot[c], w, l.slot.slot[c], own); },
+      [&](int c, Vec3<Real> w) {
+        judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], w, l.slot.slot[c], own);
+      },
       [&](int i, Vec3<Real> w1, Vec3<Real> w2) {
-        judge_contact(contacts.pair[i].point, problem.pair_row[i], w2 - w1, l.pair[i], shared);
+        judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], w2 - w1, l.pair[i], shared);
       });
   Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h));
   auto row = [&](bool is_own, const ScalarRow<Real>& r, Real li, Real vi) {
@@ -112,6 +147,7 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
 
   Certificate<Real> c;
   c.r_con = max(g.max(own.r_con), shared.r_con), c.r_ccp = max(g.max(own.r_ccp), shared.r_ccp);
+  c.r_mdp = max(g.max(own.r_mdp), shared.r_mdp);
   c.r_row = max(g.max(own.r_row), shared.r_row), c.r_cone = max(g.max(own.r_cone), shared.r_cone);
   c.penetration = max(g.max(own.penetration), shared.penetration);
   c.num_contacts = g.sum(own.num_contacts) + shared.num_contacts;

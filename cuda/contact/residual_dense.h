@@ -1,10 +1,11 @@
 // The accuracy certificate of a dense problem, evaluated in double from the very numbers the solver got, whatever its type.
-// It shares nothing with the solvers but the cone's projection and the Cholesky factor.
+// It shares nothing with the solvers but the cone's projection, dissipative_slip and the Cholesky factor.
 //
 //   r_dyn   |D (A v - b - J'l)| / max(|D b|, |D J'l|, least_momentum),   D = diag(A)^-1/2           1
 //   r_con   max_i  |g_i l_i - P(g_i l_i - s_i - (0, 0, mu |s_t|))|,      s = J v + e + R l          m/s
 //   r_split max_i  of |g l_n - max(0, g l_n - s_n)| and |g l_t - D(g l_t - s_t)|, D = disk of radius mu g l_n   m/s
 //   r_ccp   r_con without the correction mu |s_t|: the convex solvers' score                     m/s
+//   r_mdp   r_con of s as maximum dissipation has it (dissipative_slip of contact/law.h, W_nt of the exact block)   m/s
 //   r_row   the same for interval rows, P = clamp to g [lower, upper]                               m/s, rad/s
 //   r_cone  max_i  g_i max(0, |l_t| - mu l_n, -l_n) / V                                             1
 //   V       max |J_i v*| over contacts with l_i != 0 or e_n <= 0 (touching), at least least_velocity m/s
@@ -22,13 +23,14 @@
 // Cost: nv^2 (nv / 6 + contacts + rows / 3) multiply-adds.
 #pragma once
 #include "contact/dense.h"
+#include "contact/law.h"
 #include "linalg/small_cholesky.h"
 #include "math/cone.h"
 
 namespace stiction {
 
 struct DenseResidual {
-  double r_dyn, r_con, r_split, r_ccp, r_row, row_ratio, r_cone, scale;
+  double r_dyn, r_con, r_split, r_ccp, r_mdp, r_row, row_ratio, r_cone, scale;
   int immovable;
   bool factored;
 };
@@ -88,10 +90,15 @@ template <class T>
 HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* v, const double* free, double* x,
                 double& overreach, DenseResidual& out) {
   int n = p.nv;
-  double g = 0, s[3], l[3], fast = 0;
-  for (int a = 0; a < 3; ++a) {
+  double g = 0, s[3], l[3], fast = 0, W_n = 0, *y_n = x + n, coupling[2] = {0, 0};
+  for (int a = 2; a >= 0; --a) {
     const T* row = p.J + (3 * i + a) * n;
-    g += row_mobility(n, U, row, x) / 3;
+    const double W_aa = row_mobility(n, U, row, x);
+    g += W_aa / 3;
+    if (a == 2) W_n = W_aa + double(p.R[3 * i + 2]);
+    for (int k = 0; k < n; ++k)
+      if (a == 2) y_n[k] = x[k];
+      else if (W_n > 0) coupling[a] += y_n[k] * x[k] / W_n;
     l[a] = p.impulse[3 * i + a];
     s[a] = row_times(n, row, v) + double(p.e[3 * i + a]) + double(p.R[3 * i + a]) * l[a];
     fast = worst(fast, abs(row_times(n, row, free)));
@@ -99,7 +106,7 @@ HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* 
   bool pushed = l[0] != 0 || l[1] != 0 || l[2] != 0;
   if (g == 0) {
     ++out.immovable;
-    if (pushed) out.r_con = out.r_split = out.r_ccp = kInfinity;
+    if (pushed) out.r_con = out.r_split = out.r_ccp = out.r_mdp = kInfinity;
     return;
   }
   if (pushed || p.e[3 * i + 2] <= T(0)) out.scale = worst(out.scale, fast);
@@ -113,6 +120,9 @@ HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* 
   out.r_split = worst(out.r_split, norm(Vec3<double>{held.x - convex.x * shrink, held.y - convex.y * shrink, 0.0}));
   out.r_con = worst(out.r_con, norm(held - project_proximal(exact, mu)));
   out.r_ccp = worst(out.r_ccp, norm(held - project_proximal(convex, mu)));
+  const Vec3<double> d = dissipative_slip({l[0], l[1], l[2]}, {s[0], s[1], s[2]}, mu, {coupling[0], coupling[1]});
+  const Vec3<double> next = {held.x - d.x, held.y - d.y, held.z - d.z - mu * sqrt(d.x * d.x + d.y * d.y)};
+  out.r_mdp = worst(out.r_mdp, norm(held - project_proximal(next, mu)));
   overreach = worst(overreach, max(sqrt(held.x * held.x + held.y * held.y) - mu * held.z, -held.z));
 }
 
@@ -142,9 +152,10 @@ HD DenseResidual residual_dense(const DenseProblem<T>& p, const T* velocity, con
                                 double* workspace) {
   using namespace residual_detail;
   int n = p.nv;
-  double *U = workspace, *v = U + n * n, *free = v + n, *x = free + n, *push = x + n;
+  double *U = workspace, *v = U + n * n, *free = v + n, *x = free + n, *push = x + 2 * n;
   DenseResidual out = {
-      kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, options.least_velocity, 0, true};
+      kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, kInfinity, options.least_velocity,
+      0,         true};
   for (int i = 0; i < n * n; ++i) U[i] = p.A[i];
   for (int k = 0; k < n; ++k) {
     v[k] = velocity[k], free[k] = p.b[k];
@@ -154,7 +165,7 @@ HD DenseResidual residual_dense(const DenseProblem<T>& p, const T* velocity, con
   if (!out.factored) return out;
   cholesky_solve(n, U, free);
   dynamics(p, v, options.least_momentum, x, push, out);
-  out.r_con = out.r_split = out.r_ccp = out.r_row = out.row_ratio = 0;
+  out.r_con = out.r_split = out.r_ccp = out.r_mdp = out.r_row = out.row_ratio = 0;
   double overreach = 0;
   for (int i = 0; i < p.contacts; ++i) contact(p, i, U, v, free, x, overreach, out);
   for (int i = 0; i < p.rows; ++i) row(p, i, U, v, free, options.least_velocity, x, out);

@@ -4,6 +4,7 @@
 
 namespace stiction {
 
+template <class T> struct Vec2 { T x, y; };
 template <class T> struct Vec3 { T x, y, z; };
 template <class T> struct Mat3 { Vec3<T> row[3]; };
 template <class T> struct SymMat3 { T xx, xy, xz, yy, yz, zz; };
@@ -17,6 +18,9 @@ template <class T, class S> HD Vec3<T> cross(Vec3<T> a, Vec3<S> b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 template <class T> HD T norm(Vec3<T> a) { return sqrt(dot(a, a)); }
+template <class T, class M> HD Vec2<T> select(M m, Vec2<T> a, Vec2<T> b) {
+  return {select(m, a.x, b.x), select(m, a.y, b.y)};
+}
 template <class T, class M> HD Vec3<T> select(M m, Vec3<T> a, Vec3<T> b) {
   return {select(m, a.x, b.x), select(m, a.y, b.y), select(m, a.z, b.z)};
 }

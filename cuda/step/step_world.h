@@ -82,7 +82,8 @@ struct Outcome {
 
 template <class Real, class S>
 HD Mask<Real> converges(const StepOptions<S>& opt, const Certificate<Real>& c) {
-  const Real residual = law_of(opt.solver) == Law::kConvex ? c.r_ccp : c.r_con;
+  const Law law = law_of(opt.solver);
+  const Real residual = law == Law::kConvex ? c.r_ccp : law == Law::kDissipation ? c.r_mdp : c.r_con;
   return (residual <= c.scale * opt.step.certify) & (c.r_row <= Real(opt.step.certify));
 }
 
@@ -191,8 +192,9 @@ HD void improve_contacts(const typename L::Group& g, const typename L::Model& m,
 
 template <class L, class Real = typename L::Real>
 HD Certificate<Real> certify_world(const typename L::Group& g, const typename L::Model& m,
-                                   const Options<Scalar<Real>>& opt, Workspace<L>& w) {
-  return certify<L>(g, m, opt, w.kin, w.contacts, w.problem, w.impulses, w.v, w.motions, w.forces);
+                                   const StepOptions<Scalar<Real>>& options, Workspace<L>& w) {
+  return certify<L>(g, m, options.step, law_of(options.solver), w.kin, w.contacts, w.problem, w.impulses, w.v,
+                    w.motions, w.forces);
 }
 
 /// The worlds that are still finite: in the sum a NaN, an infinity or an absurd number of any dof shows.
@@ -216,7 +218,8 @@ HD void gather_worst(const Mask<Real>& moving, const Mask<Real>& converged, cons
   auto take = [&](Real& to, Real from) { to = select(moving, max(to, from), to); };
   out.certificate.r_con = select(moving & worse, c.r_con, out.certificate.r_con);
   out.certificate.scale = select(moving & worse, c.scale, out.certificate.scale);
-  take(out.certificate.r_dyn, c.r_dyn), take(out.certificate.r_ccp, c.r_ccp), take(out.certificate.r_row, c.r_row);
+  take(out.certificate.r_dyn, c.r_dyn), take(out.certificate.r_ccp, c.r_ccp), take(out.certificate.r_mdp, c.r_mdp);
+  take(out.certificate.r_row, c.r_row);
   take(out.certificate.r_cone, c.r_cone), take(out.certificate.penetration, c.penetration);
   take(out.certificate.num_contacts, c.num_contacts), take(out.iterations, iterations);
   out.converged = select(converged | negate(moving), out.converged, Real(0));
@@ -233,12 +236,12 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m,
   const Options<Scalar<Real>>& opt = options.step;
   assemble_world<L>(g, m, options, arrays, rows, records, x, w, out.bad);
   const Real iterations = solve_contacts<L>(g, m, options, w);
-  Certificate<Real> c = certify_world<L>(g, m, opt, w);
+  Certificate<Real> c = certify_world<L>(g, m, options, w);
 
   const Mask<Real> flagged = negate(converges(options, c)) & is_finite(c.r_con) & negate(frozen | out.bad);
   if (w.memory.fallback != nullptr && law_of(options.solver) == Law::kCoulomb && any(flagged)) {
     improve_contacts<L>(g, m, opt, flagged, c, w);
-    c = certify_world<L>(g, m, opt, w);
+    c = certify_world<L>(g, m, options, w);
     out.fallback = out.fallback | flagged;
   }
 
@@ -256,7 +259,7 @@ template <class Real>
 HD Outcome<Real> fresh_outcome() {
   Real zero(0), one(1);
   auto no = mask_of<Real>(false);
-  return {{zero, zero, zero, zero, zero, zero, Real(1e-30f), zero}, zero, one, no, no, no, no};
+  return {{zero, zero, zero, zero, zero, zero, zero, Real(1e-30f), zero}, zero, one, no, no, no, no};
 }
 
 /// `steps` steps of worlds rows.first, ...: load, step, store.
@@ -284,8 +287,9 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m,
 
   if (g.rank() != 0) return;
   const Certificate<Real>& c = out.certificate;
-  const Real field[kCertificateFields] = {c.r_dyn,       c.r_con, c.r_ccp,        c.r_row,        c.r_cone,
-                                          c.penetration, c.scale, c.num_contacts, out.iterations, out.converged};
+  const Real field[kCertificateFields] = {c.r_dyn,        c.r_con,        c.r_ccp,       c.r_mdp,
+                                          c.r_row,        c.r_cone,       c.penetration, c.scale,
+                                          c.num_contacts, out.iterations, out.converged};
   for (int f = 0; f < kCertificateFields; ++f) rows.set(arrays.certificate[f], 1, 0, field[f]);
   for (int i = 0; i < rows.count(); ++i) {
     int world = rows.first + i;

@@ -13,6 +13,7 @@ enum CertificateField : int {
   kRDyn,
   kRCon,
   kRCcp,
+  kRMdp,
   kRRow,
   kRCone,
   kPenetration,

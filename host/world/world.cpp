@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "host/world/cuda_world.h"
+#include "host/world/world_options.h"
 
 namespace stiction {
 
@@ -34,9 +35,7 @@ World::World(std::shared_ptr<const Model> model, const WorldOptions& options)
   add("xpos", real, {n, m.nbody, 3}, false), add("xquat", real, {n, m.nbody, 4}, false);
   add("body_linvel", real, {n, m.nbody, 3}, false), add("body_angvel", real, {n, m.nbody, 3}, false);
   add("site_xpos", real, {n, m.nsite, 3}, false);
-  for (const char* name : {"r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts",
-                           "iterations", "converged"})
-    add(std::string("certificate.") + name, real, {n}, false);
+  for (const char* name : kCertificateNames) add(std::string("certificate.") + name, real, {n}, false);
   add_parameters();
 }
 

@@ -10,10 +10,13 @@ from .gymnasium_import import register_when_imported
 
 #: Public name -> the module of this package that defines it.
 _NAMES = {
+    "Bisection": "solver_options",
     "Canal": "solver_options",
+    "Cond": "solver_options",
     "ContactProblem": "contact_problem",
     "Model": "model",
     "Pgs": "solver_options",
+    "Sap": "solver_options",
     "Sensors": "sensors",
     "Simulation": "simulation",
     "Solution": "contact_solver",

@@ -8,7 +8,9 @@ import numpy as np
 
 _FORMAT = 2
 _APPLIED = ("ctrl", "qfrc_applied", "xfrc_applied")
-_CERTIFICATE = ("r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations")
+_CERTIFICATE = (
+    *("r_dyn", "r_con", "r_ccp", "r_mdp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations"),
+)
 
 
 def write_dump(sim, env, path):
@@ -85,6 +87,8 @@ def run(arguments):
     )
     print(f"{'':14}{'dump, ' + meta['dtype']:>16}{'replay, ' + sim.dtype:>18}   (replay starts cold)")
     for name in _CERTIFICATE:
+        if f"certificate.{name}" not in arrays:  # an older dump
+            continue
         print(f"{name:14}{float(arrays['certificate.' + name]):16.4g}{float(getattr(sim.certificate, name)[0]):18.4g}")
     change = np.abs(sim.qvel[0] - arrays["after.qvel"]).max()
     print(f"largest difference of the new velocity: {change:.3g}")

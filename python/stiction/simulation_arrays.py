@@ -232,6 +232,9 @@ class CertificateArrays(_Group):
     r_dyn = _field("certificate.r_dyn", "Residual of the equation of motion over its terms, (num_envs,), 1.")
     r_con = _field("certificate.r_con", "Contact residual of the step with the largest r_con / V, (num_envs,), m/s.")
     r_ccp = _field("certificate.r_ccp", "Residual of the convex relaxation, (num_envs,), m/s.")
+    r_mdp = _field(
+        "certificate.r_mdp", "Residual of maximum dissipation, (num_envs,), m/s; 0 where the solver has another law."
+    )
     r_row = _field("certificate.r_row", "Residual of limits, dry friction and equalities over V, (num_envs,).")
     r_cone = _field("certificate.r_cone", "How far impulses are outside their cones, (num_envs,).")
     penetration = _field("certificate.penetration", "Deepest overlap, (num_envs,), m.")

@@ -54,6 +54,9 @@ class SolverOptions:
 
     #: The solver, one of `stiction.solver_names`.
     name: str = "subadmm"
+    #: What it aims at and is judged by: "coulomb", "convex" (its relaxation, in which what slides with v_t takes off with
+    #: mu v_t) or "dissipation" (of most energy, by each contact). A setting of solvers that know several.
+    law = "coulomb"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
     iterations: int = _step("iterations", int, least=0, most=100_000)
     #: Stop an environment when its residual is below this part of its velocity scale V (1).
@@ -195,6 +198,68 @@ class Canal(SolverOptions):
     patience: int = _knob("canal", "patience", least=1)
     #: The paper's penalty: beta = c kg for all contacts, grown whatever the cascade does.
     uniform: bool = _knob("canal", "uniform", bool)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Sap(SolverOptions):
+    """The convex relaxation by Newton (SAP)."""
+
+    name: str = "sap"
+    law = "convex"
+    #: c at first, and at most. None: another in float32.
+    penalty: float | None = _knob("sap", "penalty", above=0)
+    penalty_cap: float | None = _knob("sap", "penalty_cap", above=0)
+    #: What c is multiplied by; c grows where |D (l - l0)| fell by less than ``decrease``.
+    growth: float = _knob("sap", "growth", least=1)
+    decrease: float = _knob("sap", "decrease", above=0, most=1)
+    #: The proximal centre moves when what Newton has left is below this part of what the term leaves (1).
+    recentre: float = _knob("sap", "recentre", least=0)
+    #: Evaluations of a line search, at most.
+    search: int = _knob("sap", "search", least=1)
+    #: Backtracking by 0.8 to Armijo's rule instead of the exact line search.
+    armijo: bool = _knob("sap", "armijo", bool)
+    #: In float32: velocities in double.
+    wide: bool = _knob("sap", "wide", bool)
+    #: Above 0 the paper's regularisation (its value 1e-3), and the period of a near-rigid contact over h.
+    sigma: float = _knob("sap", "sigma", least=0)
+    beta: float = _knob("sap", "beta", above=0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Bisection(SolverOptions):
+    """Per-contact bisection: the impulse of each contact in turn, exactly, by maximum dissipation or Coulomb's law."""
+
+    name: str = "bisection"
+    #: "dissipation", or "coulomb", exactly. `certify` then asks r_mdp or r_con.
+    law: str = _knob("bisection", "coulomb", choices=("dissipation", "coulomb"))
+    #: The paper's search for the angle, instead of a closed bracket and Illinois' false position.
+    stepping: bool = _knob("bisection", "stepping", bool)
+    #: Evaluations of one search, at most.
+    evaluations: int = _knob("bisection", "evaluations", least=1)
+    #: Relaxation of the first sweep, of the last, and by how much it nears that in a sweep.
+    relaxation: float = _knob("bisection", "relaxation", above=0, below=2)
+    least_relaxation: float = _knob("bisection", "least_relaxation", above=0, below=2)
+    decay: float = _knob("bisection", "decay", above=0, most=1)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Cond(SolverOptions):
+    """Contact nodalization and diagonalization (COND): every contact on a node of its own."""
+
+    name: str = "cond"
+    #: "coulomb", or "convex", its relaxation.
+    law: str = _knob("cond", "convex", choices=("coulomb", "convex"))
+    #: With multipliers, which leave no error; False: the paper's nodes, with an error of V / node_gain.
+    multiplier: bool = _knob("cond", "multiplier", bool)
+    #: k w of multipliers, and of nodes (1).
+    gain: float = _knob("cond", "gain", above=0)
+    node_gain: float = _knob("cond", "node_gain", above=0)
+    #: Chebyshev's acceleration of nodes, its under-relaxation, and the plain passes before it.
+    chebyshev: bool = _knob("cond", "chebyshev", bool)
+    under_relaxation: float = _knob("cond", "under_relaxation", above=0, most=1)
+    start: int = _knob("cond", "start", least=0)
+    #: Passes between two tests of the residual.
+    check: int = _knob("cond", "check", least=1)
 
 
 def solver_names() -> tuple[str, ...]:

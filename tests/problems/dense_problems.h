@@ -61,18 +61,20 @@ inline Dense<double> bodies(const Eigen::MatrixXd& A, const Eigen::VectorXd& fre
 struct OneContact {
   Dense<double> problem;
   double scale;
-  Eigen::Vector3d coulomb, convex;  // impulses by the laws, t1, t2, n
+  Eigen::Vector3d coulomb, convex, dissipative;  // impulses by the laws, t1, t2, n
 
-  const Eigen::Vector3d& impulse(Law law) const { return law == Law::kConvex ? convex : coulomb; }
+  const Eigen::Vector3d& impulse(Law law) const {
+    return law == Law::kConvex ? convex : law == Law::kDissipation ? dissipative : coulomb;
+  }
 };
 inline OneContact one_contact(const Eigen::Matrix3d& W_ntt, Eigen::Vector3d q, double mu, Eigen::Vector3d coulomb,
-                              Eigen::Vector3d convex) {
+                              Eigen::Vector3d convex, Eigen::Vector3d dissipative) {
   auto ours = [](Eigen::Vector3d x) { return Eigen::Vector3d(x[1], x[2], x[0]); };
   Eigen::Matrix3d P = Eigen::Matrix3d::Zero();
   P(0, 1) = P(1, 2) = P(2, 0) = 1;
   Eigen::MatrixXd A = (P * W_ntt * P.transpose()).inverse();
   OneContact c{bodies(0.5 * (A + A.transpose()), Eigen::Vector3d::Zero()), q.cwiseAbs().maxCoeff(), ours(coulomb),
-               ours(convex)};
+               ours(convex), ours(dissipative)};
   c.problem.add_contact(Eigen::Matrix3d::Identity(), mu, ours(q));
   return c;
 }
@@ -81,13 +83,15 @@ inline OneContact fclib_1c() {
   Eigen::Matrix3d W;
   W << 15, -1, -2, -1, 14, 1, -2, 1, 16;
   return one_contact(W, {-1, 2, 3}, 0.1, {0.065695682898, -0.003678614907, -0.005443070814},
-                     {0.087179279122, -0.004897451945, -0.007212297244});
+                     {0.087179279122, -0.004897451945, -0.007212297244},
+                     {0.0656959224018, -0.0036889144291, -0.0054361247720});
 }
 inline OneContact fclib_rr_1c() {
   Eigen::Matrix3d W;
   W << .01344, -9.421e-7, .001486, -9.421e-7, .1061, 1.733e-4, .001486, 1.733e-4, .001442;
   return one_contact(W, {-.1458, -.2484, -.1515}, 0.6, {10.205876055695, 1.931888367688, 5.810798010421},
-                     {15.176884257173, 2.071826962683, 8.867307748619});
+                     {15.176884257173, 2.071826962683, 8.867307748619},
+                     {10.206623804526, 1.9534787294937, 5.8040487479672});
 }
 
 /// Velocity Jacobian of point p (from the centre) of a free body whose first degree of freedom is `at`; world axes as frame.

@@ -162,6 +162,8 @@ SOLVERS = {
     "canal": {"name": "canal"},
     "sap": {"name": "sap"},
     "pgs": {"name": "pgs", "iterations": 2000},
+    "bisection": {"name": "bisection", "iterations": 2000},
+    "cond": {"name": "cond", "iterations": 2000},
     "newton": {"iterations": 0, "certify": 1e-6},
 }
 

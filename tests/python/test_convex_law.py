@@ -8,7 +8,7 @@ import stiction
 from scenes import sliding_box
 from stiction import Model, Simulation, SolverOptions
 
-SOLVERS = {"subadmm": {"law": "convex"}, "sap": {"name": "sap"}}
+SOLVERS = {"subadmm": {"law": "convex"}, "sap": {"name": "sap"}, "cond": {"name": "cond", "law": "convex"}}
 TIGHT = {"iterations": 5000, "tolerance": 1e-12}
 ANT = Path(stiction.__file__).parent / "assets" / "ant.xml"
 every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)

@@ -148,6 +148,10 @@ SOLVERS = {
     "canal": "canal",
     "sap": "sap",
     "pgs": SolverOptions(name="pgs", iterations=40),
+    "cond": SolverOptions(name="cond", iterations=40),
+    "cond, convex": SolverOptions(name="cond", law="convex", iterations=40),
+    "bisection": SolverOptions(name="bisection", iterations=20),
+    "bisection with fallback": SolverOptions(name="bisection", law="coulomb", iterations=2, certify=1e-6),
     "pgs with fallback": SolverOptions(name="pgs", iterations=2, certify=1e-6),
 }
 

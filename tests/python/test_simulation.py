@@ -73,7 +73,8 @@ def test_arrays_have_mujocos_shapes(walker, dtype):
     contact = {"geom": (2,), "pos": (3,), "frame": (3, 3), "dist": (), "impulse": (3,), "active": ()}
     for name, tail in contact.items():
         assert getattr(sim.contact, name).shape == (3, 6, *tail), name
-    for name in ("r_dyn", "r_con", "r_ccp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations"):
+    residuals = ("r_dyn", "r_con", "r_ccp", "r_mdp", "r_row", "r_cone")
+    for name in (*residuals, "penetration", "scale", "num_contacts", "iterations"):
         assert getattr(sim.certificate, name).shape == (3,), name
     assert sim.certificate.converged.dtype == bool
     assert sim.certificate.num_contacts.dtype == np.int32

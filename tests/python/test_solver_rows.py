@@ -53,15 +53,15 @@ def kicked(model: Model, num_envs: int, seed: int) -> tuple[np.ndarray, np.ndarr
     return sim.qpos.copy(), sim.qvel.copy()
 
 
-@pytest.mark.parametrize("solver", ["pgs", "canal"])
+@pytest.mark.parametrize("solver", ["pgs", "canal", "bisection", "cond"])
 def test_every_solver_gives_the_same_motion(solver):
     """Where the velocity is unique: contacts on a face may have several. Gauss-Seidel comes less near."""
-    (xml, near), share = SCENES["ant"], {"pgs": 0.6, "canal": 0.9}[solver]
+    (xml, near), share = SCENES["ant"], {"pgs": 0.6, "canal": 0.9, "bisection": 0.6, "cond": 0.6}[solver]
     model = Model.from_mjcf(xml)
     qpos, qvel = kicked(model, 16, seed=3)
     after, contacts, solved = [], [], []
     for kind in ("subadmm", solver):
-        sim = Simulation(model, 16, dtype="float64", solver=SolverOptions(name=kind, **TIGHT))
+        sim = Simulation(model, 16, dtype="float64", solver=SolverOptions(name=kind, law="coulomb", **TIGHT))
         sim.qpos, sim.qvel = qpos, qvel
         sim.step(1)
         solved.append(sim.certificate.r_con <= near * sim.certificate.scale)
@@ -140,5 +140,5 @@ def test_contacts_that_hardly_differ_count_once(carried):
 def test_switches_must_be_switches_and_solvers_known():
     with pytest.raises(TypeError, match="anderson"):
         SolverOptions(anderson=2)
-    with pytest.raises(ValueError, match="'newton', expected one of 'subadmm', 'pgs', 'canal'"):
+    with pytest.raises(ValueError, match="'newton', expected one of 'subadmm', 'pgs', 'canal', 'bisection', 'cond'"):
         SolverOptions(name="newton")

@@ -25,6 +25,7 @@ struct Solved {
     const double most = tolerance * residual.scale;
     if (!(residual.row_ratio <= tolerance)) return false;
     if (law == Law::kConvex) return residual.r_ccp <= most;
+    if (law == Law::kDissipation) return residual.r_mdp <= most;
     return residual.r_con <= most && residual.r_split <= 10 * most;
   }
 };

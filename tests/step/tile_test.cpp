@@ -75,6 +75,33 @@ TYPED_TEST(TileStep, MatchesSerialOnEveryKindOfRow) {
   compare<TestFixture::kLanes>(all, true, 0, false, 1e-9);
 }
 
+template <class Solver>
+Law law_of_default() {
+  return Solver::law(typename Solver::template Options<double>{});
+}
+
+/// The certificate takes W_nt from rows that several lanes wrote.
+TYPED_TEST(TileStep, CertifiesMaximumDissipationAsSerialDoes) {
+  const Tables all(testing::menagerie());
+  StepOptions<double> opt = options(all.model, false, 0);
+  opt.step.iterations = 2;
+  int number = 0;
+  each_solver(
+      [&](auto solver, auto&) {
+        if (law_of_default<decltype(solver)>() == Law::kDissipation) opt.solver.solver = number;
+        ++number;
+      },
+      opt.solver.options);
+  Batch<double> one = all.batch(false), tile = all.batch(false);
+  testing::step_serial<Lane<double, Capacity, Serial>>(all.view(), opt, one, 1);
+  testing::step_tiles<Lane<double, Capacity, TileEmulator<TestFixture::kLanes>>>(all.view(), opt, tile, 1);
+  for (int w = 0; w < one.worlds; ++w) {
+    EXPECT_GT(one.field(kRMdp, w), 1e-6);
+    EXPECT_NE(one.field(kRMdp, w), one.field(kRCon, w));
+    EXPECT_NEAR(one.field(kRMdp, w), tile.field(kRMdp, w), 1e-9 * one.field(kScale, w));
+  }
+}
+
 TEST(TileModels, TheMenagerieUsesEveryKindOfRow) {
   const Tables all(testing::menagerie());
   Batch<double> b = all.batch(true);
