@@ -10,6 +10,7 @@ from .gymnasium_import import register_when_imported
 
 #: Public name -> the module of this package that defines it.
 _NAMES = {
+    "Group": "observation_groups",
     "Model": "model",
     "Sensors": "sensors",
     "Simulation": "simulation",

@@ -8,6 +8,7 @@ from gymnasium.spaces import Box
 from . import _core
 from .batch_renderer import choose_gl
 from .registration import environment
+from .signals import Signal
 from .simulation import Simulation
 from .task_options import merged_parameters, split_options, task_model, task_parameters
 
@@ -45,6 +46,14 @@ class EnvCore:
         self.observation_space = Box(-np.inf, np.inf, (self.task.observations,), self.dtype)
         self.action_space = Box(-limit, limit, (self.task.actions,), self.dtype)
         self._renderer = None
+
+    @property
+    def observation_signals(self) -> tuple[Signal, ...]:
+        return tuple(Signal(**told) for told in self.task.observation_signals())
+
+    @property
+    def action_signals(self) -> tuple[Signal, ...]:
+        return tuple(Signal(**told) for told in self.task.action_signals())
 
     def set_parameters(self, parameters) -> None:
         for name, values in task_parameters(parameters).items():

@@ -42,6 +42,16 @@ class SingleEnv(gymnasium.Env):
         return self._core.period
 
     @property
+    def observation_signals(self):
+        """What each number of an observation is: `stiction.signals.Signal`s in order."""
+        return self._core.observation_signals
+
+    @property
+    def action_signals(self):
+        """What each number of an action is, with the present parameters of the task."""
+        return self._core.action_signals
+
+    @property
     def task_parameters(self) -> dict:
         """The task's weights (numbers), ranges (low, high) and switches (bool) by name: a copy."""
         return self._core.task.parameters()

@@ -6,7 +6,6 @@ at every call, never overwritten later. With ``backend="torch"`` the same memory
 
 from __future__ import annotations
 
-import operator
 from dataclasses import fields
 
 import numpy as np
@@ -17,8 +16,11 @@ from gymnasium.vector.utils import batch_space
 
 from . import _core
 from .custom_task import Task, TaskCore, is_task
+from .env_checks import checked_limit, checked_mode, checked_seed, imported_torch
 from .env_core import EnvCore, checked_render_mode
+from .observation_groups import ObservationGroups
 from .randomisation import Parameter, Randomiser, flattened
+from .signals import interface
 from .simulation import SimulationState
 from .simulation_arrays import as_array, as_numbers
 
@@ -34,6 +36,7 @@ def make_vec(
     max_episode_steps: int | None = None,
     task: dict | None = None,
     randomize=None,
+    observations=None,
     **simulation,
 ) -> VectorEnv:
     """``num_envs`` environments of an id such as ``"stiction/Ant-v0"``, or of a `stiction.Task`, stepped together.
@@ -51,6 +54,9 @@ def make_vec(
         `VectorEnv.task_parameters` has them all. As keywords too, as in Gymnasium: ``ctrl_cost_weight=0.1``.
     randomize: what differs from environment to environment: a list of `stiction.randomisation`'s `Parameter`, `Gains`,
         `Push`, `Latency` and `Noise`.
+    observations: groups of observations by name, ``{"policy": Group("gravity", history=3), "critic": ("*",)}``, of
+        `stiction.Group` or names of terms (`VectorEnv.observation_signals` has those there are); then observations are
+        dictionaries. None: one array of all, or the groups that a `stiction.Task` has.
     model: a `stiction.Model` or an MJCF file instead of the task's own: a variant of it with as many coordinates,
         bodies and motors, or, for tasks on any robot (``"stiction/QuadrupedVelocity-v0"``), any robot and a floor.
     names: of tasks on any robot, what the model calls its parts. A walking robot's: ``{"feet": ("FL", "FR", "RL",
@@ -71,6 +77,7 @@ def make_vec(
         max_episode_steps=max_episode_steps,
         task=task,
         randomize=randomize,
+        observations=observations,
         **simulation,
     )
 
@@ -97,14 +104,15 @@ class VectorEnv(vector.VectorEnv):
         render_mode: str | None = None,
         max_episode_steps: int | None = None,
         randomize=None,
+        observations=None,
         **simulation,
     ):
         self.closed = True  # until all is there
         if backend not in ("numpy", "torch"):
             raise ValueError(f"backend is {backend!r}, expected 'numpy' or 'torch'")
-        mode = _checked_mode(autoreset_mode)
+        mode = checked_mode(autoreset_mode)
         self.render_mode = checked_render_mode(render_mode)
-        limit = 0 if max_episode_steps is None else _checked_limit(max_episode_steps)
+        limit = 0 if max_episode_steps is None else checked_limit(max_episode_steps)
         terms = [] if randomize is None else flattened(randomize)
         own = [term.name for term in terms if isinstance(term, Parameter)]
         if own:
@@ -116,11 +124,16 @@ class VectorEnv(vector.VectorEnv):
         self._task = self._core.task
         self._names = self._task.report_names
         self._mode = mode
-        self._torch = _imported_torch() if backend == "torch" else None
+        self._torch = imported_torch() if backend == "torch" else None
         self._python_task = self._core.python_task if is_task(env_id) and self._task.tensors else None  # in torch
         self.num_envs = self._core.simulation.num_envs
         self.metadata = self._core.metadata() | {"autoreset_mode": mode}
-        self.single_observation_space = self._core.observation_space
+        given = getattr(self._core, "groups", None) if observations is None else observations
+        self._groups = given and ObservationGroups(
+            given, self._core.observation_signals, self._names[: self._task.reset_reports], self._core.simulation
+        )
+        flat = self._core.observation_space
+        self.single_observation_space = self._groups.space(flat.dtype) if self._groups else flat
         self.single_action_space = self._core.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -132,7 +145,7 @@ class VectorEnv(vector.VectorEnv):
 
             random = TensorRandomiser(terms, self._core.simulation, self._core.period, *sizes) if terms else None
             same_step = mode is AutoresetMode.SAME_STEP
-            self._tensor_batch = TensorBatch(self._task, self._core.simulation, same_step, random)
+            self._tensor_batch = TensorBatch(self._task, self._core.simulation, same_step, random, self._groups)
         elif terms:
             kind = Randomiser
             if self._python_task is not None and self._torch is not None:
@@ -155,6 +168,31 @@ class VectorEnv(vector.VectorEnv):
     def reward_names(self) -> tuple[str, ...]:
         """The terms that add up to the reward, as ``infos`` names them."""
         return tuple(name for name in self._names if name.startswith("reward_"))
+
+    @property
+    def observation_signals(self):
+        """What each number of an observation is: `stiction.signals.Signal`s in order; with groups by the group."""
+        return self._groups.signals if self._groups else self._core.observation_signals
+
+    @property
+    def action_signals(self):
+        """What each number of an action is, with the present parameters of the task."""
+        return self._core.action_signals
+
+    @property
+    def observation_names(self):
+        """Their names, such as "joint_velocity/knee"; with groups a dictionary."""
+        signals = self.observation_signals
+        return {g: _names(of) for g, of in signals.items()} if self._groups else _names(signals)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        return _names(self.action_signals)
+
+    def interface(self) -> dict:
+        """All that a policy has to know of observations and actions, for JSON; `stiction train` writes it beside the
+        exported policy."""
+        return interface(self)
 
     @property
     def max_episode_steps(self) -> int | None:
@@ -219,11 +257,14 @@ class VectorEnv(vector.VectorEnv):
         told = np.ones(self.num_envs, bool) if mask is None else mask
         if seeds is not None:
             self._note_seeds(seed, seeds, seeded & told.view(np.uint8))
+        clean = observations
         if self._random is not None:
             if seeds is not None:
                 self._random.seed(seeds, told & seeded.view(bool))
             self._random.begin(self._data(told))
             observations = self._random.observe(observations)
+        if self._groups:
+            observations = self._groups.shown(clean, observations, reports, self._data(told), stepped=False)
         for name, row in zip(self._names[: self._task.reset_reports], reports, strict=False):
             infos[name], infos[f"_{name}"] = row, told.copy()
         infos["status"], infos["_status"] = status * self._data(told), told.copy()
@@ -250,9 +291,12 @@ class VectorEnv(vector.VectorEnv):
             self._random.advance()
         if self._mode is AutoresetMode.SAME_STEP and (self._torch is not None or self._task.any_ended):
             self._add_final(infos)
+        clean, began = observations, self._data(self._task.began())
         if self._random is not None:
-            self._random.begin(self._data(self._task.began()))
+            self._random.begin(began)
             observations = self._random.observe(observations)
+        if self._groups:
+            observations = self._groups.shown(clean, observations, reports, began, stepped=True)
         if self._torch is None:
             return observations, rewards, terminated, truncated, infos
         return self._tensors((observations, rewards, terminated, truncated, infos))
@@ -346,15 +390,19 @@ class VectorEnv(vector.VectorEnv):
         rows, reports, status = self._of_backend(
             (self._task.final_observations(), self._task.final_reports(), self._task.final_status())
         )
+        clean = rows
         if self._random is not None:  # it still counts the episode that has ended
             rows = self._random.observe(rows)
+        if self._groups:
+            rows = self._groups.last(clean, rows, reports)
         if self._torch is None:
             final = np.full(self.num_envs, None, dtype=object)
             for env in np.flatnonzero(ended):
-                final[env] = rows[env].copy()
+                final[env] = {g: of[env].copy() for g, of in rows.items()} if self._groups else rows[env].copy()
             rows = final
         else:
-            rows[self._data(~ended)] = 0
+            for of in rows.values() if self._groups else [rows]:
+                of[self._data(~ended)] = 0
         infos["final_obs"], infos["_final_obs"] = rows, ended
         told, reports = {}, reports * self._data(ended)
         for name, row in zip(self._names, reports, strict=True):
@@ -411,9 +459,9 @@ class VectorEnv(vector.VectorEnv):
                     "If seeds are passed as a list the length must match "
                     f"num_envs={self.num_envs} but got length={len(seed)}."
                 )
-            given = [None if s is None else _checked_seed(s) for s in seed]
+            given = [None if s is None else checked_seed(s) for s in seed]
         else:
-            first = _checked_seed(seed)
+            first = checked_seed(seed)
             self._np_random, self._np_random_seed = seeding.np_random(first)
             given = range(first, first + self.num_envs)
         seeded = np.array([s is not None for s in given], np.uint8)
@@ -444,37 +492,5 @@ class VectorEnv(vector.VectorEnv):
         return np.ascontiguousarray(mask)
 
 
-def _checked_mode(mode) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        modes = ", ".join(repr(m.value) for m in AutoresetMode)
-        raise ValueError(f"autoreset_mode is {mode!r}, expected one of {modes}") from None
-
-
-def _checked_limit(steps) -> int:
-    try:
-        number = operator.index(steps)
-    except TypeError:
-        raise TypeError(f"max_episode_steps is {steps!r}, expected an integer") from None
-    if number < 1 and number != -1:
-        raise ValueError(f"max_episode_steps is {number}, expected at least 1, or -1 for no limit")
-    return number
-
-
-def _checked_seed(seed) -> int:
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        raise TypeError(f"a seed is {seed!r}, expected an integer") from None
-    if number < 0:
-        raise ValueError(f"a seed is {number}, expected at least 0")
-    return number
-
-
-def _imported_torch():
-    try:
-        import torch
-    except ImportError:
-        raise ImportError("backend='torch' needs torch: pip install torch") from None
-    return torch
+def _names(signals) -> tuple[str, ...]:
+    return tuple(signal.name for signal in signals)

@@ -312,6 +312,8 @@ def test_train_play_and_export(tmp_path, capsys):
     assert [point["samples"] for point in json.loads((run / "curve.json").read_text())] == [128, 256, 384, 512]
     assert list(run.glob("events.out.tfevents.*"))
 
+    with closing(environments(ID, 1, 1)) as envs:
+        assert json.loads((run / "policy.json").read_text()) == json.loads(json.dumps(envs.interface()))
     policy = Checkpoint.load(run).policy()
     session = pytest.importorskip("onnxruntime").InferenceSession(run / "policy.onnx")
     for rows in (1, 5):

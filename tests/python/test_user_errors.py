@@ -94,11 +94,6 @@ class Slide(Task):
         return {"near": -np.abs(self.sim.qpos[:, 0]), "effort": -self.effort * np.abs(action[:, 0])}
 
 
-class Mapped(Slide):
-    def observe(self):
-        return {"position": self.sim.qpos}
-
-
 class Listed(Slide):
     def observe(self):
         return [self.sim.qpos, self.sim.qvel]
@@ -112,7 +107,6 @@ class Discrete(Slide):
 @pytest.mark.parametrize(
     ("task", "text"),
     [
-        (Mapped, r"Mapped.observe\(\) returned a dict, expected an array \(2, D\)"),
         (Listed, r"Listed.observe\(\) returned a list, expected an array \(2, D\)"),
         (Discrete, r"Discrete.action_space\(\) is Discrete\(3\), expected a gymnasium.spaces.Box"),
     ],

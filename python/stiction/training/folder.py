@@ -4,7 +4,8 @@ run.json          task, seed, options; of every call its command, arguments, ver
 curve.json        a point per iteration: samples, seconds (of all calls), CPU seconds, return and length of episodes
 evaluations.json  episodes without noise: every minute and at the end
 checkpoint.pt     the last; best.pt: of those evaluated the one with the highest return
-result.json       what the last call reached; policy.onnx, video.mp4, TensorBoard's events
+result.json       what the last call reached; policy.onnx, policy.json, video.mp4, TensorBoard's events
+policy.json       what goes into the policy and what comes out: names, units and scales of every number
 """
 
 from __future__ import annotations

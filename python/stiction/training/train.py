@@ -291,6 +291,7 @@ class Training:
         if not self.arguments.no_onnx:
             print("writing policy.onnx ...", flush=True)
             export_onnx(self.ppo.policy, self.folder.path / "policy.onnx")
+            self.folder.write("policy.json", self.ppo.envs.interface())
         if not self.arguments.no_video and not self.stopped:
             path = self.folder.path / "video.mp4"
             with progress(desc="rendering", unit=" frames") as bar:
