@@ -13,7 +13,7 @@ import torch
 import stiction
 
 from .options import environment
-from .ppo import Options, Policy, Ppo
+from .ppo import Options, Policy, Ppo, policy_part
 
 _FORMAT = 1  # of checkpoints
 CHECKPOINT = "checkpoint.pt"
@@ -96,7 +96,7 @@ def export_onnx(policy: Policy, path) -> None:
     The policy is on the CPU.
     """
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # or it warns of every package that it could also use
-    example = torch.zeros(2, policy.moments.mean.numel())
+    example = torch.zeros(2, policy.inputs)
     batch = torch.export.Dim("batch", min=1)
     torch.onnx.export(
         policy.eval(),
@@ -125,7 +125,7 @@ def write_policy_video(policy: Policy, env_id: str, path, *, seconds=10.0, seed=
         if progress is not None:
             progress.reset(total=1 + steps // every)
         for step in range(1, steps + 1):
-            observations, rewards, *_ = envs.step(policy(observations.float()))
+            observations, rewards, *_ = envs.step(policy(policy_part(observations)))
             total += rewards.item()
             if step % every == 0:
                 frames.append(envs.render()[0])

@@ -69,8 +69,9 @@ def _policy_actions(envs, policy):
     import torch
 
     def act(observations):
+        seen = observations["policy"] if isinstance(observations, dict) else observations
         with torch.no_grad():
-            return policy(torch.as_tensor(observations, dtype=torch.float32)).numpy()
+            return policy(torch.as_tensor(seen, dtype=torch.float32)).numpy()
 
     return act
 
