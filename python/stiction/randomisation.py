@@ -152,6 +152,26 @@ def flattened(terms) -> list:
     return flat
 
 
+KINDS = {"parameter": Parameter, "gains": Gains, "push": Push, "latency": Latency, "noise": Noise}
+
+
+def terms_of(tables) -> list:
+    """Terms of plain dictionaries, as files have them: ``{"kind": "push", "speed": 0.5}``; lists stand for tuples."""
+    if not isinstance(tables, (list, tuple)) or not all(isinstance(entry, dict) for entry in tables):
+        raise ValueError("randomize is no list of tables, [[randomize]] with a kind each")
+    terms = []
+    for number, entry in enumerate(tables):
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+        kind = given.pop("kind", "parameter")
+        if kind not in KINDS:
+            raise ValueError(f"randomize[{number}] has the kind {kind!r}, expected one of {', '.join(KINDS)}")
+        try:
+            terms.append(KINDS[kind](**given))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"randomize[{number}], {kind}: {error}") from None
+    return flattened(terms)
+
+
 class Randomiser:
     """Keeps a batch random. Its owner calls `begin`, `act`, `advance` and `observe`; D observations, A actions."""
 

@@ -43,11 +43,11 @@ class RunFolder:
         self.curve: list[dict] = []
         self.evaluations: list[dict] = []
 
-    def begin(self, ppo, env_id: str, seed: int, arguments) -> None:
+    def begin(self, ppo, setup, seed: int, arguments) -> None:
         """Makes the folder, notes this call in run.json, and takes over the curves up to ``ppo.samples``."""
-        self._env_id, self._seed = env_id, seed
+        self._setup, self._seed = setup, seed
         if self.path is None:
-            self.path = _new(Path("runs") / task_name(env_id))
+            self.path = _new(Path("runs") / task_name(setup.env_id))
         self.path.mkdir(parents=True, exist_ok=True)
         if self._from is not None:
             self.curve, self.evaluations = (
@@ -67,8 +67,8 @@ class RunFolder:
             "host": platform.node(),
             **info.facts(),
         }
-        told = {"env_id": env_id, "seed": seed, "options": asdict(ppo.options), "calls": [*calls, call]}
-        self.write("run.json", told)
+        told = {"env_id": setup.env_id, "setup": setup.told(), "seed": seed, "options": asdict(ppo.options)}
+        self.write("run.json", told | {"calls": [*calls, call]})
 
     @property
     def seconds(self) -> float:
@@ -77,7 +77,7 @@ class RunFolder:
 
     def save(self, ppo) -> None:
         """The checkpoint and the curve that led to it."""
-        checkpoint_of(ppo, self._env_id, self._seed).save(self.path / CHECKPOINT)
+        checkpoint_of(ppo, self._setup, self._seed).save(self.path / CHECKPOINT)
         self.write("curve.json", self.curve)
 
     def note_evaluation(self, ppo, found: dict) -> bool:
@@ -86,7 +86,7 @@ class RunFolder:
         self.evaluations.append({"samples": ppo.samples} | found)
         self.write("evaluations.json", self.evaluations)
         if best:
-            checkpoint_of(ppo, self._env_id, self._seed).save(self.path / BEST)
+            checkpoint_of(ppo, self._setup, self._seed).save(self.path / BEST)
         return best
 
     def write(self, name: str, data) -> None:

@@ -31,7 +31,7 @@ def run(arguments):
     torch.set_num_threads(1)
     kept = Checkpoint.load(arguments.run)
     policy = kept.policy()
-    with closing(environments(kept.env_id, arguments.episodes, arguments.threads)) as envs:
+    with closing(environments(kept.setup, arguments.episodes, arguments.threads)) as envs:
         with progress(total=arguments.episodes, desc="evaluating", unit=" episodes") as bar:
             returns, lengths = evaluate(policy, envs, arguments.seed, bar.update)
         seconds = lengths.double().mean().item() * envs.step_dt
@@ -42,6 +42,6 @@ def run(arguments):
     if arguments.video is not None:
         with progress(desc="rendering", unit=" frames") as bar:
             write_policy_video(
-                policy, kept.env_id, arguments.video, seconds=arguments.seconds, seed=arguments.seed, progress=bar
+                policy, kept.setup, arguments.video, seconds=arguments.seconds, seed=arguments.seed, progress=bar
             )
         print(f"video: {arguments.video}")
