@@ -36,6 +36,9 @@ class Task:
 
     #: `stiction.Model`, or path or XML of an MJCF.
     model: Model | str | os.PathLike | None = None
+    #: Id of a built-in task that this one extends (task_extension.py), and for its robot `make_vec`'s names.
+    base: str | None = None
+    names: Mapping | None = None
     #: Time steps per action, and control steps per episode (None: no limit).
     substeps: int = 1
     max_episode_steps: int | None = 1000
@@ -478,3 +481,12 @@ class TaskCore(EnvCore):
 def is_task(kind) -> bool:
     """Whether something is a subclass of `Task`."""
     return isinstance(kind, type) and issubclass(kind, Task)
+
+
+def task_core(kind: type[Task], *arguments) -> TaskCore:
+    """The core of a task by itself, or of one that extends a built-in one."""
+    if kind.base is None:
+        return TaskCore(kind, *arguments)
+    from .task_extension import ExtendedCore
+
+    return ExtendedCore(kind, *arguments)

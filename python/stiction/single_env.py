@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 
-from .custom_task import Task, TaskCore, is_task
+from .custom_task import Task, is_task, task_core
 from .env_core import EnvCore, checked_render_mode
 
 
@@ -24,7 +24,7 @@ class SingleEnv(gymnasium.Env):
     ):
         self.render_mode = checked_render_mode(render_mode)
         simulation.setdefault("num_threads", 1)
-        core = TaskCore if is_task(env_id) else EnvCore
+        core = task_core if is_task(env_id) else EnvCore
         self._core = core(env_id, 1, "Disabled", -1, device, simulation)
         self._names = self._core.task.report_names
         self.metadata = self._core.metadata()

@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from . import _core
-from .custom_task import Task, TaskCore, is_task
+from .custom_task import Task, is_task, task_core
 from .env_checks import checked_limit, checked_mode, checked_seed, imported_torch
 from .env_core import EnvCore, checked_render_mode
 from .observation_groups import ObservationGroups
@@ -118,7 +118,7 @@ class VectorEnv(vector.VectorEnv):
         if own:
             simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
         self._randomized = bool(terms)
-        core = TaskCore if is_task(env_id) else EnvCore
+        core = task_core if is_task(env_id) else EnvCore
         self._core = core(env_id, num_envs, mode.value, limit, device, simulation)
         self._env_id = env_id.__name__ if is_task(env_id) else env_id
         self._task = self._core.task
