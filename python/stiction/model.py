@@ -204,6 +204,12 @@ class Model:
         mjmodel = None if self._mjmodel is None else mjmodel_bytes(self._mjmodel)
         return _rebuilt, (self._copied_arrays(), self._import_report, mjmodel)
 
+    def __deepcopy__(self, memo) -> Model:
+        return self  # immutable
+
+    def __copy__(self) -> Model:
+        return self
+
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={getattr(self._core, name)}" for name in ("nq", "nv", "nu", "nbody", "ngeom"))
         return f"stiction.Model({sizes})"

@@ -97,14 +97,13 @@ class ObservationGroups:
         """The last observations of episodes that ended in a step; those of others mean nothing. Before `shown`."""
         return {name: part.last(clean, noisy, reports) for name, part in self._parts.items()}
 
-    def get_state(self) -> dict[str, np.ndarray]:
+    def get_state(self, num_envs: int) -> dict[str, np.ndarray]:
         """Copies of what was seen before, by group; only of those with a history."""
-        return {name: _numpy(part.frames) for name, part in self._parts.items() if part.frames is not None}
+        return {name: part.seen(num_envs) for name, part in self._parts.items() if part.history > 1}
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         for name, frames in state.items():
-            part = self._parts[name]
-            part.frames = frames.copy() if part.frames is None else part.like(part.frames, frames)
+            self._parts[name].put(frames)
 
 
 class _Part:
@@ -175,6 +174,7 @@ class _Part:
         if self.frames is None:
             self.frames = first
         else:
+            self._match(frame)
             kept = self._pushed(frame) if stepped else self.frames
             where = began[:, None, None]
             if hasattr(frame, "detach"):
@@ -185,7 +185,15 @@ class _Part:
 
     def last(self, clean, noisy, reports):
         frame = self._frame(clean, noisy, reports)
-        return frame if self.history == 1 else self._flat(self._pushed(frame))
+        if self.history == 1:
+            return frame
+        self._match(frame)
+        return self._flat(self._pushed(frame))
+
+    def _match(self, frame) -> None:
+        """Frames that were put as NumPy's become what the batch's are."""
+        if hasattr(frame, "detach") and not hasattr(self.frames, "detach"):
+            self.frames = frame.new_tensor(self.frames)
 
     def _pushed(self, frame):
         if hasattr(frame, "detach"):
@@ -198,14 +206,16 @@ class _Part:
         flat = frames.reshape(len(frames), -1)
         return flat.clone() if hasattr(flat, "detach") else flat.copy()
 
-    @staticmethod
-    def like(there, values: np.ndarray):
-        return there.new_tensor(values) if hasattr(there, "detach") else values.astype(there.dtype)
+    def seen(self, num_envs: int) -> np.ndarray:
+        if self.frames is None:
+            size = len(self.signals) // self.history
+            return np.zeros((num_envs, self.history, size), self._simulation.dtype)
+        return np.array(self.frames.cpu().numpy() if hasattr(self.frames, "detach") else self.frames)
+
+    def put(self, frames: np.ndarray) -> None:
+        """The next call finds out whether they are to be tensors."""
+        self.frames = frames.copy()
 
 
 def _repeated(frame: np.ndarray, times: int) -> np.ndarray:
     return np.repeat(frame[:, None], times, axis=1)
-
-
-def _numpy(frames) -> np.ndarray:
-    return frames.cpu().numpy().copy() if hasattr(frames, "detach") else frames.copy()

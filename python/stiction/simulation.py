@@ -41,6 +41,24 @@ class SimulationState:
     xfrc_applied: np.ndarray
     records: np.ndarray
 
+    def __getitem__(self, envs) -> SimulationState:
+        """The rows of some environments: indices, a mask or a slice."""
+        return SimulationState(**{f.name: np.atleast_1d(getattr(self, f.name))[envs] for f in fields(self)})
+
+    def replaced(self, envs: np.ndarray, other: SimulationState) -> SimulationState:
+        """This state with rows ``envs`` (indices) of ``other``, which has as many, or one."""
+        rows = {}
+        for field in fields(self):
+            mine, given = getattr(self, field.name), np.asarray(getattr(other, field.name))
+            if given.shape[1:] != mine.shape[1:] or given.ndim != mine.ndim or len(given) not in (1, len(envs)):
+                raise ValueError(
+                    f"state.{field.name} has shape {given.shape}, expected ({len(envs)}, ...) or (1, ...) "
+                    f"of {mine.shape}"
+                )
+            rows[field.name] = mine.copy()
+            rows[field.name][envs] = given
+        return SimulationState(**rows)
+
 
 class Simulation:
     """``num_envs`` copies of a model.
@@ -102,6 +120,14 @@ class Simulation:
         num_threads: int | None = None,
     ):
         self._world = ClosedWorld()  # until there is one
+        self._made = {
+            "device": device,
+            "dtype": dtype,
+            "timestep": timestep,
+            "integrator": integrator,
+            "solver": solver,
+        }
+        self._made |= {"per_env": per_env, "max_contacts": max_contacts, "array": array, "num_threads": num_threads}
         if not isinstance(model, Model):
             raise TypeError(f"model is {type(model).__name__}, expected stiction.Model; see Model.from_mjcf")
         if array not in ("native", "torch"):
@@ -253,10 +279,15 @@ class Simulation:
         copies = {f.name: self._arrays.read(f.name) for f in fields(SimulationState) if f.name != "records"}
         return SimulationState(**copies, records=records)
 
-    def set_state(self, state: SimulationState) -> None:
-        """Puts a state of `get_state` back; `status` stays as it is."""
+    def set_state(self, state: SimulationState, envs=None) -> None:
+        """Puts a state of `get_state` back; `status` stays as it is.
+
+        ``envs`` (mask, indices or slice): into these environments alone; the state has as many rows, or one for all.
+        """
         if not isinstance(state, SimulationState):
             raise TypeError(f"state is {type(state).__name__}, expected what get_state returned")
+        if envs is not None:
+            state = self.get_state().replaced(np.flatnonzero(self._mask(envs)), state)
         checked = {}
         for field in fields(SimulationState):
             values = checked[field.name] = as_numbers(f"state.{field.name}", getattr(state, field.name))
@@ -266,6 +297,20 @@ class Simulation:
         for name, values in checked.items():
             self._arrays.write(name, values)
         self.forward()
+
+    def copy_env(self, source: int, envs) -> None:
+        """Makes environments (mask, indices or slice) copies of another: its state and its parameters."""
+        source = self._environment(source)
+        chosen = np.flatnonzero(self._mask(envs))
+        for name in self._per_env:
+            with self._arrays.changed(f"params.{name}") as values:
+                values[chosen] = values[source].copy()
+        self.set_state(self.get_state()[[source]], chosen)
+
+    def __reduce__(self):
+        """Pickles and copies: the model, the options, and the state; `contact` and `certificate` are told by a step."""
+        params = {name: self._arrays.read(f"params.{name}") for name in self._per_env}
+        return _rebuilt, (type(self), self._model, self._num_envs, self._made, self.get_state(), params)
 
     def __setattr__(self, name: str, value) -> None:
         if not name.startswith("_") and not hasattr(type(self), name):
@@ -439,3 +484,11 @@ def _checked_per_env(per_env, model: Model) -> tuple[str, ...]:
     if names and "per_env" not in (_core.World.__init__.__doc__ or ""):
         raise ValueError(f"per_env is {names}, but this build shares every parameter between environments")
     return names
+
+
+def _rebuilt(kind, model: Model, num_envs: int, made: dict, state: SimulationState, params: dict) -> Simulation:
+    simulation = kind(model, num_envs, **made)
+    for name, values in params.items():
+        simulation._arrays.write(f"params.{name}", values)
+    simulation.set_state(state)
+    return simulation

@@ -7,6 +7,7 @@ import numpy as np
 
 from .custom_task import Task, is_task, task_core
 from .env_core import EnvCore, checked_render_mode
+from .env_state import pickled
 
 
 class SingleEnv(gymnasium.Env):
@@ -25,7 +26,9 @@ class SingleEnv(gymnasium.Env):
         self.render_mode = checked_render_mode(render_mode)
         simulation.setdefault("num_threads", 1)
         core = task_core if is_task(env_id) else EnvCore
+        self._made = {"env_id": env_id, "device": device, "render_mode": render_mode, **simulation}
         self._core = core(env_id, 1, "Disabled", -1, device, simulation)
+        self._task, self._groups, self._random, self._tensor_batch, self.num_envs = self._core.task, None, None, None, 1
         self._names = self._core.task.report_names
         self.metadata = self._core.metadata()
         self.observation_space, self.action_space = self._core.observation_space, self._core.action_space
@@ -82,6 +85,9 @@ class SingleEnv(gymnasium.Env):
         info = {name: float(row[0]) for name, row in zip(self._names, reports, strict=False)}
         info["status"] = int(status[0])
         return info
+
+    def __reduce__(self):
+        return pickled(self)
 
     def render(self) -> np.ndarray | None:
         return None if self.render_mode is None else self._core.frame(0)

@@ -6,22 +6,19 @@ at every call, never overwritten later. With ``backend="torch"`` the same memory
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 from gymnasium import error, vector
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from . import _core
+from . import env_state
 from .custom_task import Task, is_task, task_core
 from .env_checks import checked_limit, checked_mode, checked_seed, imported_torch
 from .env_core import EnvCore, checked_render_mode
 from .observation_groups import ObservationGroups
 from .randomisation import Parameter, Randomiser, flattened
 from .signals import interface
-from .simulation import SimulationState
 from .simulation_arrays import as_array, as_numbers
 
 
@@ -108,6 +105,9 @@ class VectorEnv(vector.VectorEnv):
         **simulation,
     ):
         self.closed = True  # until all is there
+        self._made = {"num_envs": num_envs, "env_id": env_id, "device": device, "backend": backend}
+        self._made |= {"autoreset_mode": autoreset_mode, "render_mode": render_mode, "randomize": randomize}
+        self._made |= {"max_episode_steps": max_episode_steps, "observations": observations, **simulation}
         if backend not in ("numpy", "torch"):
             raise ValueError(f"backend is {backend!r}, expected 'numpy' or 'torch'")
         mode = checked_mode(autoreset_mode)
@@ -117,7 +117,6 @@ class VectorEnv(vector.VectorEnv):
         own = [term.name for term in terms if isinstance(term, Parameter)]
         if own:
             simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
-        self._randomized = bool(terms)
         core = task_core if is_task(env_id) else EnvCore
         self._core = core(env_id, num_envs, mode.value, limit, device, simulation)
         self._env_id = env_id.__name__ if is_task(env_id) else env_id
@@ -302,42 +301,23 @@ class VectorEnv(vector.VectorEnv):
         return self._tensors((observations, rewards, terminated, truncated, infos))
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Copies of all that later steps depend on, by name: the simulation's state, episodes and the task's memory.
+        """Copies of all that later steps depend on, by name: simulation, seeds, episodes and memory (env_state.py).
 
-        After `set_state` the same actions give the same bits. NotImplementedError for tasks in Python, whose memory is
-        their own, and with ``randomize``.
+        After `set_state` the same actions give the same bits. Of a `stiction.Task` the memory is what its attributes
+        have in numbers, arrays and tensors. Environments can be pickled and deep-copied too.
         """
         self._open()
-        simulation = self.simulation.get_state()
-        state = {field.name: getattr(simulation, field.name) for field in fields(simulation)}
-        return state | {f"task.{name}": values for name, values in self._task_state().items()}
+        return env_state.get_state(self)
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         """Puts a state of `get_state` back, of a batch of the same task and size. The next call is `step`."""
         self._open()
-        rows = self._task_state()
-        names = [*(field.name for field in fields(SimulationState)), *(f"task.{name}" for name in rows)]
-        if not isinstance(state, dict) or sorted(state) != sorted(names):
-            raise ValueError(f"this is no state of these environments: expected what get_state returns, {names}")
-        for name, values in rows.items():
-            given = np.asarray(state[f"task.{name}"])
-            if given.shape != values.shape or given.dtype != values.dtype:
-                raise ValueError(
-                    f"state['task.{name}'] is {given.dtype} {given.shape}, expected {values.dtype} {values.shape}"
-                )
-        self.simulation.set_state(SimulationState(**{f.name: state[f.name] for f in fields(SimulationState)}))
-        self._task.set_state({name: np.asarray(state[f"task.{name}"]) for name in rows})
+        env_state.set_state(self, state)
         self._started = True
 
-    @property
-    def has_state(self) -> bool:
-        """Whether `get_state` can tell it."""
-        return isinstance(self._task, _core.BatchEnv) and not self._randomized
-
-    def _task_state(self) -> dict[str, np.ndarray]:
-        if not self.has_state:
-            raise NotImplementedError("environments of a task in Python, or with randomize, have no get_state yet")
-        return self._task.get_state()
+    def __reduce__(self):
+        self._open()
+        return env_state.pickled(self)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """A picture (480, 480, 3) of every environment; None without a render mode."""

@@ -410,7 +410,7 @@ class Ppo:
 
     def _episode_state(self) -> dict | None:
         """What the episodes under way are."""
-        if self.ranks.size > 1 or not getattr(self.envs, "has_state", False):
+        if self.ranks.size > 1 or not hasattr(self.envs, "get_state"):
             return None
         tensors = {name: torch.from_numpy(values) for name, values in self.envs.get_state().items()}
         sums = {name: getattr(self, f"_{name}") for name in _UNDER_WAY}
@@ -433,7 +433,7 @@ class Ppo:
             self.generator.set_state(state["generator"])
         else:  # the first process wrote: the others' noise is not its own, nor is that of another kind of device
             self.generator.manual_seed((self.seed << 16) + self.ranks.rank + 1 + (self.iterations << 32))
-        if state.get("episodes") is not None and self.ranks.size == 1 and getattr(self.envs, "has_state", False):
+        if state.get("episodes") is not None and self.ranks.size == 1 and hasattr(self.envs, "get_state"):
             self._load_episodes(state["episodes"])
 
 
