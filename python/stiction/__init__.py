@@ -11,15 +11,18 @@ from .gymnasium_import import register_when_imported
 #: Public name -> the module of this package that defines it.
 _NAMES = {
     "Group": "observation_groups",
+    "Marker": "picture",
     "Model": "model",
     "Sensors": "sensors",
     "Simulation": "simulation",
     "SolverOptions": "solver_options",
     "Status": "status",
     "Task": "custom_task",
+    "Video": "picture",
     "UnsupportedModelError": "model",
     "VectorEnv": "vector_env",
     "make_vec": "vector_env",
+    "record": "picture",
     "register_envs": "registration",
 }
 

@@ -15,15 +15,12 @@ from numbers import Real
 import numpy as np
 from gymnasium.spaces import Box
 
-from .env_core import EnvCore, checked_device
 from .model import Model
 from .random_numbers import RESET, TASK, Draws
 from .sensors import Sensors
 from .signals import Signal, signals_of_terms
 from .simulation import Simulation
-from .simulation_arrays import near
 from .status import Status
-from .task_options import merged_parameters, split_options
 
 
 class Task:
@@ -93,6 +90,10 @@ class Task:
     def report(self) -> dict:
         """Numbers (N,) by name for ``infos``."""
         return {}
+
+    def markers(self, env: int) -> list:
+        """`stiction.Marker`s to draw in pictures of an environment: goals, commands."""
+        return []
 
     def action_space(self) -> Box:
         """Of one environment. Here: ±1 for each control."""
@@ -430,63 +431,6 @@ class TaskBatch:
         return self._copied(self._final[2])
 
 
-class TaskCore(EnvCore):
-    """`EnvCore` of a `Task`: simulation, batch, spaces and pictures."""
-
-    def __init__(self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, options: dict):
-        for name in ("model", "array"):
-            if name in options:
-                raise TypeError(f"'{name}' is not an option here, but an attribute of {kind.__name__}")
-        options = dict(options)
-        made = self.python_task = kind()
-        task = options.pop("task", None)
-        options, keywords = split_options(options)
-        self.set_parameters(merged_parameters(task, keywords, made.parameters(), kind.__name__))
-        made._make(num_envs, options | {"device": checked_device(device)})
-        self.simulation = made.sim
-        self.task = TaskBatch(made, autoreset_mode, max_episode_steps)
-        self.dtype = np.dtype(made.sim.dtype)
-        self.period = made.step_dt
-        self.observation_space = Box(-np.inf, np.inf, (self.task.observations,), self.dtype)
-        self.action_space = self.task.action_space
-        self._renderer = None
-
-    @property
-    def groups(self) -> Mapping:
-        """The task's own groups of observations; empty without."""
-        return self.python_task.observations
-
-    @property
-    def observation_signals(self) -> tuple[Signal, ...]:
-        return self.task.observation_signals
-
-    @property
-    def action_signals(self) -> tuple[Signal, ...]:
-        signals = tuple(self.python_task.action_signals())
-        if len(signals) != self.task.actions:
-            raise ValueError(
-                f"{type(self.python_task).__name__}.action_signals() tells of {len(signals)} numbers, and there are "
-                f"{self.task.actions}"
-            )
-        return signals
-
-    def set_parameters(self, parameters) -> None:
-        known = self.python_task.parameters()
-        for name, value in parameters.items():
-            if name not in known:
-                raise ValueError(f"{type(self.python_task).__name__} has no parameter {name!r}{near(name, known)}")
-            setattr(self.python_task, name, value)
-
-
 def is_task(kind) -> bool:
     """Whether something is a subclass of `Task`."""
     return isinstance(kind, type) and issubclass(kind, Task)
-
-
-def task_core(kind: type[Task], *arguments) -> TaskCore:
-    """The core of a task by itself, or of one that extends a built-in one."""
-    if kind.base is None:
-        return TaskCore(kind, *arguments)
-    from .task_extension import ExtendedCore
-
-    return ExtendedCore(kind, *arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
@@ -24,40 +24,10 @@ from .simulation_arrays import (
     parameter_names,
     torch_stream,
 )
+from .simulation_state import SimulationState
 from .solver_options import SolverOptions
 
 _INTEGRATORS = ("implicit", "euler")
-
-
-@dataclass
-class SimulationState:
-    """All that a later step depends on, as copies (NumPy). ``records``: warm start and contacts of the last step."""
-
-    qpos: np.ndarray
-    qvel: np.ndarray
-    ctrl: np.ndarray
-    time: np.ndarray
-    qfrc_applied: np.ndarray
-    xfrc_applied: np.ndarray
-    records: np.ndarray
-
-    def __getitem__(self, envs) -> SimulationState:
-        """The rows of some environments: indices, a mask or a slice."""
-        return SimulationState(**{f.name: np.atleast_1d(getattr(self, f.name))[envs] for f in fields(self)})
-
-    def replaced(self, envs: np.ndarray, other: SimulationState) -> SimulationState:
-        """This state with rows ``envs`` (indices) of ``other``, which has as many, or one."""
-        rows = {}
-        for field in fields(self):
-            mine, given = getattr(self, field.name), np.asarray(getattr(other, field.name))
-            if given.shape[1:] != mine.shape[1:] or given.ndim != mine.ndim or len(given) not in (1, len(envs)):
-                raise ValueError(
-                    f"state.{field.name} has shape {given.shape}, expected ({len(envs)}, ...) or (1, ...) "
-                    f"of {mine.shape}"
-                )
-            rows[field.name] = mine.copy()
-            rows[field.name][envs] = given
-        return SimulationState(**rows)
 
 
 class Simulation:
@@ -119,7 +89,7 @@ class Simulation:
         array: str = "native",
         num_threads: int | None = None,
     ):
-        self._world = ClosedWorld()  # until there is one
+        self._world, self._picture = ClosedWorld(), ({}, None)  # until there is one
         self._made = {
             "device": device,
             "dtype": dtype,
@@ -330,6 +300,16 @@ class Simulation:
         self.close()
 
     # ---- looking inside
+
+    def render(self, env: int = 0, **options) -> np.ndarray:
+        """A picture (height, width, 3) of one environment. Options: width, height (480) and the model's camera, by
+        default "track" or one that follows; `stiction.picture.Picture` says more.
+        """
+        from .picture import Picture, draw_row, picture_options
+
+        if self._picture[1] is None or self._picture[0] != options:
+            self._picture = dict(options), Picture(self._model, **picture_options(dict(options)))
+        return draw_row(self._picture[1], self, self._environment(env))
 
     def contact_problem(self, env: int = 0):
         """The contact problem of the last substep of one environment, dense and in double.

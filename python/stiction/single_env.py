@@ -5,9 +5,10 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 
-from .custom_task import Task, is_task, task_core
+from .custom_task import Task, is_task
 from .env_core import EnvCore, checked_render_mode
 from .env_state import pickled
+from .task_core import task_core
 
 
 class SingleEnv(gymnasium.Env):
@@ -33,6 +34,7 @@ class SingleEnv(gymnasium.Env):
         self.metadata = self._core.metadata()
         self.observation_space, self.action_space = self._core.observation_space, self._core.action_space
         self._seeded = False
+        self._reported: dict = {}
 
     @property
     def simulation(self):
@@ -83,6 +85,7 @@ class SingleEnv(gymnasium.Env):
 
     def _info(self, reports: np.ndarray, status: np.ndarray) -> dict:
         info = {name: float(row[0]) for name, row in zip(self._names, reports, strict=False)}
+        self._reported = dict(info)
         info["status"] = int(status[0])
         return info
 
@@ -90,7 +93,7 @@ class SingleEnv(gymnasium.Env):
         return pickled(self)
 
     def render(self) -> np.ndarray | None:
-        return None if self.render_mode is None else self._core.frame(0)
+        return None if self.render_mode is None else self._core.frame(0, self._reported)
 
     def close(self) -> None:
         self._core.close()

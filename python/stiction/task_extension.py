@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .custom_task import Task, TaskBatch, TaskCore
+from .custom_task import Task, TaskBatch
 from .env_core import EnvCore
+from .picture import picture_options
 from .random_numbers import named_stream
 from .sensors import Sensors
 from .signals import Signal, signals_of_terms
 from .status import Status
+from .task_core import TaskCore
 from .task_options import merged_parameters, split_options
 
 _STREAM = named_stream("extension")  # the base draws from others
@@ -40,6 +42,7 @@ class ExtendedCore(TaskCore):
             raise TypeError(f"{kind.__name__} extends {kind.base}, whose actions are its own: no act or action_space")
         made = self.python_task = kind()
         options, robot = dict(options), {}
+        self._shown = picture_options(options)
         for name, value in (("model", kind.model), ("names", kind.names)):
             value = options.pop(name, value)
             robot |= {} if value is None else {name: value}
@@ -63,7 +66,7 @@ class ExtendedCore(TaskCore):
         size = self.task.observations
         self.observation_space = type(self._base.observation_space)(-np.inf, np.inf, (size,), self.dtype)
         self.action_space = self._base.action_space
-        self._renderer = None
+        self._picture = None
 
     @property
     def observation_signals(self) -> tuple[Signal, ...]:

@@ -76,6 +76,10 @@ class TensorBatch:
             results[0] = self._shown(results[0], begun, stepped=True)
         return *results, infos
 
+    def reports(self):
+        """What the last call told, (names, N)."""
+        return self._at["reports"].cpu()
+
     def _shown(self, noisy, begun, stepped: bool) -> dict:
         return self._groups.shown(self._at["observations"], noisy, self._at["reports"], begun, stepped)
 

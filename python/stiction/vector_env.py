@@ -13,13 +13,15 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from . import env_state
-from .custom_task import Task, is_task, task_core
+from .custom_task import Task, is_task
 from .env_checks import checked_limit, checked_mode, checked_seed, imported_torch
 from .env_core import EnvCore, checked_render_mode
 from .observation_groups import ObservationGroups
+from .picture import task_markers
 from .randomisation import Parameter, Randomiser, flattened
 from .signals import interface
 from .simulation_arrays import as_array, as_numbers
+from .task_core import task_core
 
 
 def make_vec(
@@ -49,6 +51,7 @@ def make_vec(
     max_episode_steps: control steps until truncation; None is the id's, -1 no limit.
     task: parameters of the task that are not its defaults, ``{"ctrl_cost_weight": 0.1, "healthy_z_range": (0.3, 1)}``:
         `VectorEnv.task_parameters` has them all. As keywords too, as in Gymnasium: ``ctrl_cost_weight=0.1``.
+    width, height, camera: of pictures, in pixels; the model's camera, by default "track" or one that follows.
     randomize: what differs from environment to environment: a list of `stiction.randomisation`'s `Parameter`, `Gains`,
         `Push`, `Latency` and `Noise`.
     observations: groups of observations by name, ``{"policy": Group("gravity", history=3), "critic": ("*",)}``, of
@@ -151,7 +154,7 @@ class VectorEnv(vector.VectorEnv):
                 from .tensor_randomiser import TensorRandomiser as kind
             self._random = kind(terms, self._core.simulation, self._core.period, *sizes)
         self._seeds: tuple[int | None, ...] = (None,) * self.num_envs
-        self._started = False
+        self._started, self._reports = False, None
         self.closed = False
 
     @property
@@ -256,7 +259,7 @@ class VectorEnv(vector.VectorEnv):
         told = np.ones(self.num_envs, bool) if mask is None else mask
         if seeds is not None:
             self._note_seeds(seed, seeds, seeded & told.view(np.uint8))
-        clean = observations
+        clean, self._reports = observations, reports
         if self._random is not None:
             if seeds is not None:
                 self._random.seed(seeds, told & seeded.view(bool))
@@ -285,7 +288,7 @@ class VectorEnv(vector.VectorEnv):
         if self._random is not None:
             given = self._random.act(given)
         observations, rewards, terminated, truncated, reports, status = self._of_backend(self._task.step(given))
-        infos = self._infos(reports, status)
+        self._reports, infos = reports, self._infos(reports, status)
         if self._random is not None:
             self._random.advance()
         if self._mode is AutoresetMode.SAME_STEP and (self._torch is not None or self._task.any_ended):
@@ -320,11 +323,24 @@ class VectorEnv(vector.VectorEnv):
         return env_state.pickled(self)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """A picture (480, 480, 3) of every environment; None without a render mode."""
+        """A picture (height, width, 3) of every environment; None without a render mode."""
         self._open()
         if self.render_mode is None:
             return None
-        return tuple(self._core.frame(env) for env in range(self.num_envs))
+        return tuple(self.picture(env) for env in range(self.num_envs))
+
+    def picture(self, env: int = 0) -> np.ndarray:
+        """A picture (height, width, 3) of one, with its goal or command; see picture.py."""
+        self._open()
+        return self._core.frame(env, self._reported(env))
+
+    def markers(self, env: int = 0) -> list:
+        """The `stiction.Marker`s of its goal or command."""
+        return [*task_markers(self._reported(env), self.simulation, env), *self._core.markers(env)]
+
+    def _reported(self, env: int) -> dict:
+        reports = self._tensor_batch.reports() if self._tensor_batch is not None else self._reports
+        return {} if reports is None else {n: float(r[env]) for n, r in zip(self._names, reports, strict=True)}
 
     def close_extras(self, **kwargs) -> None:
         self._core.close()

@@ -43,7 +43,7 @@ def test_parameters_of_a_task_are_keywords_too():
             r"'healthy_range' is no parameter of stiction/Ant-v0 and no option.*near: 'healthy_z_range'",
         ),
         ({"num_thread": 2}, r"'num_thread' is no parameter.*near: 'num_threads'"),
-        ({"width": 200}, r"'width' is no parameter of stiction/Ant-v0 and no option of stiction.Simulation"),
+        ({"depth": 200}, r"'depth' is no parameter of stiction/Ant-v0 and no option of stiction.Simulation"),
         ({"ctrl_cost_weight": 1, "task": {"ctrl_cost_weight": 2}}, "given twice"),
     ],
 )

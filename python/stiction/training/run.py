@@ -116,14 +116,17 @@ def export_onnx(policy: Policy, path) -> None:
     )
 
 
-def write_policy_video(policy: Policy, setup: Setup | str, path, *, seconds=10.0, seed=0, progress=None) -> float:
+def write_policy_video(
+    policy: Policy, setup: Setup | str, path, *, seconds=10.0, seed=0, progress=None, **shown
+) -> float:
     """An MP4 of one environment under the policy without noise, begun anew where an episode ends; its reward in sum.
 
-    It plays in real time, with up to 50 frames a second. ``progress``: a tqdm bar that is told of frames.
+    It plays in real time, with up to 50 frames a second. ``progress``: a tqdm bar that is told of frames;
+    ``shown``: width, height, camera.
     """
     from stiction.batch_renderer import write_video
 
-    with closing(environments(setup, 1, 1, render_mode="rgb_array")) as envs, torch.no_grad():
+    with closing(environments(setup, 1, 1, render_mode="rgb_array", **shown)) as envs, torch.no_grad():
         observations, _ = envs.reset(seed=seed)
         frames, total = [envs.render()[0]], 0.0
         steps, every = max(1, round(seconds / envs.step_dt)), math.ceil(0.02 / envs.step_dt - 1e-6)

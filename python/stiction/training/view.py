@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 
 from stiction.model import Model
+from stiction.picture import add_markers, shown_groups
 from stiction.simulation import Simulation
 
 from . import setup
@@ -132,7 +133,7 @@ def _steps(envs, act, seconds: float, seed: int):
     started = due = time.monotonic()
     while time.monotonic() - started < seconds:
         observations = envs.step(act(observations))[0]
-        yield envs.simulation.qpos[0], envs.simulation.qvel[0]
+        yield envs.simulation.qpos[0], envs.simulation.qvel[0], envs.markers(0) if hasattr(envs, "markers") else []
         due = max(due + envs.step_dt, time.monotonic() - 0.5)
         time.sleep(max(0.0, due - time.monotonic()))
 
@@ -149,11 +150,24 @@ def _window(envs, act, arguments) -> None:
     model = envs.simulation.model.mjmodel
     data = mujoco.MjData(model)
     with mujoco.viewer.launch_passive(model, data) as viewer:
-        for qpos, qvel in _steps(envs, act, arguments.seconds, arguments.seed):
+        viewer.opt.geomgroup[:] = shown_groups(mujoco, model).geomgroup
+        for qpos, qvel, markers in _steps(envs, act, arguments.seconds, arguments.seed):
             if not viewer.is_running():
                 return
             _show(mujoco, model, data, qpos, qvel)
+            viewer.user_scn.ngeom = 0
+            add_markers(mujoco, viewer.user_scn, markers)
             viewer.sync()
+
+
+def _web_markers(server, markers) -> None:
+    for number, marker in enumerate(markers):
+        color = tuple(marker.color[:3])
+        if marker.to is None:
+            server.scene.add_icosphere(f"/markers/{number}", radius=marker.size, color=color, position=marker.at)
+        else:
+            line = np.array([[marker.at, marker.to]], np.float32)
+            server.scene.add_line_segments(f"/markers/{number}", line, colors=np.array(color), line_width=4)
 
 
 def _web(envs, act, arguments) -> None:
@@ -167,8 +181,9 @@ def _web(envs, act, arguments) -> None:
     try:
         scene = ViserMujocoScene(server, model, num_envs=1)
         scene.create_visualization_gui()
-        for qpos, qvel in _steps(envs, act, arguments.seconds, arguments.seed):
+        for qpos, qvel, markers in _steps(envs, act, arguments.seconds, arguments.seed):
             _show(mujoco, model, data, qpos, qvel)
+            _web_markers(server, markers)
             scene.update_from_mjdata(data)
     except KeyboardInterrupt:
         pass
