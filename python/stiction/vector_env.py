@@ -53,7 +53,7 @@ def make_vec(
         `VectorEnv.task_parameters` has them all. As keywords too, as in Gymnasium: ``ctrl_cost_weight=0.1``.
     width, height, camera: of pictures, in pixels; the model's camera, by default "track" or one that follows.
     randomize: what differs from environment to environment: a list of `stiction.randomisation`'s `Parameter`, `Gains`,
-        `Push`, `Latency` and `Noise`.
+        `Push`, `Force`, `Latency`, `Noise` and `Bias`.
     observations: groups of observations by name, ``{"policy": Group("gravity", history=3), "critic": ("*",)}``, of
         `stiction.Group` or names of terms (`VectorEnv.observation_signals` has those there are); then observations are
         dictionaries. None: one array of all, or the groups that a `stiction.Task` has.
@@ -139,7 +139,7 @@ class VectorEnv(vector.VectorEnv):
         self.single_action_space = self._core.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        sizes = self._task.observations, self._task.actions
+        sizes = self._core.observation_signals, self._task.actions
         self._random = self._tensor_batch = None
         if self._torch is not None and not is_task(env_id):
             from .tensor_batch import TensorBatch

@@ -12,7 +12,7 @@ go1.toml says the same, and has what a command has no words for:
     simulation = { timestep = 0.004 }   # options of stiction.Simulation
     ppo = { gamma = 0.98 }
 
-    [[randomize]]                       # stiction.randomisation's parameter, gains, push, latency, noise
+    [[randomize]]                       # kinds: parameter, gains, push, force, latency, noise, bias
     kind = "parameter"
     name = "body_mass"
     low = 0.8
