@@ -91,3 +91,14 @@ def test_accelerations_are_differences_of_velocities(array):
     sensors.restart([1])
     assert (np.array(thigh.value)[1] == 0).all()
     assert (np.array(thigh.value)[0] != 0).all()
+
+
+def test_sensors_of_a_file_are_named_in_the_report():
+    with_sensors = TOWER.replace(
+        "</mujoco>",
+        """<sensor><subtreecom name="middle" body="low"/>
+      <framepos name="place" objtype="body" objname="high"/></sensor></mujoco>""",
+    )
+    report = stiction.Model.from_mjcf(with_sensors).import_report
+    assert "ignored: sensors 'middle', 'place'; see stiction.Sensors" in report
+    assert not [line for line in stiction.Model.from_mjcf(TOWER).import_report if "sensor" in line]
