@@ -47,8 +47,8 @@ def make_vec(
     autoreset_mode: "SameStep" (an ended environment is reset at once; ``infos["final_obs"]`` and ``["final_info"]``
         keep its end), "NextStep" (the next step resets it and ignores its action) or "Disabled" (call ``reset`` with
         ``options={"reset_mask": mask}``), as in Gymnasium.
-    render_mode: "rgb_array" for `VectorEnv.render`; its options are ``width``, ``height`` (pixels) and ``camera``, one of
-        the model's, by default the one named "track" or one that follows.
+    render_mode: "rgb_array" for `VectorEnv.render`, with ``width`` and ``height`` in pixels and ``camera``, one of the
+        model's: by default "track", or one that follows.
     max_episode_steps: control steps until truncation; None is the id's, -1 no limit.
     task: parameters of the task that are not its defaults, ``{"ctrl_cost_weight": 0.1, "healthy_z_range": (0.3, 1)}``:
         `VectorEnv.task_parameters` has them all. As keywords too, as in Gymnasium: ``ctrl_cost_weight=0.1``.
