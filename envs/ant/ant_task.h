@@ -57,6 +57,7 @@ struct AntTask {
   HD void act(const TaskView<Real>& view, Real* ctrl) const {
     pass_actions<kActions>(view, ctrl);
   }
+  void action_signals(Signals& s) const { s.add_controls(); }
 
   template <class Real>
   HD Real clipped(Real wrench) const {
@@ -69,6 +70,11 @@ struct AntTask {
     UNROLL for (int i = 2; i < kQpos; ++i) observation[at++] = view.qpos[i];
     UNROLL for (int i = 0; i < kQvel; ++i) observation[at++] = view.qvel[i];
     UNROLL for (int i = 6; i < 6 * kBodies; ++i) observation[at++] = clipped(view.contact_wrench[i]);
+  }
+  void observation_signals(Signals& s) const {
+    s.add_positions(2, kQpos - 2), s.add_velocities(0, kQvel);
+    s.add_bodies("contact_wrench", kWrenchElements, kAboutCentre);
+    s.limit(6 * (kBodies - 1), contact_force_range.low, contact_force_range.high);
   }
 
   template <class Real>

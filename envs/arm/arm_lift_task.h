@@ -69,6 +69,10 @@ struct ArmLiftTask : ArmTask {
     observe_vector(cube - grasp_point(view), of_cube + kCubeObservations);
     observe_vector(goal(memory) - cube, of_cube + kCubeObservations + 3);
   }
+  void observation_signals(Signals& s) const {
+    arm_signals(s), cube_signals(0, s);
+    s.add_vector("grasp_to_cube", "m", 1, "world's axes"), s.add_vector("cube_to_goal", "m", 1, "world's axes");
+  }
 
   template <class Real>
   HD void reward(const TaskView<Real>& view, const Real* memory, Real* terms) const {

@@ -86,6 +86,10 @@ struct ArmStackTask : ArmTask {
     observe_vector(cube_position(view, 0) - grasp_point(view), cubes + 2 * kCubeObservations);
     observe_vector(to_place(view), cubes + 2 * kCubeObservations + 3);
   }
+  void observation_signals(Signals& s) const {
+    arm_signals(s), cube_signals(0, s), cube_signals(1, s);
+    s.add_vector("grasp_to_cube", "m", 1, "world's axes"), s.add_vector("cube_to_place", "m", 1, "world's axes");
+  }
 
   template <class Real>
   HD void reward(const TaskView<Real>& view, const Real* memory, Real* terms) const {

@@ -110,6 +110,16 @@ struct ArmTask {
       ctrl[robot.gripper_control[i]] = Real(low) + part * Real(high - low);
     }
   }
+  void action_signals(Signals& s) const {
+    for (int i = 0; i < robot.joints; ++i) {
+      const int q = robot.joint_qpos[i];
+      s.add("joint_target/" + s.joint_at_qpos(q), "rad", action_scale, robot.home[q]);
+    }
+    const double half = 0.5 * (gripper_open - gripper_closed);  // parts of the gripper's control range
+    s.add("gripper", "1", half, gripper_closed + half);
+    if (binary_gripper) s.limit(1, -1, 1), s.add_note("part of its control range; 1 from 0 on, else -1");
+    else s.add_note("part of its control range");
+  }
 
   template <class Real>
   HD void finish(const TaskView<Real>& view, Real* memory) const {
@@ -135,10 +145,26 @@ struct ArmTask {
     }
     for (int i = 0; i < actions(); ++i) observation[2 * (n + f) + i] = memory[kLastAction + i];
   }
+  void arm_signals(Signals& s) const {
+    auto joint = [&](int i) { return s.joint_at_qpos(robot.joint_qpos[i]); };
+    const int n = robot.joints;
+    for (int i = 0; i < n; ++i) s.add("joint_position/" + joint(i), "rad", 1, robot.home[robot.joint_qpos[i]]);
+    for (int i = 0; i < n; ++i) s.add("joint_velocity/" + joint(i), "rad/s");
+    for (int i = 0; i < robot.fingers; ++i) s.add_positions(robot.finger_qpos[i], 1), s.move_term("finger_position");
+    for (int i = 0; i < robot.fingers; ++i) s.add_velocities(robot.finger_dof[i], 1), s.move_term("finger_velocity");
+    for (int i = 0; i < n; ++i) s.add("last_action/" + joint(i), "1");
+    s.add("last_action/gripper", "1"), s.limit(actions(), -kLargestAction, kLargestAction);
+  }
   template <class Real>
   HD void observe_cube(const TaskView<Real>& view, int cube, Real* observation) const {
     for (int i = 0; i < 7; ++i) observation[i] = view.qpos[robot.cube_qpos[cube] + i];
     for (int i = 0; i < 6; ++i) observation[7 + i] = view.qvel[robot.cube_dof[cube] + i];
+  }
+  void cube_signals(int cube, Signals& s) const {
+    const std::string name = cube == 0 ? "cube" : "cube_" + std::to_string(cube + 1);
+    s.add_vector(name + "_position", "m", 1, "world's axes"), s.add_quaternion(name + "_orientation");
+    s.add_vector(name + "_linear_velocity", "m/s", 1, "world's axes");
+    s.add_vector(name + "_angular_velocity", "rad/s", 1, "the cube's axes");
   }
   template <class Real>
   HD static void observe_vector(Vec3<Real> v, Real* observation) {

@@ -49,12 +49,16 @@ struct CartPoleTask {
   HD void act(const TaskView<Real>& view, Real* ctrl) const {
     ctrl[0] = view.action[0];
   }
+  void action_signals(Signals& s) const { s.add_controls(); }
 
   template <class Real>
   HD void observe(const TaskView<Real>& view, const Real*, Real* observation) const {
     observation[0] = view.qpos[0];
     sincos(view.qpos[1], observation[2], observation[1]);
     observation[3] = view.qvel[0], observation[4] = view.qvel[1];
+  }
+  void observation_signals(Signals& s) const {
+    s.add_positions(0, 1), s.add("cos/" + s.joint(1), "1"), s.add("sin/" + s.joint(1), "1"), s.add_velocities(0, kQvel);
   }
   template <class Real>
   HD Mask<Real> terminated(const TaskView<Real>&) const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "envs/core/parameters.h"
+#include "envs/core/signals.h"
 #include "envs/core/task_rows.h"
 #include "host/world/world.h"
 
@@ -53,6 +54,10 @@ class BatchEnv {
   /// The task's weights, ranges and switches; what is set counts from the next call on. Throws std::invalid_argument.
   virtual std::vector<TaskParameter> parameters() const = 0;
   virtual void set_parameter(const std::string& name, const std::vector<double>& values) = 0;
+
+  /// What each number of an observation and of an action is, with the present parameters.
+  virtual std::vector<Signal> observation_signals() const = 0;
+  virtual std::vector<Signal> action_signals() const = 0;
 
   /// All that a later step depends on besides the World's state, by name: what the episodes are and what the task remembers. The
   /// host's views, until the next call; written rows count after send_state().

@@ -4,6 +4,18 @@
 
 namespace stiction {
 
+inline constexpr const char* kAboutCentre = "about the tree's centre of mass, world's axes";
+/// Elements of what tasks observe of every body, as quantity_view.h orders them, and their units.
+inline constexpr std::initializer_list<std::pair<const char*, const char*>> kWrenchElements = {
+    {"torque_x", "N m"}, {"torque_y", "N m"}, {"torque_z", "N m"},
+    {"force_x", "N"},    {"force_y", "N"},    {"force_z", "N"}};
+inline constexpr std::initializer_list<std::pair<const char*, const char*>> kTwistElements = {
+    {"angular_x", "rad/s"}, {"angular_y", "rad/s"}, {"angular_z", "rad/s"},
+    {"linear_x", "m/s"},    {"linear_y", "m/s"},    {"linear_z", "m/s"}};
+inline constexpr std::initializer_list<std::pair<const char*, const char*>> kInertiaElements = {
+    {"xx", "kg m^2"}, {"yy", "kg m^2"}, {"zz", "kg m^2"}, {"xy", "kg m^2"}, {"xz", "kg m^2"},
+    {"yz", "kg m^2"}, {"mx", "kg m"},   {"my", "kg m"},   {"mz", "kg m"},   {"mass", "kg"}};
+
 /// Actions as controls.
 template <int Actions, class Real>
 HD void pass_actions(const TaskView<Real>& view, Real* ctrl) {

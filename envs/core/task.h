@@ -8,6 +8,7 @@
 // Order of a control step: [disturb] -> begin -> act -> substeps -> [finish] -> reward, terminated, report, observe.
 #pragma once
 #include "core/philox.h"
+#include "envs/core/signals.h"
 #ifndef __CUDACC_RTC__
 #include <concepts>
 #endif
@@ -80,7 +81,7 @@ TaskSizes sizes_of(const T& task) {
 ///   geom_groups() -> const int*          (ngeom) group of each geom, -1 for none. With kNeedsGroupForces
 template <class T, class Real = double>
 concept TaskConcept = requires(const T task, T& parameters, const TaskView<Real>& view, const Scalar<Real>* model_qpos,
-                               Real* out, Scalar<Real>* numbers, Random& random) {
+                               Real* out, Scalar<Real>* numbers, Random& random, Signals& signals) {
   sizes_of(task);
   // ---- constants
   { T::kSubsteps } -> std::convertible_to<int>;         // time steps per action
@@ -102,6 +103,8 @@ concept TaskConcept = requires(const T task, T& parameters, const TaskView<Real>
   { task.terminated(view) } -> std::convertible_to<Mask<Real>>;
   task.report(view, out, out);                                // memory; out: (kReports)
   task.reset(random, model_qpos, numbers, numbers, numbers);  // qpos0; out: qpos, qvel, memory, of one environment
+  task.observation_signals(signals);                          // what observe writes, in its order
+  task.action_signals(signals);                               // what act reads
 };
 #endif
 

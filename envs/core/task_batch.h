@@ -30,6 +30,8 @@ class TaskBatch final : public BatchEnv {
     for (int i = 0; i < Task::kReports; ++i) report_names_.push_back(Task::report_name(i));
     for (int i = 0; i < Task::kRewardTerms; ++i) report_names_.push_back(Task::reward_name(i));
     make_rows(task);
+    check_signals("observation", observation_signals(), observations_),
+        check_signals("action", action_signals(), actions_);
     for (const TaskParameter& p : options.parameters) set_parameter(p.name, p.values);
     std::random_device entropy;
     const uint64_t first = static_cast<uint64_t>(entropy()) << 32 | entropy();
@@ -86,6 +88,16 @@ class TaskBatch final : public BatchEnv {
     world_.release();
   }
   std::vector<TaskParameter> parameters() const override { return parameters_of(host_rows()->task); }
+  std::vector<Signal> observation_signals() const override {
+    Signals signals(world_.model());
+    host_rows()->task.observation_signals(signals);
+    return signals.list();
+  }
+  std::vector<Signal> action_signals() const override {
+    Signals signals(world_.model());
+    host_rows()->task.action_signals(signals);
+    return signals.list();
+  }
   void set_parameter(const std::string& name, const std::vector<double>& values) override {
     world_.fetch({});
     stiction::set_parameter(host_rows()->task, name_, name, values);
@@ -104,6 +116,11 @@ class TaskBatch final : public BatchEnv {
     };
     expect("positions (nq)", m.nq, sizes_.qpos), expect("velocities (nv)", m.nv, sizes_.qvel);
     expect("bodies (nbody)", m.nbody, sizes_.bodies), expect("controls (nu)", m.nu, sizes_.controls);
+  }
+  void check_signals(const char* what, const std::vector<Signal>& named, int expected) const {
+    if (static_cast<int>(named.size()) != expected)
+      throw std::logic_error("task '" + name_ + "' names " + std::to_string(named.size()) + " numbers of an " + what +
+                             " of " + std::to_string(expected));
   }
   static const int* groups_of(const Task& task) {
     if constexpr (requires { task.geom_groups(); }) return task.geom_groups();

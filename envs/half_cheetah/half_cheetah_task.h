@@ -44,6 +44,7 @@ struct HalfCheetahTask {
   HD void act(const TaskView<Real>& view, Real* ctrl) const {
     pass_actions<kActions>(view, ctrl);
   }
+  void action_signals(Signals& s) const { s.add_controls(); }
 
   template <class Real>
   HD void observe(const TaskView<Real>& view, const Real*, Real* observation) const {
@@ -51,6 +52,7 @@ struct HalfCheetahTask {
     UNROLL for (int i = 1; i < kQpos; ++i) observation[at++] = view.qpos[i];
     UNROLL for (int i = 0; i < kQvel; ++i) observation[at++] = view.qvel[i];
   }
+  void observation_signals(Signals& s) const { s.add_positions(1, kQpos - 1), s.add_velocities(0, kQvel); }
   template <class Real>
   HD Mask<Real> terminated(const TaskView<Real>&) const { return mask_of<Real>(false); }
 

@@ -117,6 +117,14 @@ struct HandReorientTask {
       ctrl[robot.joint_control[i]] = Real(home) + a * select(a > Real(0), up, down);
     }
   }
+  void action_signals(Signals& s) const {
+    for (int i = 0; i < robot.joints; ++i) {
+      const int q = robot.joint_qpos[i];
+      const double home = robot.home[q];
+      Signal& target = s.add("joint_target/" + s.joint_at_qpos(q), "rad", robot.joint_high[i] - home, home);
+      target.scale_below = home - robot.joint_low[i];
+    }
+  }
 
   template <class Real>
   HD void finish(const TaskView<Real>& view, Real* memory) const {
@@ -154,6 +162,27 @@ struct HandReorientTask {
       o[21 + 3 * t] = p.x, o[22 + 3 * t] = p.y, o[23 + 3 * t] = p.z;
     }
     for (int i = 0; i < n; ++i) o[21 + 3 * robot.fingertips + i] = memory[kLastAction + i];
+  }
+  void observation_signals(Signals& s) const {
+    auto joint = [&](int i) { return "/" + s.joint_at_qpos(robot.joint_qpos[i]); };
+    auto place = [&](int axis) { s.last().offset = robot.home[robot.cube_qpos + axis]; };
+    const char* axes[] = {"x", "y", "z"};
+    const int n = robot.joints;
+    for (int i = 0; i < n; ++i) {
+      const double low = robot.joint_low[i], high = robot.joint_high[i];
+      s.add("joint_position" + joint(i), "rad", 2 / (high - low), 0.5 * (low + high));
+    }
+    for (int i = 0; i < n; ++i) s.add("joint_velocity" + joint(i), "rad/s", kVelocityScale);
+    for (int i = 0; i < 3; ++i) s.add(std::string("cube_position/") + axes[i], "m"), place(i);
+    s.add_quaternion("cube_orientation"), s.add_vector("cube_linear_velocity", "m/s", 1, "world's axes");
+    s.add_vector("cube_angular_velocity", "rad/s", kVelocityScale, "the cube's axes");
+    s.add_quaternion("goal_orientation"), s.add_quaternion("goal_to_cube", "w >= 0");
+    for (int t = 0; t < robot.fingertips; ++t)
+      for (int i = 0; i < 3; ++i)
+        s.add("fingertip_position/" + s.point(robot.tip_body[t], robot.tip_point + 3 * t) + "." + axes[i], "m"),
+            place(i);
+    for (int i = 0; i < n; ++i) s.add("last_action" + joint(i), "1");
+    s.limit(n, -kLargestAction, kLargestAction);
   }
 
   template <class Real>

@@ -64,6 +64,7 @@ struct HumanoidTask {
   HD void act(const TaskView<Real>& view, Real* ctrl) const {
     pass_actions<kActions>(view, ctrl);
   }
+  void action_signals(Signals& s) const { s.add_controls(); }
 
   template <class Real>
   HD void observe(const TaskView<Real>& view, const Real*, Real* observation) const {
@@ -74,6 +75,11 @@ struct HumanoidTask {
     for (int i = 6; i < 6 * kBodies; ++i) observation[at++] = view.body_twist[i];
     for (int i = 6; i < kQvel; ++i) observation[at++] = view.actuator_force[i];
     for (int i = 6; i < 6 * kBodies; ++i) observation[at++] = view.contact_wrench[i];
+  }
+  void observation_signals(Signals& s) const {
+    s.add_positions(2, kQpos - 2), s.add_velocities(0, kQvel);
+    s.add_bodies("inertia", kInertiaElements, kAboutCentre), s.add_bodies("twist", kTwistElements, kAboutCentre);
+    s.add_dofs("actuator_force", 6, kMotors), s.add_bodies("contact_wrench", kWrenchElements, kAboutCentre);
   }
 
   template <class Real>

@@ -57,6 +57,7 @@ struct PlanarWalker {
   HD void act(const TaskView<Real>& view, Real* ctrl) const {
     pass_actions<kActions>(view, ctrl);
   }
+  void action_signals(Signals& s) const { s.add_controls(); }
 
   template <class Real>
   HD void observe(const TaskView<Real>& view, const Real*, Real* observation) const {
@@ -64,6 +65,9 @@ struct PlanarWalker {
     UNROLL for (int i = 1; i < kQpos; ++i) observation[at++] = view.qpos[i];
     UNROLL for (int i = 0; i < kQvel; ++i)
       observation[at++] = clamp(view.qvel[i], Real(-kLargestVelocity), Real(kLargestVelocity));
+  }
+  void observation_signals(Signals& s) const {
+    s.add_positions(1, kQpos - 1), s.add_velocities(0, kQvel), s.limit(kQvel, -kLargestVelocity, kLargestVelocity);
   }
 
   template <class Real>

@@ -41,11 +41,13 @@ struct TemplateTask {
   HD void act(const TaskView<Real>& view, Real* ctrl) const {
     ctrl[0] = view.action[0];
   }
+  void action_signals(Signals& s) const { s.add_controls(); }
 
   template <class Real>
   HD void observe(const TaskView<Real>& view, const Real* memory, Real* observation) const {
     observation[0] = view.qpos[0], observation[1] = view.qvel[0], observation[2] = memory[0];
   }
+  void observation_signals(Signals& s) const { s.add_positions(0, 1), s.add_velocities(0, 1), s.add("target", "m"); }
   template <class Real>
   HD Mask<Real> terminated(const TaskView<Real>& view) const {
     return mask_of<Real>(ends_off_rail) & (abs(view.qpos[0]) > Real(rail));

@@ -174,6 +174,12 @@ struct VelocityTask {
       ctrl[c] = Real(robot.standing_ctrl[c]) + view.action[i] * Real(action_scale);
     }
   }
+  void action_signals(Signals& s) const {
+    for (int i = 0; i < robot.joints; ++i) {
+      const double standing = robot.standing_ctrl[robot.joint_control[i]];
+      s.add("joint_target/" + s.joint_at_qpos(robot.joint_qpos[i]), "rad", action_scale, standing);
+    }
+  }
 
   template <class Real>
   HD void finish(const TaskView<Real>& view, Real* memory) const {
@@ -212,6 +218,19 @@ struct VelocityTask {
       observation[12 + n + i] = view.qvel[robot.joint_dof[i]];
       observation[12 + 2 * n + i] = memory[kLastAction + i];
     }
+  }
+  void observation_signals(Signals& s) const {
+    s.add_vector("linear_velocity", "m/s", 1, "the trunk's, its axes");
+    s.add_vector("angular_velocity", "rad/s", 1, "the trunk's, its axes");
+    s.add_vector("gravity", "1", 1, "direction, the trunk's axes");
+    s.add("command/x", "m/s"), s.add("command/y", "m/s"), s.add("command/yaw", "rad/s");
+    auto each = [&](const char* term, const char* unit, auto&& offset) {
+      for (int i = 0; i < robot.joints; ++i)
+        s.add(std::string(term) + "/" + s.joint_at_qpos(robot.joint_qpos[i]), unit, 1, offset(robot.joint_qpos[i]));
+    };
+    each("joint_position", "rad", [&](int q) { return robot.standing[q]; });
+    each("joint_velocity", "rad/s", [](int) { return 0.0; });
+    each("last_action", "1", [](int) { return 0.0; }), s.limit(robot.joints, -kLargestAction, kLargestAction);
   }
 
   template <class Real>

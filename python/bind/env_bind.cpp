@@ -130,6 +130,16 @@ void set_state(BatchEnv& env, const py::dict& given) {
   env.send_state();
 }
 
+/// A dictionary for each number, by the fields of Signal.
+py::list signals(const std::vector<Signal>& from) {
+  py::list all;
+  for (const Signal& s : from)
+    all.append(py::dict(py::arg("name") = s.name, py::arg("unit") = s.unit, py::arg("scale") = s.scale,
+                        py::arg("offset") = s.offset, py::arg("low") = s.low, py::arg("high") = s.high,
+                        py::arg("scale_below") = s.scale_below, py::arg("note") = s.note));
+  return all;
+}
+
 /// {name: number, (low, high) or bool}
 py::dict parameters(const BatchEnv& env) {
   py::dict all;
@@ -181,6 +191,8 @@ void bind_envs(py::module_& m) {
           },
           py::call_guard<py::gil_scoped_release>(), "A step of the buffer's actions; does not wait for a device.")
       .def("parameters", &parameters)
+      .def("observation_signals", [](const BatchEnv& e) { return signals(e.observation_signals()); })
+      .def("action_signals", [](const BatchEnv& e) { return signals(e.action_signals()); })
       .def("set_parameter", &BatchEnv::set_parameter, py::arg("name"), py::arg("values"))
       .def_property_readonly("any_ended", &BatchEnv::any_ended)
       .def("ended", [](const BatchEnv& e) { return flags(e.ended()); })

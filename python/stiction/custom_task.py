@@ -9,20 +9,18 @@ an episode ends, `reset`, then `observe` again.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 
 import numpy as np
 from gymnasium.spaces import Box
 
-from .env_core import EnvCore, checked_device
 from .model import Model
 from .random_numbers import RESET, TASK, Draws
 from .sensors import Sensors
+from .signals import Signal, signals_of_terms
 from .simulation import Simulation
-from .simulation_arrays import near
 from .status import Status
-from .task_options import merged_parameters, split_options
 
 
 class Task:
@@ -35,6 +33,9 @@ class Task:
 
     #: `stiction.Model`, or path or XML of an MJCF.
     model: Model | str | os.PathLike | None = None
+    #: Id of a built-in task that this one extends (task_extension.py), and for its robot `make_vec`'s names.
+    base: str | None = None
+    names: Mapping | None = None
     #: Time steps per action, and control steps per episode (None: no limit).
     substeps: int = 1
     max_episode_steps: int | None = 1000
@@ -44,6 +45,11 @@ class Task:
     keyframe: int | str | None = None
     #: Options of `stiction.Simulation`: timestep, solver, per_env, ...
     simulation: Mapping = {}
+    #: Units of the observation's terms, and the names of their numbers; of actions too. `setup` may set them.
+    units: Mapping[str, str] = {}
+    elements: Mapping[str, Sequence[str]] = {}
+    #: Groups of observations, as `make_vec` takes them; empty: one array of all.
+    observations: Mapping = {}
 
     sim: Simulation
     sensors: Sensors
@@ -52,7 +58,7 @@ class Task:
     # ---- to be defined
 
     def observe(self):
-        """Observations (N, D)."""
+        """Observations (N, D), or a dict of terms (N, k) or (N,) by name, which are put side by side."""
         raise NotImplementedError(f"{type(self).__name__} has no observe()")
 
     def reward(self, action):
@@ -85,6 +91,10 @@ class Task:
         """Numbers (N,) by name for ``infos``."""
         return {}
 
+    def markers(self, env: int) -> list:
+        """`stiction.Marker`s to draw in pictures of an environment: goals, commands."""
+        return []
+
     def action_space(self) -> Box:
         """Of one environment. Here: ±1 for each control."""
         return Box(-1.0, 1.0, (self.sim.model.nu,), np.dtype(self.sim.dtype))
@@ -99,6 +109,15 @@ class Task:
     def step_dt(self) -> float:
         """Seconds between two actions."""
         return self.substeps * self.sim.timestep
+
+    def action_signals(self) -> tuple[Signal, ...]:
+        """What each number of an action is. Here: the controls, where `act` is this class's."""
+        model, count = self.sim.model, self.action_space().shape[0]
+        if type(self).act is not Task.act or count != model.nu:
+            return tuple(Signal(f"action/{number}") for number in range(count))
+        names = [name or str(number) for number, name in enumerate(model.actuator_names)]
+        middle, half = self.numpy(self._middle).tolist(), self.numpy(self._half).tolist()
+        return tuple(Signal(f"control/{n}", scale=h, offset=m) for n, m, h in zip(names, middle, half, strict=True))
 
     def random(self, envs) -> Draws:
         """Numbers of environments ``envs`` (indices) for use within an episode, such as new commands.
@@ -179,18 +198,27 @@ class TaskBatch:
         """One reset and reward, to learn the names and shapes of what the task returns."""
         self._begin(np.ones(self._task.num_envs, bool))
         n, task = self._task.num_envs, self._task
-        observations = task.observe()
+        given = task.observe()
+        sizes = self._sizes_of(given) if isinstance(given, Mapping) else None
+        observations = self._joined(given) if sizes is not None else given
         if not hasattr(observations, "ndim"):
             kind = type(observations).__name__
             raise TypeError(
                 f"{type(task).__name__}.observe() returned a {kind}, expected an array ({n}, D): "
-                "put its parts side by side with np.concatenate, or torch.cat"
+                "or a dict of such arrays"
             )
         if observations.ndim != 2 or len(observations) != n:
             raise ValueError(
                 f"{type(task).__name__}.observe() has shape {tuple(observations.shape)}, expected ({n}, ...)"
             )
         self.observations = observations.shape[1]
+        self._sizes = sizes
+        self.observation_signals = signals_of_terms(
+            {"observation": self.observations} if sizes is None else sizes,
+            task.units,
+            task.elements,
+            type(task).__name__,
+        )
         self.action_space = task.action_space()
         if not isinstance(self.action_space, Box) or len(self.action_space.shape) != 1:
             raise TypeError(
@@ -223,7 +251,39 @@ class TaskBatch:
     # ---- what the task says, checked
 
     def _observed(self):
-        return self._of_shape("observe()", self._own(self._task.observe()), (self._task.num_envs, self.observations))
+        given = self._task.observe()
+        if isinstance(given, Mapping) != (self._sizes is not None) or (
+            self._sizes is not None and self._sizes_of(given) != self._sizes
+        ):
+            told = self._sizes_of(given) if isinstance(given, Mapping) else "an array"
+            raise ValueError(
+                f"{type(self._task).__name__}.observe() returned {told}, at first {self._sizes or 'an array'}"
+            )
+        observations = given if self._sizes is None else self._joined(given)
+        return self._of_shape("observe()", self._own(observations), (self._task.num_envs, self.observations))
+
+    def _sizes_of(self, given: Mapping) -> dict[str, int]:
+        """Numbers of each term, in order."""
+        n, sizes = self._task.num_envs, {}
+        for name, values in given.items():
+            shape = tuple(getattr(values, "shape", ()))
+            if not isinstance(name, str) or "/" in name or len(shape) not in (1, 2) or shape[0] != n:
+                raise ValueError(
+                    f"{type(self._task).__name__}.observe() has the term {name!r} of shape {shape}, expected a name "
+                    f"without a slash and an array ({n}, k)"
+                )
+            sizes[name] = 1 if len(shape) == 1 else shape[1]
+        return sizes
+
+    def _joined(self, terms: Mapping):
+        """(N, D) of terms side by side."""
+        parts = [self._own(values) for values in terms.values()]
+        parts = [part[:, None] if part.ndim == 1 else part for part in parts]
+        if self.tensors:
+            import torch
+
+            return torch.cat(parts, dim=1)
+        return np.concatenate(parts, axis=1)
 
     def _terms(self, action) -> dict:
         given = self._task.reward(action)
@@ -369,35 +429,6 @@ class TaskBatch:
 
     def final_status(self):
         return self._copied(self._final[2])
-
-
-class TaskCore(EnvCore):
-    """`EnvCore` of a `Task`: simulation, batch, spaces and pictures."""
-
-    def __init__(self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, options: dict):
-        for name in ("model", "array"):
-            if name in options:
-                raise TypeError(f"'{name}' is not an option here, but an attribute of {kind.__name__}")
-        options = dict(options)
-        made = self.python_task = kind()
-        task = options.pop("task", None)
-        options, keywords = split_options(options)
-        self.set_parameters(merged_parameters(task, keywords, made.parameters(), kind.__name__))
-        made._make(num_envs, options | {"device": checked_device(device)})
-        self.simulation = made.sim
-        self.task = TaskBatch(made, autoreset_mode, max_episode_steps)
-        self.dtype = np.dtype(made.sim.dtype)
-        self.period = made.step_dt
-        self.observation_space = Box(-np.inf, np.inf, (self.task.observations,), self.dtype)
-        self.action_space = self.task.action_space
-        self._renderer = None
-
-    def set_parameters(self, parameters) -> None:
-        known = self.python_task.parameters()
-        for name, value in parameters.items():
-            if name not in known:
-                raise ValueError(f"{type(self.python_task).__name__} has no parameter {name!r}{near(name, known)}")
-            setattr(self.python_task, name, value)
 
 
 def is_task(kind) -> bool:

@@ -7,7 +7,9 @@ from gymnasium.spaces import Box
 
 from . import _core
 from .batch_renderer import choose_gl
+from .picture import Picture, draw_row, picture_options, task_markers
 from .registration import environment
+from .signals import Signal
 from .simulation import Simulation
 from .task_options import merged_parameters, split_options, task_model, task_parameters
 
@@ -18,6 +20,7 @@ class EnvCore:
     def __init__(self, env_id, num_envs, autoreset_mode: str, max_episode_steps: int, device, simulation: dict):
         known = environment(env_id)
         simulation = dict(simulation)
+        self._shown = picture_options(simulation)
         task = simulation.pop("task", None)
         parameters = task_parameters(task)
         for name in ("array",) if known.names is not None else ("array", "names"):
@@ -44,7 +47,15 @@ class EnvCore:
         limit = self.task.action_limit
         self.observation_space = Box(-np.inf, np.inf, (self.task.observations,), self.dtype)
         self.action_space = Box(-limit, limit, (self.task.actions,), self.dtype)
-        self._renderer = None
+        self._picture = None
+
+    @property
+    def observation_signals(self) -> tuple[Signal, ...]:
+        return tuple(Signal(**told) for told in self.task.observation_signals())
+
+    @property
+    def action_signals(self) -> tuple[Signal, ...]:
+        return tuple(Signal(**told) for told in self.task.action_signals())
 
     def set_parameters(self, parameters) -> None:
         for name, values in task_parameters(parameters).items():
@@ -53,33 +64,21 @@ class EnvCore:
     def metadata(self) -> dict:
         return {"render_modes": ["rgb_array"], "render_fps": round(1 / self.period)}
 
-    def frame(self, env: int) -> np.ndarray:
-        """(height, width, 3) bytes of one environment, seen by the model's camera ``track`` if it has one."""
-        if self._renderer is None:
-            import mujoco
+    def frame(self, env: int, reports: dict) -> np.ndarray:
+        """(height, width, 3) bytes of one environment, with the goal or command that it reported."""
+        if self._picture is None:
+            self._picture = Picture(self.simulation.model, **self._shown)
+        markers = [*task_markers(reports, self.simulation, env), *self.markers(env)]
+        return draw_row(self._picture, self.simulation, env, markers)
 
-            model = self.simulation.model.mjmodel
-            camera = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
-            try:
-                renderer = mujoco.Renderer(model, 480, 480)
-            except mujoco.FatalError as reason:
-                raise RuntimeError(
-                    f"MuJoCo cannot render ({reason}); without a display set MUJOCO_GL=egl or osmesa before mujoco is "
-                    "first imported"
-                ) from None
-            for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
-                renderer.scene.flags[flag] = 0
-            self._renderer = renderer, mujoco.MjData(model), camera, mujoco.mj_forward
-        renderer, data, camera, forward = self._renderer
-        data.qpos[:], data.qvel[:] = self.simulation.qpos[env], self.simulation.qvel[env]
-        forward(self.simulation.model.mjmodel, data)
-        renderer.update_scene(data, camera)
-        return renderer.render()
+    def markers(self, env: int) -> list:
+        """What a task draws besides."""
+        return []
 
     def close(self) -> None:
-        if self._renderer is not None:
-            self._renderer[0].close()
-            self._renderer = None
+        if self._picture is not None:
+            self._picture.close()
+            self._picture = None
         self.simulation.close()
 
 

@@ -127,6 +127,8 @@ def examine(m, mujoco) -> Findings:
     _actuators(m, mujoco, found)
     _equalities(m, mujoco, found)
     _softness(m, found)
+    if m.nsensor:
+        found.note("ignored", f"sensors {listed(m, 'sensor', range(m.nsensor))}; see stiction.Sensors")
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from .mjmodel_arrays import model_arrays
 from .mjmodel_features import examine
 
 _FORMAT = 1  # of the files written by save
+_MJMODEL = "mujoco_binary"
 
 
 class UnsupportedModelError(ValueError):
@@ -125,15 +127,17 @@ class Model:
         return Model(_core.Model.from_arrays(arrays), import_report=self._import_report, mjmodel=self._mjmodel)
 
     def save(self, path) -> None:
-        """Writes the model and its import report as an npz archive."""
+        """Writes the model, its import report and its ``mjmodel`` as an npz archive; ``path`` may be an open file."""
         arrays = {name: np.asarray(value) for name, value in self.to_arrays().items()}
         report = np.asarray(self._import_report, dtype=str)
-        with open(path, "wb") as file:
+        if self._mjmodel is not None:
+            arrays[_MJMODEL] = mjmodel_bytes(self._mjmodel)
+        with nullcontext(path) if hasattr(path, "write") else open(path, "wb") as file:
             np.savez_compressed(file, stiction_model=np.asarray(_FORMAT), import_report=report, **arrays)
 
     @classmethod
     def load(cls, path) -> Model:
-        """A model written by `save`; it has no ``mjmodel``."""
+        """A model written by `save`. It has an ``mjmodel`` if it had one and this version of MuJoCo can read it."""
         try:
             with np.load(path, allow_pickle=False) as archive:
                 data = {name: archive[name] for name in archive.files}
@@ -145,8 +149,9 @@ class Model:
         if version is None or int(version) != _FORMAT:
             raise ValueError(f"'{path}' has model format {version}, expected {_FORMAT}: written by Model.save?")
         report = [str(line) for line in data.pop("import_report")]
+        mjmodel = mjmodel_of(data.pop(_MJMODEL)) if _MJMODEL in data else None
         arrays = {name: plain_array(name, value) for name, value in data.items()}
-        return cls.from_arrays(arrays, import_report=report)
+        return cls(_core.Model.from_arrays(arrays), import_report=report, mjmodel=mjmodel)
 
     # ---- reading it
 
@@ -162,7 +167,7 @@ class Model:
 
     @property
     def mjmodel(self):
-        """The ``mujoco.MjModel`` this came from, for rendering; None for a loaded model."""
+        """The ``mujoco.MjModel`` this came from, for rendering; None for a model of arrays."""
         return self._mjmodel
 
     def body_id(self, name: str) -> int:
@@ -196,15 +201,42 @@ class Model:
         return sorted({*super().__dir__(), *(name for name in dir(_core.Model) if not name.startswith("_"))})
 
     def __reduce__(self):
-        return _rebuilt, (self._copied_arrays(), self._import_report)
+        mjmodel = None if self._mjmodel is None else mjmodel_bytes(self._mjmodel)
+        return _rebuilt, (self._copied_arrays(), self._import_report, mjmodel)
+
+    def __deepcopy__(self, memo) -> Model:
+        return self  # immutable
+
+    def __copy__(self) -> Model:
+        return self
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={getattr(self._core, name)}" for name in ("nq", "nv", "nu", "nbody", "ngeom"))
         return f"stiction.Model({sizes})"
 
 
-def _rebuilt(arrays, report) -> Model:
-    return Model.from_arrays(arrays, import_report=report)
+def _rebuilt(arrays, report, mjmodel=None) -> Model:
+    made = None if mjmodel is None else mjmodel_of(mjmodel)
+    return Model(_core.Model.from_arrays(arrays), import_report=report, mjmodel=made)
+
+
+def mjmodel_bytes(mjmodel) -> np.ndarray:
+    """MuJoCo's binary form of a model, uint8."""
+    mujoco = require_mujoco()
+    size = mujoco.mj_sizeModel(mjmodel)
+    data = np.empty(size, np.uint8)
+    mujoco.mj_saveModel(mjmodel, None, data)
+    return data
+
+
+def mjmodel_of(data: np.ndarray):
+    """The ``mujoco.MjModel`` of `mjmodel_bytes`; None where another version of MuJoCo wrote it."""
+    try:
+        import mujoco
+
+        return mujoco.MjModel.from_binary_path("model.mjb", assets={"model.mjb": data.tobytes()})
+    except (ImportError, ValueError):
+        return None
 
 
 def plain_array(name: str, value: np.ndarray):

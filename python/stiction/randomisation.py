@@ -1,6 +1,6 @@
 """Domain randomisation: what differs from environment to environment, and from episode to episode, by declaration.
 
-    from stiction.randomisation import Latency, Noise, Parameter, Push
+    from stiction.randomisation import Bias, Force, Latency, Noise, Parameter, Push
 
     envs = stiction.make_vec("stiction/Ant-v0", 1024, randomize=[
         Parameter("body_mass", 0.8, 1.2),                                # times the model's, one number per environment
@@ -8,8 +8,10 @@
         Parameter("dof_damping", 0.5, 2.0, distribution="log_uniform", each=True),
         Parameter("gravity", -0.2, 0.2, operation="add", names=("x", "y"), each=True, every=(1.0, 3.0)),
         Push(0.5, every=(5.0, 15.0)),
+        Force(20.0, every=(1.0, 5.0)),
         Latency(0, 2),
-        Noise(0.01),
+        Bias({"joint_position": 0.02}),
+        Noise({"joint_position": 0.01, "joint_velocity": 0.5}),
     ])
 
 Numbers come from the environment's seed, its episode and the step alone (see random_numbers.py): the same whatever the
@@ -19,11 +21,13 @@ batch, and whatever else is randomised. Parameters are drawn when an episode beg
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .random_numbers import NOISE, Draws, named_stream
+from .signals import Signal, term_columns
 from .simulation import Simulation
 from .simulation_arrays import near
 
@@ -34,7 +38,7 @@ PARAMETERS = {
     "actuator_gainprm": "actuator", "actuator_biasprm": "actuator", "gravity": "axis",
 }  # fmt: skip
 _AXES = ("x", "y", "z")
-_NOISE_STREAM = named_stream("noise", NOISE)
+_NOISE_STREAM, _BIAS_STREAM = named_stream("noise", NOISE), named_stream("bias")
 _OPERATIONS = {
     "scale": lambda nominal, drawn: nominal * drawn,
     "add": lambda nominal, drawn: nominal + drawn,
@@ -49,7 +53,8 @@ class Parameter:
     ``operation``: "scale" the model's value, "add" to it, or "set" it. ``names``: of the bodies, geoms, joints or
     actuators it is for, "x", "y", "z" of gravity; all by default. ``columns``: of the parameter's last axis (0 of
     ``geom_friction`` slides); all by default. ``each``: a number for each of them instead of one for all.
-    ``distribution``: "uniform" or "log_uniform". ``every``: seconds between two draws, (low, high); by default when an
+    ``distribution``: "uniform", "log_uniform", or "normal" about the middle, with low and high two deviations away and
+    as bounds. ``every``: seconds between two draws, (low, high); by default when an
     episode begins.
     ``body_mass`` scales the inertia with it. ``label``: parameters of the same label get the same numbers; by default
     the name, the names and the columns.
@@ -75,8 +80,8 @@ class Parameter:
                 raise ValueError(f"gravity has the axes x, y, z, not {axes}")
         if self.operation not in _OPERATIONS:
             raise ValueError(f"operation is {self.operation!r}, expected 'scale', 'add' or 'set'")
-        if self.distribution not in ("uniform", "log_uniform"):
-            raise ValueError(f"distribution is {self.distribution!r}, expected 'uniform' or 'log_uniform'")
+        if self.distribution not in ("uniform", "log_uniform", "normal"):
+            raise ValueError(f"distribution is {self.distribution!r}, expected 'uniform', 'log_uniform' or 'normal'")
         _check_range(self.name, self.low, self.high)
         if self.distribution == "log_uniform" and self.low <= 0:
             raise ValueError(f"{self.name}: log_uniform from {self.low}, expected more than 0")
@@ -110,6 +115,25 @@ class Push:
 
 
 @dataclass(frozen=True)
+class Force:
+    """A sustained horizontal force of up to ``newtons`` on a body, in the world's axes, as wind or a rope.
+
+    It is drawn when an episode begins and again ``every`` (low, high) seconds, and acts until then. ``body``: its name;
+    the one with the model's first free joint by default. It sets the first two numbers of the body's `xfrc_applied`.
+    """
+
+    newtons: float
+    every: tuple[float, float] = (1.0, 5.0)
+    body: str | None = None
+
+    def __post_init__(self):
+        _check_range("Force", 0.0, self.newtons)
+        if self.every is None:
+            raise ValueError("Force: every is None, expected (low, high) seconds")
+        _check_every("Force", self.every)
+
+
+@dataclass(frozen=True)
 class Latency:
     """Actions arrive ``low`` to ``high`` control steps late; drawn per episode, zeros until the first arrives.
 
@@ -126,36 +150,73 @@ class Latency:
 
 @dataclass(frozen=True)
 class Noise:
-    """Adds normal noise of a standard deviation to observations: one number, or one for each."""
+    """Adds normal noise of a standard deviation to observations: one number, one for each, or by the terms' names,
+    ``{"joint_position": 0.01, "angular_velocity": 0.2}``.
+    """
 
-    deviation: float | tuple[float, ...]
+    deviation: float | tuple[float, ...] | Mapping[str, float]
 
     def __post_init__(self):
-        values = np.asarray(self.deviation, np.float64)
-        if values.ndim > 1 or not np.isfinite(values).all() or (values < 0).any():
-            raise ValueError(f"Noise({self.deviation!r}), expected a standard deviation, or one for each observation")
+        _check_amounts("Noise", self.deviation, "a standard deviation")
+
+
+@dataclass(frozen=True)
+class Bias:
+    """Adds to observations what stays the same for an episode, such as encoders that are off: uniform in ± ``amount``.
+
+    One number, one for each, or by the terms' names, ``{"joint_position": 0.02}``.
+    """
+
+    amount: float | tuple[float, ...] | Mapping[str, float]
+
+    def __post_init__(self):
+        _check_amounts("Bias", self.amount, "an amount")
+
+
+_KINDS = (Parameter, Push, Force, Latency, Noise, Bias)
 
 
 def flattened(terms) -> list:
     """A list of terms, `Gains` taken apart; TypeError for what is none."""
-    if isinstance(terms, (Parameter, Push, Latency, Noise)):
+    if isinstance(terms, _KINDS):
         terms = [terms]
     flat = []
     for term in terms:
         flat += term if isinstance(term, list) else [term]
     for term in flat:
-        if not isinstance(term, (Parameter, Push, Latency, Noise)):
-            raise TypeError(f"randomize has {term!r}, expected Parameter, Gains, Push, Latency or Noise")
-    for kind in (Latency, Noise):
+        if not isinstance(term, _KINDS):
+            raise TypeError(f"randomize has {term!r}, expected Parameter, Gains, Push, Force, Latency, Noise or Bias")
+    for kind in (Latency, Noise, Bias):
         if sum(isinstance(term, kind) for term in flat) > 1:
             raise ValueError(f"randomize has more than one {kind.__name__}")
     return flat
 
 
-class Randomiser:
-    """Keeps a batch random. Its owner calls `begin`, `act`, `advance` and `observe`; D observations, A actions."""
+KINDS = {"parameter": Parameter, "gains": Gains, "push": Push, "force": Force, "latency": Latency, "noise": Noise}
+KINDS["bias"] = Bias
 
-    def __init__(self, terms, sim: Simulation, step_dt: float, observations: int, actions: int):
+
+def terms_of(tables) -> list:
+    """Terms of plain dictionaries, as files have them: ``{"kind": "push", "speed": 0.5}``; lists stand for tuples."""
+    if not isinstance(tables, (list, tuple)) or not all(isinstance(entry, dict) for entry in tables):
+        raise ValueError("randomize is no list of tables, [[randomize]] with a kind each")
+    terms = []
+    for number, entry in enumerate(tables):
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+        kind = given.pop("kind", "parameter")
+        if kind not in KINDS:
+            raise ValueError(f"randomize[{number}] has the kind {kind!r}, expected one of {', '.join(KINDS)}")
+        try:
+            terms.append(KINDS[kind](**given))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"randomize[{number}], {kind}: {error}") from None
+    return flattened(terms)
+
+
+class Randomiser:
+    """Keeps a batch random: its owner calls `begin`, `act`, `advance`, `observe`. ``observations``: the D signals."""
+
+    def __init__(self, terms, sim: Simulation, step_dt: float, observations: Sequence[Signal], actions: int):
         n = sim.num_envs
         self._sim, self._dt, self._terms = sim, step_dt, terms
         self._seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
@@ -163,6 +224,7 @@ class Randomiser:
         self._steps = np.zeros(n, np.int64)
         events = [(t, ParameterEvent(t, sim)) for t in terms if isinstance(t, Parameter)]
         events += [(t, PushEvent(t, sim)) for t in terms if isinstance(t, Push)]
+        events += [(t, ForceEvent(t, sim)) for t in terms if isinstance(t, Force)]
         # What is done, by whom, from which stream, and the step at which it is due.
         self._events = [(term, event, named_stream(event.label), np.zeros(n, np.int64)) for term, event in events]
         latency = next((t for t in terms if isinstance(t, Latency)), None)
@@ -170,8 +232,7 @@ class Randomiser:
         self._late = np.zeros(n, np.int64)
         self._past = np.zeros((latency.high + 1 if latency else 0, n, actions), sim.dtype)  # a ring, the last at _now
         self._now, self._rows = 0, np.arange(n)
-        noise = next((t for t in terms if isinstance(t, Noise)), None)
-        self._deviation = None if noise is None else noise_deviation(noise, observations)
+        self._deviation, self._bias = observed_amounts(terms, observations)
 
     def seed(self, seeds: np.ndarray, which: np.ndarray) -> None:
         """Gives environments of a mask their seeds, and counts their episodes anew."""
@@ -187,7 +248,7 @@ class Randomiser:
         for term, event, stream, due in self._events:
             draws = Draws(self._seeds[envs], self._episodes[envs], 0, stream)
             wait = self._wait(term, draws)
-            if isinstance(term, Parameter):
+            if isinstance(term, (Parameter, Force)):
                 event.apply(envs, draws)
             due[envs] = wait
         if self._latency is not None:
@@ -223,7 +284,12 @@ class Randomiser:
         self._steps += 1
 
     def observe(self, observations: np.ndarray) -> np.ndarray:
-        """Observations (N, D) with noise, of the present episode and step."""
+        """Observations (N, D) with bias and noise, of the present episode and step."""
+        if self._bias is not None:
+            draws = Draws(self._seeds, self._episodes, 0, _BIAS_STREAM)
+            drawn = draws.uniform(-1, 1, observations.shape[1]) * self._bias
+            observations = observations + (drawn.to(observations) if hasattr(drawn, "to") else drawn)
+            observations = observations if hasattr(drawn, "to") else observations.astype(self._sim.dtype)
         if self._deviation is None:
             return observations
         draws = Draws(self._seeds, self._episodes, self._steps, _NOISE_STREAM)
@@ -257,6 +323,9 @@ class ParameterEvent:
         term = self.term
         if term.distribution == "uniform":
             drawn = draws.uniform(term.low, term.high, self._drawn)
+        elif term.distribution == "normal":
+            middle, deviation = (term.low + term.high) / 2, (term.high - term.low) / 4
+            drawn = (middle + draws.normal(deviation, self._drawn)).clip(term.low, term.high)
         else:
             drawn = draws.exponential(draws.uniform(math.log(term.low), math.log(term.high), self._drawn))
         return _OPERATIONS[term.operation](nominal, drawn)
@@ -294,12 +363,55 @@ class PushEvent:
             qvel[envs, self.dof + 3 : self.dof + 6] += spin
 
 
-def noise_deviation(noise: Noise, observations: int) -> np.ndarray:
-    """() or (D,), float32."""
-    deviation = np.asarray(noise.deviation, np.float32)
-    if deviation.shape not in ((), (observations,)):
-        raise ValueError(f"Noise has {deviation.size} deviations for {observations} observations")
-    return deviation
+class ForceEvent:
+    """Sets the horizontal force on a body."""
+
+    def __init__(self, term: Force, sim: Simulation):
+        model, self.term, self._arrays = sim.model, term, sim._arrays
+        free = np.flatnonzero(np.asarray(model.jnt_type) == 0)
+        if term.body is None and len(free) == 0:
+            raise ValueError("Force needs a body: the model has no free joint")
+        self.body = int(model.jnt_bodyid[free[0]]) if term.body is None else model.body_id(term.body)
+        self.label = f"force {self.body}"
+
+    def forces(self, draws: Draws):
+        """x and y (k,), N."""
+        size, angle = self.term.newtons * draws.uniform(), draws.uniform(0, 2 * np.pi)
+        cos, sin = draws.cos_sin(angle)
+        return size * cos, size * sin
+
+    def apply(self, envs: np.ndarray, draws: Draws) -> None:
+        with self._arrays.changed("xfrc_applied") as wrench:
+            wrench[envs, self.body, 0], wrench[envs, self.body, 1] = self.forces(draws)
+
+
+def observed_amounts(terms, signals: Sequence[Signal]):
+    """(deviations of `Noise`, amounts of `Bias`), each () or (D,) float32, or None without."""
+    noise = next((t.deviation for t in terms if isinstance(t, Noise)), None)
+    bias = next((t.amount for t in terms if isinstance(t, Bias)), None)
+    return _amounts("Noise", noise, signals), _amounts("Bias", bias, signals)
+
+
+def _amounts(what: str, given, signals: Sequence[Signal]):
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        columns, amounts = term_columns(signals), np.zeros(len(signals), np.float32)
+        for name, amount in given.items():
+            if name not in columns:
+                raise ValueError(f"{what} has {name!r}, which is no term of the observation{near(name, columns)}")
+            amounts[columns[name]] = amount
+        return amounts
+    amounts = np.asarray(given, np.float32)
+    if amounts.shape not in ((), (len(signals),)):
+        raise ValueError(f"{what} has {amounts.size} deviations for {len(signals)} observations")
+    return amounts
+
+
+def _check_amounts(what: str, given, meant: str) -> None:
+    values = np.asarray(list(given.values()) if isinstance(given, Mapping) else given, np.float64)
+    if values.ndim > 1 or not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError(f"{what}({given!r}), expected {meant}, or one for each observation")
 
 
 def _rows(term: Parameter, model, count: int) -> np.ndarray:

@@ -39,8 +39,12 @@ class RunningMoments(torch.nn.Module):
         self.count.copy_(total)
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
-        """(values - mean) / deviation, within ±``clip``, in the precision of ``values`` (..., size)."""
-        mean, scale = self.mean.to(values.dtype), self.variance.add(1e-8).rsqrt().to(values.dtype)
+        """(values - mean) / deviation, within ±``clip``, in the precision of ``values`` (..., size).
+
+        ``values`` may have the first columns only.
+        """
+        size = values.shape[-1]
+        mean, scale = self.mean[:size].to(values.dtype), self.variance[:size].add(1e-8).rsqrt().to(values.dtype)
         return ((values - mean) * scale).clamp(-self.clip, self.clip)
 
 

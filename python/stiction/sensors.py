@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .force_sensors import ForceSensors
 from .simulation import Simulation
 
 _FREE, _BALL, _SLIDE, _HINGE = range(4)  # of jnt_type
@@ -62,7 +63,7 @@ def cross(a, b):
     return _stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], -1)
 
 
-class Sensors:
+class Sensors(ForceSensors):
     """Of one simulation. `Imu` and `Contacts` have a memory: their owner calls `advance` once per control step.
 
     On a GPU tensors are computed there, and nothing waits for them.
@@ -74,7 +75,7 @@ class Sensors:
         self._sim, self._model = sim, sim.model
         self._array = sim._arrays.view
         self._constants: dict = {}
-        self._with_memory: list[Imu | Contacts] = []
+        self._with_memory: list[Imu | Acceleration | Contacts] = []
 
     def _out(self, values):
         if self._sim._arrays.tensor is None:
@@ -201,6 +202,11 @@ class Sensors:
         """An inertial measurement unit at a site."""
         return self._remember(Imu(self, self._model.site_id(site)))
 
+    def acceleration(self, joints) -> Acceleration:
+        """Accelerations of hinges and slides, means over the last control step."""
+        names = [joints] if isinstance(joints, str) else list(joints)
+        return self._remember(Acceleration(self, names))
+
     def contacts(self, bodies, threshold: float = 1.0) -> Contacts:
         """Contact state and air time of bodies; in contact where the net force exceeds ``threshold`` in N."""
         names = [bodies] if isinstance(bodies, str) else list(bodies)
@@ -266,6 +272,30 @@ class Imu:
     def accelerometer(self):
         """Acceleration minus gravity (N, 3), m/s^2; at rest it points up with 9.81."""
         return self._sensors._out(self._in_site(self._force))
+
+
+class Acceleration:
+    """Of k hinges and slides, over the last control step; 0 as an episode begins."""
+
+    def __init__(self, sensors: Sensors, names: list[str]):
+        self._sensors, self._names = sensors, names
+        self._velocity = self._now()
+        self._change = sensors._zeros(*self._velocity.shape)
+
+    def _now(self):
+        return self._sensors.joint_state(self._names)[1]
+
+    def _advance(self, seconds: float) -> None:
+        velocity = self._now()
+        self._change, self._velocity = (velocity - self._velocity) / seconds, velocity
+
+    def _restart(self, envs) -> None:
+        self._velocity[envs], self._change[envs] = self._now()[envs], 0
+
+    @property
+    def value(self):
+        """(N, k), rad/s^2 or m/s^2."""
+        return self._sensors._out(self._change)
 
 
 class Contacts:

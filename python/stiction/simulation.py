@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
@@ -25,23 +25,11 @@ from .simulation_arrays import (
     parameter_names,
     torch_stream,
 )
+from .simulation_state import SimulationState
 from .solver_options import SolverOptions
 
 _INTEGRATORS = ("implicit", "euler")
 _NO_GRAVITY = 1 << 7  # of a model's disableflags, mjDSBL_GRAVITY
-
-
-@dataclass
-class SimulationState:
-    """All that a later step depends on, as copies (NumPy). ``records``: warm start and contacts of the last step."""
-
-    qpos: np.ndarray
-    qvel: np.ndarray
-    ctrl: np.ndarray
-    time: np.ndarray
-    qfrc_applied: np.ndarray
-    xfrc_applied: np.ndarray
-    records: np.ndarray
 
 
 class Simulation:
@@ -104,7 +92,15 @@ class Simulation:
         array: str = "native",
         num_threads: int | None = None,
     ):
-        self._world = ClosedWorld()  # until there is one
+        self._world, self._picture = ClosedWorld(), ({}, None)  # until there is one
+        self._made = {
+            "device": device,
+            "dtype": dtype,
+            "timestep": timestep,
+            "integrator": integrator,
+            "solver": solver,
+        }
+        self._made |= {"per_env": per_env, "max_contacts": max_contacts, "array": array, "num_threads": num_threads}
         if not isinstance(model, Model):
             raise TypeError(f"model is {type(model).__name__}, expected stiction.Model; see Model.from_mjcf")
         if array not in ("native", "torch"):
@@ -256,10 +252,15 @@ class Simulation:
         copies = {f.name: self._arrays.read(f.name) for f in fields(SimulationState) if f.name != "records"}
         return SimulationState(**copies, records=records)
 
-    def set_state(self, state: SimulationState) -> None:
-        """Puts a state of `get_state` back; `status` stays as it is."""
+    def set_state(self, state: SimulationState, envs=None) -> None:
+        """Puts a state of `get_state` back; `status` stays as it is.
+
+        ``envs`` (mask, indices or slice): into these environments alone; the state has as many rows, or one for all.
+        """
         if not isinstance(state, SimulationState):
             raise TypeError(f"state is {type(state).__name__}, expected what get_state returned")
+        if envs is not None:
+            state = self.get_state().replaced(np.flatnonzero(self._mask(envs)), state)
         checked = {}
         for field in fields(SimulationState):
             values = checked[field.name] = as_numbers(f"state.{field.name}", getattr(state, field.name))
@@ -269,6 +270,20 @@ class Simulation:
         for name, values in checked.items():
             self._arrays.write(name, values)
         self.forward()
+
+    def copy_env(self, source: int, envs) -> None:
+        """Makes environments (mask, indices or slice) copies of another: its state and its parameters."""
+        source = self._environment(source)
+        chosen = np.flatnonzero(self._mask(envs))
+        for name in self._per_env:
+            with self._arrays.changed(f"params.{name}") as values:
+                values[chosen] = values[source].copy()
+        self.set_state(self.get_state()[[source]], chosen)
+
+    def __reduce__(self):
+        """Pickles and copies: the model, the options, and the state; `contact` and `certificate` are told by a step."""
+        params = {name: self._arrays.read(f"params.{name}") for name in self._per_env}
+        return _rebuilt, (type(self), self._model, self._num_envs, self._made, self.get_state(), params)
 
     def __setattr__(self, name: str, value) -> None:
         if not name.startswith("_") and not hasattr(type(self), name):
@@ -288,6 +303,16 @@ class Simulation:
         self.close()
 
     # ---- looking inside
+
+    def render(self, env: int = 0, **options) -> np.ndarray:
+        """A picture (height, width, 3) of one environment. Options: width, height (480) and the model's camera, by
+        default "track" or one that follows; `stiction.picture.Picture` says more.
+        """
+        from .picture import Picture, draw_row, picture_options
+
+        if self._picture[1] is None or self._picture[0] != options:
+            self._picture = dict(options), Picture(self._model, **picture_options(dict(options)))
+        return draw_row(self._picture[1], self, self._environment(env))
 
     def contact_problem(self, env: int = 0) -> ContactProblem:
         """The contact problem of the last substep of one environment, dense and in double: `stiction.ContactProblem`.
@@ -446,3 +471,11 @@ def _checked_per_env(per_env, model: Model) -> tuple[str, ...]:
     if names and "per_env" not in (_core.World.__init__.__doc__ or ""):
         raise ValueError(f"per_env is {names}, but this build shares every parameter between environments")
     return names
+
+
+def _rebuilt(kind, model: Model, num_envs: int, made: dict, state: SimulationState, params: dict) -> Simulation:
+    simulation = kind(model, num_envs, **made)
+    for name, values in params.items():
+        simulation._arrays.write(f"params.{name}", values)
+    simulation.set_state(state)
+    return simulation

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 
-from .custom_task import Task, TaskCore, is_task
+from .custom_task import Task, is_task
 from .env_core import EnvCore, checked_render_mode
+from .env_state import pickled
+from .task_core import task_core
 
 
 class SingleEnv(gymnasium.Env):
@@ -24,12 +26,15 @@ class SingleEnv(gymnasium.Env):
     ):
         self.render_mode = checked_render_mode(render_mode)
         simulation.setdefault("num_threads", 1)
-        core = TaskCore if is_task(env_id) else EnvCore
+        core = task_core if is_task(env_id) else EnvCore
+        self._made = {"env_id": env_id, "device": device, "render_mode": render_mode, **simulation}
         self._core = core(env_id, 1, "Disabled", -1, device, simulation)
+        self._task, self._groups, self._random, self._tensor_batch, self.num_envs = self._core.task, None, None, None, 1
         self._names = self._core.task.report_names
         self.metadata = self._core.metadata()
         self.observation_space, self.action_space = self._core.observation_space, self._core.action_space
         self._seeded = False
+        self._reported: dict = {}
 
     @property
     def simulation(self):
@@ -40,6 +45,16 @@ class SingleEnv(gymnasium.Env):
     def dt(self) -> float:
         """Seconds between two actions, as of Gymnasium's MuJoCo environments."""
         return self._core.period
+
+    @property
+    def observation_signals(self):
+        """What each number of an observation is: `stiction.signals.Signal`s in order."""
+        return self._core.observation_signals
+
+    @property
+    def action_signals(self):
+        """What each number of an action is, with the present parameters of the task."""
+        return self._core.action_signals
 
     @property
     def task_parameters(self) -> dict:
@@ -70,11 +85,15 @@ class SingleEnv(gymnasium.Env):
 
     def _info(self, reports: np.ndarray, status: np.ndarray) -> dict:
         info = {name: float(row[0]) for name, row in zip(self._names, reports, strict=False)}
+        self._reported = dict(info)
         info["status"] = int(status[0])
         return info
 
+    def __reduce__(self):
+        return pickled(self)
+
     def render(self) -> np.ndarray | None:
-        return None if self.render_mode is None else self._core.frame(0)
+        return None if self.render_mode is None else self._core.frame(0, self._reported)
 
     def close(self) -> None:
         self._core.close()

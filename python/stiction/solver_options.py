@@ -54,8 +54,8 @@ class SolverOptions:
 
     #: The solver, one of `stiction.solver_names`.
     name: str = "subadmm"
-    #: What it aims at and is judged by: "coulomb", "convex" (its relaxation, in which what slides with v_t takes off with
-    #: mu v_t) or "dissipation" (of most energy, by each contact). A setting of solvers that know several.
+    #: What it aims at and is judged by: "coulomb", "convex" (its relaxation, in which what slides with v_t takes off
+    #: with mu v_t) or "dissipation" (of most energy, by each contact). A setting of solvers that know several.
     law = "coulomb"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
     iterations: int = _step("iterations", int, least=0, most=100_000)

@@ -14,13 +14,14 @@ from .simulation_arrays import torch_stream, torch_view
 
 
 class TensorBatch:
-    """``task``: a `_core.BatchEnv` on ``simulation``; ``random``: a `TensorRandomiser` of it, or None.
+    """``task``: a `_core.BatchEnv` on ``simulation``; ``random``: a `TensorRandomiser` of it, or None;
+    ``groups``: `ObservationGroups` or None.
 
     N environments, D observations, A actions, R reports.
     """
 
-    def __init__(self, task, simulation, same_step: bool, random=None):
-        self._random = random
+    def __init__(self, task, simulation, same_step: bool, random=None, groups=None):
+        self._random, self._groups = random, groups
         self._task, self._world, self._same_step = task, simulation._world, same_step
         self._gpu = None if simulation.device == "cpu" else simulation.device
         view, buffers = torch_view(simulation.device), task.buffers()
@@ -42,6 +43,8 @@ class TensorBatch:
                 self._random.seed(seeds, seeded.astype(bool) if mask is None else seeded.astype(bool) & mask)
             self._random.begin(begun)
             observations = self._random.observe(observations)
+        if self._groups:
+            observations = self._shown(observations, begun, stepped=False)
         infos, masks = {}, begun.repeat(len(self._names), 1)
         reports = self._at["reports"].clone()
         for name, row, mask in zip(self._names[: self._task.reset_reports], reports, masks, strict=False):
@@ -69,14 +72,26 @@ class TensorBatch:
         if self._random is not None:
             self._random.begin(begun)
             results[0] = self._random.observe(results[0])
+        if self._groups:
+            results[0] = self._shown(results[0], begun, stepped=True)
         return *results, infos
+
+    def reports(self):
+        """What the last call told, (names, N)."""
+        return self._at["reports"].cpu()
+
+    def _shown(self, noisy, begun, stepped: bool) -> dict:
+        return self._groups.shown(self._at["observations"], noisy, self._at["reports"], begun, stepped)
 
     def _add_final(self, infos: dict) -> None:
         ended = self._at["ended"].clone()
         rows = self._at["final_observations"]
         if self._random is not None:  # it still counts the episode that has ended
             rows = self._random.observe(rows)
-        infos["final_obs"], infos["_final_obs"] = torch.where(ended[:, None], rows, 0), ended
+        if self._groups:
+            rows = self._groups.last(self._at["final_observations"], rows, self._at["final_reports"])
+        kept = {name: torch.where(ended[:, None], of, 0) for name, of in (rows if self._groups else {"": rows}).items()}
+        infos["final_obs"], infos["_final_obs"] = kept if self._groups else kept[""], ended
         told, masks = {}, ended.repeat(len(self._names) + 2, 1)  # what is returned shares no memory
         for name, row, mask in zip(self._names, self._kept("final_reports", ended), masks, strict=False):
             told[name], told[f"_{name}"] = row, mask

@@ -9,7 +9,17 @@ import numpy as np
 import torch
 
 from .random_numbers import Draws, named_stream
-from .randomisation import Latency, Noise, Parameter, ParameterEvent, Push, PushEvent, Randomiser, noise_deviation
+from .randomisation import (
+    Force,
+    ForceEvent,
+    Latency,
+    Parameter,
+    ParameterEvent,
+    Push,
+    PushEvent,
+    Randomiser,
+    observed_amounts,
+)
 from .simulation_arrays import torch_view
 
 _NEVER = 2**62
@@ -18,7 +28,7 @@ _NEVER = 2**62
 class TensorRandomiser(Randomiser):
     """A `Randomiser` whose masks and data are tensors."""
 
-    def __init__(self, terms, sim, step_dt: float, observations: int, actions: int):
+    def __init__(self, terms, sim, step_dt: float, observations, actions: int):
         n, self._dt = sim.num_envs, step_dt
         view = torch_view(sim.device)
         array = sim._arrays.memory
@@ -28,6 +38,7 @@ class TensorRandomiser(Randomiser):
         self._episodes, self._steps = (self._zeros(n, dtype=torch.int64) for _ in range(2))
         events = [_ParameterWrite(t, sim, view(array(f"params.{t.name}"))) for t in terms if isinstance(t, Parameter)]
         events += [_PushWrite(t, sim, view(array("qvel"))) for t in terms if isinstance(t, Push)]
+        events += [_ForceWrite(t, sim, view(array("xfrc_applied"))) for t in terms if isinstance(t, Force)]
         # What is done, from which stream, and the step at which it is due.
         self._events = [(event, named_stream(event.label), self._zeros(n, dtype=torch.int64)) for event in events]
         self._latency = next((t for t in terms if isinstance(t, Latency)), None)
@@ -35,8 +46,8 @@ class TensorRandomiser(Randomiser):
         kept = self._latency.high + 1 if self._latency else 0
         self._past = self._zeros(kept, n, actions, dtype=getattr(torch, sim.dtype))  # a ring, the last at _now
         self._now, self._rows = 0, torch.arange(n, device=self._device)
-        noise = next((t for t in terms if isinstance(t, Noise)), None)
-        self._deviation = None if noise is None else self._tensor(noise_deviation(noise, observations))
+        amounts = observed_amounts(terms, observations)
+        self._deviation, self._bias = (None if given is None else self._tensor(given) for given in amounts)
 
     def _zeros(self, *shape, dtype):
         return torch.zeros(shape, dtype=dtype, device=self._device)
@@ -59,7 +70,7 @@ class TensorRandomiser(Randomiser):
         for event, stream, due in self._events:
             draws = Draws(self._seeds, self._episodes, 0, stream)
             wait = self._wait(event.term, draws)
-            if isinstance(event.term, Parameter):
+            if isinstance(event.term, (Parameter, Force)):
                 event.apply(mask, draws)
             due.copy_(torch.where(mask, wait, due))
         if self._latency is not None:
@@ -110,3 +121,13 @@ class _PushWrite(PushEvent):
         x, y, spin = self.velocities(draws)
         change = torch.cat([x[:, None], y[:, None], torch.zeros_like(x)[:, None], spin], 1)
         self._velocities += torch.where(mask[:, None], change, 0).to(self._velocities.dtype)
+
+
+class _ForceWrite(ForceEvent):
+    def __init__(self, term: Force, sim, wrench: torch.Tensor):
+        super().__init__(term, sim)
+        self._force = wrench[:, self.body, :2]
+
+    def apply(self, mask: torch.Tensor, draws: Draws) -> None:
+        new = torch.stack(self.forces(draws), 1).to(self._force.dtype)
+        self._force.copy_(torch.where(mask[:, None], new, self._force))

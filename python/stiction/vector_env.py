@@ -6,21 +6,22 @@ at every call, never overwritten later. With ``backend="torch"`` the same memory
 
 from __future__ import annotations
 
-import operator
-from dataclasses import fields
-
 import numpy as np
 from gymnasium import error, vector
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from . import _core
-from .custom_task import Task, TaskCore, is_task
+from . import env_state
+from .custom_task import Task, is_task
+from .env_checks import checked_limit, checked_mode, checked_seed, imported_torch
 from .env_core import EnvCore, checked_render_mode
+from .observation_groups import ObservationGroups
+from .picture import task_markers
 from .randomisation import Parameter, Randomiser, flattened
-from .simulation import SimulationState
+from .signals import interface
 from .simulation_arrays import as_array, as_numbers
+from .task_core import task_core
 
 
 def make_vec(
@@ -34,6 +35,7 @@ def make_vec(
     max_episode_steps: int | None = None,
     task: dict | None = None,
     randomize=None,
+    observations=None,
     **simulation,
 ) -> VectorEnv:
     """``num_envs`` environments of an id such as ``"stiction/Ant-v0"``, or of a `stiction.Task`, stepped together.
@@ -45,12 +47,16 @@ def make_vec(
     autoreset_mode: "SameStep" (an ended environment is reset at once; ``infos["final_obs"]`` and ``["final_info"]``
         keep its end), "NextStep" (the next step resets it and ignores its action) or "Disabled" (call ``reset`` with
         ``options={"reset_mask": mask}``), as in Gymnasium.
-    render_mode: "rgb_array" for `VectorEnv.render`.
+    render_mode: "rgb_array" for `VectorEnv.render`, with ``width`` and ``height`` in pixels and ``camera``, one of the
+        model's: by default "track", or one that follows.
     max_episode_steps: control steps until truncation; None is the id's, -1 no limit.
     task: parameters of the task that are not its defaults, ``{"ctrl_cost_weight": 0.1, "healthy_z_range": (0.3, 1)}``:
         `VectorEnv.task_parameters` has them all. As keywords too, as in Gymnasium: ``ctrl_cost_weight=0.1``.
     randomize: what differs from environment to environment: a list of `stiction.randomisation`'s `Parameter`, `Gains`,
-        `Push`, `Latency` and `Noise`.
+        `Push`, `Force`, `Latency`, `Noise` and `Bias`.
+    observations: groups of observations by name, ``{"policy": Group("gravity", history=3), "critic": ("*",)}``, of
+        `stiction.Group` or names of terms (`VectorEnv.observation_signals` has those there are); then observations are
+        dictionaries. None: one array of all, or the groups that a `stiction.Task` has.
     model: a `stiction.Model` or an MJCF file instead of the task's own: a variant of it with as many coordinates,
         bodies and motors, or, for tasks on any robot (``"stiction/QuadrupedVelocity-v0"``), any robot and a floor.
     names: of tasks on any robot, what the model calls its parts. A walking robot's: ``{"feet": ("FL", "FR", "RL",
@@ -71,6 +77,7 @@ def make_vec(
         max_episode_steps=max_episode_steps,
         task=task,
         randomize=randomize,
+        observations=observations,
         **simulation,
     )
 
@@ -97,34 +104,42 @@ class VectorEnv(vector.VectorEnv):
         render_mode: str | None = None,
         max_episode_steps: int | None = None,
         randomize=None,
+        observations=None,
         **simulation,
     ):
         self.closed = True  # until all is there
+        self._made = {"num_envs": num_envs, "env_id": env_id, "device": device, "backend": backend}
+        self._made |= {"autoreset_mode": autoreset_mode, "render_mode": render_mode, "randomize": randomize}
+        self._made |= {"max_episode_steps": max_episode_steps, "observations": observations, **simulation}
         if backend not in ("numpy", "torch"):
             raise ValueError(f"backend is {backend!r}, expected 'numpy' or 'torch'")
-        mode = _checked_mode(autoreset_mode)
+        mode = checked_mode(autoreset_mode)
         self.render_mode = checked_render_mode(render_mode)
-        limit = 0 if max_episode_steps is None else _checked_limit(max_episode_steps)
+        limit = 0 if max_episode_steps is None else checked_limit(max_episode_steps)
         terms = [] if randomize is None else flattened(randomize)
         own = [term.name for term in terms if isinstance(term, Parameter)]
         if own:
             simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
-        self._randomized = bool(terms)
-        core = TaskCore if is_task(env_id) else EnvCore
+        core = task_core if is_task(env_id) else EnvCore
         self._core = core(env_id, num_envs, mode.value, limit, device, simulation)
         self._env_id = env_id.__name__ if is_task(env_id) else env_id
         self._task = self._core.task
         self._names = self._task.report_names
         self._mode = mode
-        self._torch = _imported_torch() if backend == "torch" else None
+        self._torch = imported_torch() if backend == "torch" else None
         self._python_task = self._core.python_task if is_task(env_id) and self._task.tensors else None  # in torch
         self.num_envs = self._core.simulation.num_envs
         self.metadata = self._core.metadata() | {"autoreset_mode": mode}
-        self.single_observation_space = self._core.observation_space
+        given = getattr(self._core, "groups", None) if observations is None else observations
+        self._groups = given and ObservationGroups(
+            given, self._core.observation_signals, self._names[: self._task.reset_reports], self._core.simulation
+        )
+        flat = self._core.observation_space
+        self.single_observation_space = self._groups.space(flat.dtype) if self._groups else flat
         self.single_action_space = self._core.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        sizes = self._task.observations, self._task.actions
+        sizes = self._core.observation_signals, self._task.actions
         self._random = self._tensor_batch = None
         if self._torch is not None and not is_task(env_id):
             from .tensor_batch import TensorBatch
@@ -132,14 +147,14 @@ class VectorEnv(vector.VectorEnv):
 
             random = TensorRandomiser(terms, self._core.simulation, self._core.period, *sizes) if terms else None
             same_step = mode is AutoresetMode.SAME_STEP
-            self._tensor_batch = TensorBatch(self._task, self._core.simulation, same_step, random)
+            self._tensor_batch = TensorBatch(self._task, self._core.simulation, same_step, random, self._groups)
         elif terms:
             kind = Randomiser
             if self._python_task is not None and self._torch is not None:
                 from .tensor_randomiser import TensorRandomiser as kind
             self._random = kind(terms, self._core.simulation, self._core.period, *sizes)
         self._seeds: tuple[int | None, ...] = (None,) * self.num_envs
-        self._started = False
+        self._started, self._reports = False, None
         self.closed = False
 
     @property
@@ -155,6 +170,31 @@ class VectorEnv(vector.VectorEnv):
     def reward_names(self) -> tuple[str, ...]:
         """The terms that add up to the reward, as ``infos`` names them."""
         return tuple(name for name in self._names if name.startswith("reward_"))
+
+    @property
+    def observation_signals(self):
+        """What each number of an observation is: `stiction.signals.Signal`s in order; with groups by the group."""
+        return self._groups.signals if self._groups else self._core.observation_signals
+
+    @property
+    def action_signals(self):
+        """What each number of an action is, with the present parameters of the task."""
+        return self._core.action_signals
+
+    @property
+    def observation_names(self):
+        """Their names, such as "joint_velocity/knee"; with groups a dictionary."""
+        signals = self.observation_signals
+        return {g: _names(of) for g, of in signals.items()} if self._groups else _names(signals)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        return _names(self.action_signals)
+
+    def interface(self) -> dict:
+        """All that a policy has to know of observations and actions, for JSON; `stiction train` writes it beside the
+        exported policy."""
+        return interface(self)
 
     @property
     def max_episode_steps(self) -> int | None:
@@ -219,11 +259,14 @@ class VectorEnv(vector.VectorEnv):
         told = np.ones(self.num_envs, bool) if mask is None else mask
         if seeds is not None:
             self._note_seeds(seed, seeds, seeded & told.view(np.uint8))
+        clean, self._reports = observations, reports
         if self._random is not None:
             if seeds is not None:
                 self._random.seed(seeds, told & seeded.view(bool))
             self._random.begin(self._data(told))
             observations = self._random.observe(observations)
+        if self._groups:
+            observations = self._groups.shown(clean, observations, reports, self._data(told), stepped=False)
         for name, row in zip(self._names[: self._task.reset_reports], reports, strict=False):
             infos[name], infos[f"_{name}"] = row, told.copy()
         infos["status"], infos["_status"] = status * self._data(told), told.copy()
@@ -245,62 +288,59 @@ class VectorEnv(vector.VectorEnv):
         if self._random is not None:
             given = self._random.act(given)
         observations, rewards, terminated, truncated, reports, status = self._of_backend(self._task.step(given))
-        infos = self._infos(reports, status)
+        self._reports, infos = reports, self._infos(reports, status)
         if self._random is not None:
             self._random.advance()
         if self._mode is AutoresetMode.SAME_STEP and (self._torch is not None or self._task.any_ended):
             self._add_final(infos)
+        clean, began = observations, self._data(self._task.began())
         if self._random is not None:
-            self._random.begin(self._data(self._task.began()))
+            self._random.begin(began)
             observations = self._random.observe(observations)
+        if self._groups:
+            observations = self._groups.shown(clean, observations, reports, began, stepped=True)
         if self._torch is None:
             return observations, rewards, terminated, truncated, infos
         return self._tensors((observations, rewards, terminated, truncated, infos))
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Copies of all that later steps depend on, by name: the simulation's state, episodes and the task's memory.
+        """Copies of all that later steps depend on, by name: simulation, seeds, episodes and memory (env_state.py).
 
-        After `set_state` the same actions give the same bits. NotImplementedError for tasks in Python, whose memory is
-        their own, and with ``randomize``.
+        After `set_state` the same actions give the same bits. Of a `stiction.Task` the memory is what its attributes
+        have in numbers, arrays and tensors. Environments can be pickled and deep-copied too.
         """
         self._open()
-        simulation = self.simulation.get_state()
-        state = {field.name: getattr(simulation, field.name) for field in fields(simulation)}
-        return state | {f"task.{name}": values for name, values in self._task_state().items()}
+        return env_state.get_state(self)
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         """Puts a state of `get_state` back, of a batch of the same task and size. The next call is `step`."""
         self._open()
-        rows = self._task_state()
-        names = [*(field.name for field in fields(SimulationState)), *(f"task.{name}" for name in rows)]
-        if not isinstance(state, dict) or sorted(state) != sorted(names):
-            raise ValueError(f"this is no state of these environments: expected what get_state returns, {names}")
-        for name, values in rows.items():
-            given = np.asarray(state[f"task.{name}"])
-            if given.shape != values.shape or given.dtype != values.dtype:
-                raise ValueError(
-                    f"state['task.{name}'] is {given.dtype} {given.shape}, expected {values.dtype} {values.shape}"
-                )
-        self.simulation.set_state(SimulationState(**{f.name: state[f.name] for f in fields(SimulationState)}))
-        self._task.set_state({name: np.asarray(state[f"task.{name}"]) for name in rows})
+        env_state.set_state(self, state)
         self._started = True
 
-    @property
-    def has_state(self) -> bool:
-        """Whether `get_state` can tell it."""
-        return isinstance(self._task, _core.BatchEnv) and not self._randomized
-
-    def _task_state(self) -> dict[str, np.ndarray]:
-        if not self.has_state:
-            raise NotImplementedError("environments of a task in Python, or with randomize, have no get_state yet")
-        return self._task.get_state()
+    def __reduce__(self):
+        self._open()
+        return env_state.pickled(self)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """A picture (480, 480, 3) of every environment; None without a render mode."""
+        """A picture (height, width, 3) of every environment; None without a render mode."""
         self._open()
         if self.render_mode is None:
             return None
-        return tuple(self._core.frame(env) for env in range(self.num_envs))
+        return tuple(self.picture(env) for env in range(self.num_envs))
+
+    def picture(self, env: int = 0) -> np.ndarray:
+        """A picture (height, width, 3) of one, with its goal or command; see picture.py."""
+        self._open()
+        return self._core.frame(env, self._reported(env))
+
+    def markers(self, env: int = 0) -> list:
+        """The `stiction.Marker`s of its goal or command."""
+        return [*task_markers(self._reported(env), self.simulation, env), *self._core.markers(env)]
+
+    def _reported(self, env: int) -> dict:
+        reports = self._tensor_batch.reports() if self._tensor_batch is not None else self._reports
+        return {} if reports is None else {n: float(r[env]) for n, r in zip(self._names, reports, strict=True)}
 
     def close_extras(self, **kwargs) -> None:
         self._core.close()
@@ -346,15 +386,19 @@ class VectorEnv(vector.VectorEnv):
         rows, reports, status = self._of_backend(
             (self._task.final_observations(), self._task.final_reports(), self._task.final_status())
         )
+        clean = rows
         if self._random is not None:  # it still counts the episode that has ended
             rows = self._random.observe(rows)
+        if self._groups:
+            rows = self._groups.last(clean, rows, reports)
         if self._torch is None:
             final = np.full(self.num_envs, None, dtype=object)
             for env in np.flatnonzero(ended):
-                final[env] = rows[env].copy()
+                final[env] = {g: of[env].copy() for g, of in rows.items()} if self._groups else rows[env].copy()
             rows = final
         else:
-            rows[self._data(~ended)] = 0
+            for of in rows.values() if self._groups else [rows]:
+                of[self._data(~ended)] = 0
         infos["final_obs"], infos["_final_obs"] = rows, ended
         told, reports = {}, reports * self._data(ended)
         for name, row in zip(self._names, reports, strict=True):
@@ -411,9 +455,9 @@ class VectorEnv(vector.VectorEnv):
                     "If seeds are passed as a list the length must match "
                     f"num_envs={self.num_envs} but got length={len(seed)}."
                 )
-            given = [None if s is None else _checked_seed(s) for s in seed]
+            given = [None if s is None else checked_seed(s) for s in seed]
         else:
-            first = _checked_seed(seed)
+            first = checked_seed(seed)
             self._np_random, self._np_random_seed = seeding.np_random(first)
             given = range(first, first + self.num_envs)
         seeded = np.array([s is not None for s in given], np.uint8)
@@ -444,37 +488,5 @@ class VectorEnv(vector.VectorEnv):
         return np.ascontiguousarray(mask)
 
 
-def _checked_mode(mode) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        modes = ", ".join(repr(m.value) for m in AutoresetMode)
-        raise ValueError(f"autoreset_mode is {mode!r}, expected one of {modes}") from None
-
-
-def _checked_limit(steps) -> int:
-    try:
-        number = operator.index(steps)
-    except TypeError:
-        raise TypeError(f"max_episode_steps is {steps!r}, expected an integer") from None
-    if number < 1 and number != -1:
-        raise ValueError(f"max_episode_steps is {number}, expected at least 1, or -1 for no limit")
-    return number
-
-
-def _checked_seed(seed) -> int:
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        raise TypeError(f"a seed is {seed!r}, expected an integer") from None
-    if number < 0:
-        raise ValueError(f"a seed is {number}, expected at least 0")
-    return number
-
-
-def _imported_torch():
-    try:
-        import torch
-    except ImportError:
-        raise ImportError("backend='torch' needs torch: pip install torch") from None
-    return torch
+def _names(signals) -> tuple[str, ...]:
+    return tuple(signal.name for signal in signals)

@@ -95,16 +95,14 @@ def test_entries_given_twice_are_added(tmp_path):
     assert read_fclib(path)["W"][2, 2] == 20
 
 
-@pytest.mark.parametrize("coulomb", [0, 1])
-def test_bisection_solves_one_contact_of_known_impulse_under_either_law(coulomb):
+@pytest.mark.parametrize("law", ["coulomb", "dissipation"])
+def test_bisection_solves_one_contact_of_known_impulse_under_either_law(law):
     W = np.array([[14.0, 1, -1], [1, 16, -2], [-1, -2, 15]])
-    problem = fclib.Problem("1c", W, np.array([2.0, 3, -1]), np.array([0.1]))
-    law = "coulomb" if coulomb else "dissipation"
-    found = fclib.solve(problem, "bisection", law=law, coulomb=coulomb)
-    assert found["residual_over_V"] <= 1e-8
-    assert (found["r_con_over_V"] <= 1e-6) == bool(coulomb)  # the laws differ
+    problem = ContactProblem.from_delassus(W, np.array([2.0, 3, -1]), np.array([0.1]))
+    found = solve(problem, solver="bisection", options={"law": law})
+    assert found.converged and found.law == law
     dissipative = np.array([-0.0036889144291, -0.0054361247720, 0.0656959224018])
-    assert fclib.r_mdp(problem, dissipative) <= 1e-10 < 1e-5 < fclib.r_con(problem, dissipative)
+    assert (np.abs(found.impulse - dissipative).max() <= 1e-9) == (law == "dissipation")  # the laws differ
 
 
 def test_what_is_no_problem_is_refused(tmp_path):

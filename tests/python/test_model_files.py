@@ -125,7 +125,7 @@ def test_archive_and_pickle_return_the_same_model(tmp_path):
     model.save(path)
     assert os.listdir(tmp_path) == ["model.npz"]
     for copy in (Model.load(path), pickle.loads(pickle.dumps(model))):
-        assert copy.import_report == model.import_report and copy.mjmodel is None
+        assert copy.import_report == model.import_report and copy.mjmodel.nq == model.nq
         for name, value in model.to_arrays().items():
             np.testing.assert_array_equal(copy.to_arrays()[name], value, err_msg=name)
 

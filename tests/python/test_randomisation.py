@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 import stiction  # noqa: E402
-from stiction.randomisation import Gains, Latency, Noise, Parameter, Push  # noqa: E402
+from stiction.randomisation import Bias, Force, Gains, Latency, Noise, Parameter, Push  # noqa: E402
 
 ID = "stiction/Ant-v0"
 EVERYTHING = [
@@ -237,7 +237,7 @@ def test_custom_tasks_are_randomised_too():
         (lambda: Parameter("body_mass", 0, np.inf), ValueError, "finite"),
         (lambda: Parameter("body_mass", 0, 1, operation="times"), ValueError, "operation"),
         (lambda: Parameter("body_mass", 0, 1, distribution="log_uniform"), ValueError, "more than 0"),
-        (lambda: Parameter("body_mass", 0, 1, distribution="normal"), ValueError, "distribution"),
+        (lambda: Parameter("body_mass", 0, 1, distribution="gaussian"), ValueError, "distribution"),
         (lambda: Parameter("body_mass", 0, 1, every=(0, 1)), ValueError, "every"),
         (lambda: Parameter("gravity", 0, 1, names="down"), ValueError, "axes"),
         (lambda: Push(1.0, every=None), ValueError, "every"),
@@ -256,3 +256,82 @@ def test_custom_tasks_are_randomised_too():
 def test_refuses(make_term, error, text):
     with pytest.raises(error, match=text):
         make_term()
+
+
+# ---- forces, biases, terms by name
+
+
+@pytest.fixture(params=["numpy", "torch"])
+def backend(request):
+    if request.param == "torch":
+        pytest.importorskip("torch")
+    return request.param
+
+
+def test_a_normal_draw_is_about_the_middle_and_within_its_bounds():
+    env = make([Parameter("body_mass", 0.8, 1.6, distribution="normal", operation="set")], 500)
+    env.reset(seed=0)
+    masses = env.simulation.params.body_mass[:, 1]
+    assert masses.min() >= np.float32(0.8)
+    assert masses.max() <= np.float32(1.6)
+    assert abs(masses.mean() - 1.2) < 4 * 0.2 / 500**0.5
+    assert 0.17 < masses.std() < 0.21
+    assert 0.62 < (np.abs(masses - 1.2) < 0.2).mean() < 0.74
+
+
+def test_a_bias_stays_for_an_episode(backend):
+    """Its numbers are the same whatever noise there is, and differ from environment to environment."""
+    env = make([Bias({"joint_position": 0.1})], 4, max_episode_steps=5, backend=backend)
+    clean = make(None, 4, max_episode_steps=5, backend=backend)
+    columns = [place for place, name in enumerate(env.observation_names) if name.startswith("joint_position/")]
+    obs, plain = np.asarray(env.reset(seed=0)[0]), np.asarray(clean.reset(seed=0)[0])
+    biases = []
+    for _ in range(12):
+        biases.append((obs - plain)[:, columns])
+        others = np.delete(obs - plain, columns, axis=1)
+        assert (others == 0).all()
+        obs, plain = (np.asarray(e.step(np.zeros((4, 8), np.float32))[0]) for e in (env, clean))
+    biases = np.array(biases)
+    assert np.abs(biases).max() <= 0.1 + 1e-6
+    assert np.abs(biases).mean() == pytest.approx(0.05, abs=0.015)
+    np.testing.assert_allclose(biases[:5], np.broadcast_to(biases[:1], biases[:5].shape), atol=1e-6)
+    assert np.abs(biases[4] - biases[5]).max() > 0.01
+    assert len({row.tobytes() for row in biases[0].round(4)}) == 4
+
+
+def test_noise_by_the_names_of_terms(backend):
+    env = make([Noise({"joint_velocity": 0.5})], 64, backend=backend)
+    clean = make(None, 64, backend=backend)
+    added = np.asarray(env.reset(seed=0)[0]) - np.asarray(clean.reset(seed=0)[0])
+    of = np.array([name.startswith("joint_velocity/") for name in env.observation_names])
+    assert (added[:, ~of] == 0).all()
+    assert added[:, of].std() == pytest.approx(0.5, rel=0.1)
+    with pytest.raises(ValueError, match="Noise has 'joint_velocty', which is no term.*near: 'joint_velocity'"):
+        make([Noise({"joint_velocty": 0.5})])
+
+
+def test_a_force_is_sustained_and_pushes(backend):
+    env = make([Force(50.0, every=(0.2, 0.4))], 6, backend=backend, max_episode_steps=12)
+    env.reset(seed=0)
+    sim, told = env.simulation, []
+    for _ in range(24):
+        told.append(np.array(sim.xfrc_applied[:, 1]))
+        env.step(np.zeros((6, 8), np.float32))
+    told = np.array(told)
+    assert (told[:, :, 2:] == 0).all()
+    size = np.linalg.norm(told[:, :, :2], axis=2)
+    assert (size > 0).all()
+    assert size.max() <= 50
+    changes = (np.diff(told, axis=0) != 0).any(axis=2).mean()
+    assert 1 / 9 < changes < 1 / 3  # every 4 to 8 steps of 0.05 s, and where episodes begin
+    other = make(None, 6, max_episode_steps=12)
+    other.reset(seed=0)
+    for _ in range(3):
+        other.step(np.zeros((6, 8), np.float32))
+    pushed = make([Force(50.0, every=(9.0, 9.0))], 6)
+    pushed.reset(seed=0)
+    force = np.array(pushed.simulation.xfrc_applied[:, 1, :2])
+    for _ in range(3):
+        pushed.step(np.zeros((6, 8), np.float32))
+    moved = pushed.simulation.qpos[:, :2] - other.simulation.qpos[:, :2]
+    assert ((moved * force).sum(axis=1) > 0).all()

@@ -312,6 +312,8 @@ def test_train_play_and_export(tmp_path, capsys):
     assert [point["samples"] for point in json.loads((run / "curve.json").read_text())] == [128, 256, 384, 512]
     assert list(run.glob("events.out.tfevents.*"))
 
+    with closing(environments(ID, 1, 1)) as envs:
+        assert json.loads((run / "policy.json").read_text()) == json.loads(json.dumps(envs.interface()))
     policy = Checkpoint.load(run).policy()
     session = pytest.importorskip("onnxruntime").InferenceSession(run / "policy.onnx")
     for rows in (1, 5):
@@ -406,7 +408,7 @@ def test_viewer_steps_in_real_time():
     from stiction.training.view import _steps, _zero_actions
 
     with closing(stiction.make_vec(ID, 1, num_threads=1)) as envs:
-        states = [qpos.copy() for qpos, _ in _steps(envs, _zero_actions(envs, None), 0.3, seed=0)]
+        states = [qpos.copy() for qpos, _, _ in _steps(envs, _zero_actions(envs, None), 0.3, seed=0)]
     assert 3 <= len(states) <= 7
     assert (states[0] != states[-1]).any()
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,7 +59,10 @@ def stop_in_iteration(monkeypatch, number, signals=(signal.SIGINT,)):
     monkeypatch.setattr(Ppo, "iterate", iterate_and_stop)
 
 
-@pytest.mark.parametrize("task", ["CartPoleSwingUp", "Hopper", "QuadrupedVelocity"])
+REACH = str(Path(__file__).parents[2] / "examples" / "reach.py") + ":Reach"
+
+
+@pytest.mark.parametrize("task", ["CartPoleSwingUp", "Hopper", "QuadrupedVelocity", REACH])
 def test_a_run_stopped_and_resumed_is_the_uninterrupted_one(task, tmp_path, monkeypatch, capsys):
     """To the bit: the curve, the weights, and what the learner had of episodes under way."""
     whole, parts = tmp_path / "whole", tmp_path / "parts"
@@ -118,10 +122,6 @@ def test_states_of_other_environments_are_refused():
         hopper.set_state(state)
     with pytest.raises(ValueError, match="no state of these environments"):
         ant.set_state({"qpos": state["qpos"]})
-    noisy = stiction.make_vec("stiction/Ant-v0", 2, randomize=[stiction.randomisation.Noise(0.1)])
-    assert not noisy.has_state
-    with pytest.raises(NotImplementedError, match="randomize"):
-        noisy.get_state()
 
 
 def test_the_second_stop_ends_at_once(tmp_path, monkeypatch, capsys):

@@ -43,7 +43,7 @@ def test_parameters_of_a_task_are_keywords_too():
             r"'healthy_range' is no parameter of stiction/Ant-v0 and no option.*near: 'healthy_z_range'",
         ),
         ({"num_thread": 2}, r"'num_thread' is no parameter.*near: 'num_threads'"),
-        ({"width": 200}, r"'width' is no parameter of stiction/Ant-v0 and no option of stiction.Simulation"),
+        ({"depth": 200}, r"'depth' is no parameter of stiction/Ant-v0 and no option of stiction.Simulation"),
         ({"ctrl_cost_weight": 1, "task": {"ctrl_cost_weight": 2}}, "given twice"),
     ],
 )
@@ -94,11 +94,6 @@ class Slide(Task):
         return {"near": -np.abs(self.sim.qpos[:, 0]), "effort": -self.effort * np.abs(action[:, 0])}
 
 
-class Mapped(Slide):
-    def observe(self):
-        return {"position": self.sim.qpos}
-
-
 class Listed(Slide):
     def observe(self):
         return [self.sim.qpos, self.sim.qvel]
@@ -112,7 +107,6 @@ class Discrete(Slide):
 @pytest.mark.parametrize(
     ("task", "text"),
     [
-        (Mapped, r"Mapped.observe\(\) returned a dict, expected an array \(2, D\)"),
         (Listed, r"Listed.observe\(\) returned a list, expected an array \(2, D\)"),
         (Discrete, r"Discrete.action_space\(\) is Discrete\(3\), expected a gymnasium.spaces.Box"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from gymnasium.spaces import Dict
 
 from stiction.running_statistics import EpisodeStatistics
 from stiction.vector_env import AutoresetMode, VectorEnv
@@ -32,15 +33,15 @@ def _way_out(envs) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of all environments; N of them, D observations."""
+    """One step of all environments; N of them. Observations by group, {"policy": (N, D)} where there are none."""
 
-    observations: torch.Tensor  # (N, D) of the next episode where one has ended
+    observations: dict[str, torch.Tensor]  # of the next episode where one has ended
     rewards: torch.Tensor  # (N,)
     terminated: torch.Tensor  # (N,) bool
     truncated: torch.Tensor  # (N,) bool
     final_observations: (
-        torch.Tensor | None
-    )  # (N, D) the last ones of ended episodes, zeros elsewhere; None if none ended
+        dict[str, torch.Tensor] | None
+    )  # the last ones of ended episodes, zeros elsewhere; None if none ended
     log: dict[str, torch.Tensor]  # means over the episodes that ended; empty if none did
 
 
@@ -55,10 +56,10 @@ class Batch:
         self.device = torch.device(envs.data_device)
         self._statistics = EpisodeStatistics(envs.num_envs, envs.reward_names, self.device)
 
-    def reset(self, seed=None, options=None) -> torch.Tensor:
+    def reset(self, seed=None, options=None) -> dict[str, torch.Tensor]:
         observations, _ = self.envs.reset(seed=seed, options=options)
         self._statistics.restart()
-        return floats(observations)
+        return groups_of(observations)
 
     def step(self, actions: torch.Tensor) -> Step:
         if self.clip_actions is not None:
@@ -75,18 +76,30 @@ class Batch:
             log["Episode_Termination/terminated"] = (terminated & ended).sum().float()
             log["Episode_Termination/time_out"] = (truncated & ~terminated).sum().float()
             last = dense_final(infos, ended, observations)
-        return Step(floats(observations), rewards, terminated, truncated, last, log)
+        return Step(groups_of(observations), rewards, terminated, truncated, last, log)
 
 
-def dense_final(infos: dict, ended: torch.Tensor, observations) -> torch.Tensor:
-    """``infos["final_obs"]`` as (N, D), zeros where nothing ended."""
+def dense_final(infos: dict, ended: torch.Tensor, observations) -> dict[str, torch.Tensor]:
+    """``infos["final_obs"]`` by group, zeros where nothing ended."""
     given = infos["final_obs"]
-    if isinstance(given, torch.Tensor):
-        return floats(given)
-    rows = torch.zeros(tuple(observations.shape))
+    if isinstance(given, (torch.Tensor, dict)):
+        return groups_of(given)
+    groups = {name: torch.zeros(tuple(rows.shape)) for name, rows in groups_of(observations).items()}
     for env in ended.nonzero()[:, 0].tolist():
-        rows[env] = torch.as_tensor(given[env])
-    return rows
+        for name, row in groups_of(given[env]).items():
+            groups[name][env] = row
+    return groups
+
+
+def group_spaces(envs) -> dict:
+    """Group -> the space of one environment's observation."""
+    space = envs.single_observation_space
+    return dict(space.spaces) if isinstance(space, Dict) else {"policy": space}
+
+
+def groups_of(observations) -> dict[str, torch.Tensor]:
+    given = observations if isinstance(observations, dict) else {"policy": observations}
+    return {name: floats(values) for name, values in given.items()}
 
 
 def floats(values) -> torch.Tensor:

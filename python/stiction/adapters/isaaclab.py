@@ -6,16 +6,16 @@ import gymnasium
 import torch
 from gymnasium.vector.utils import batch_space
 
-from .batch import Batch
+from .batch import Batch, group_spaces
 
 
 class Env(gymnasium.Env):
-    """``envs`` with Isaac Lab's data: observations ``{"policy": (N, D)}``, float32 tensors.
+    """``envs`` with Isaac Lab's data: observations ``{"policy": (N, D)}``, or the groups of ``envs``, float32 tensors.
 
     ``step(actions (N, A)) -> (observations, rewards (N,), terminated (N,), truncated (N,), extras)``; an ended
     environment is reset in the same step. ``extras["time_outs"]`` (N,) bool: truncated and not terminated. When
     episodes ended, ``extras["log"]`` has means over them (``Episode_Reward/<term>``) and counts
-    (``Episode_Termination/...``), and ``extras["final_obs"]`` ``{"policy": (N, D)}`` their last observations.
+    (``Episode_Termination/...``), and ``extras["final_obs"]`` their last observations, by group.
     ``clip_actions`` bounds actions to ± itself.
     """
 
@@ -28,7 +28,7 @@ class Env(gymnasium.Env):
         self.metadata = envs.metadata
         self.render_mode = envs.render_mode
         self.spec = envs.spec
-        self.single_observation_space = gymnasium.spaces.Dict({"policy": envs.single_observation_space})
+        self.single_observation_space = gymnasium.spaces.Dict(group_spaces(envs))
         self.single_action_space = envs.single_action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -45,14 +45,14 @@ class Env(gymnasium.Env):
 
     def reset(self, *, seed: int | None = None, options: dict | None = None):
         self.extras = {}
-        return {"policy": self._batch.reset(seed, options)}, self.extras
+        return self._batch.reset(seed, options), self.extras
 
     def step(self, actions: torch.Tensor):
         done = self._batch.step(actions)
         self.extras = {"time_outs": done.truncated & ~done.terminated}
         if done.log:
-            self.extras |= {"log": done.log, "final_obs": {"policy": done.final_observations}}
-        return {"policy": done.observations}, done.rewards, done.terminated, done.truncated, self.extras
+            self.extras |= {"log": done.log, "final_obs": done.final_observations}
+        return done.observations, done.rewards, done.terminated, done.truncated, self.extras
 
     def render(self):
         """The picture of the first environment, as Isaac Lab's; None without a render mode."""

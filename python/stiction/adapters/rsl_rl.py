@@ -12,9 +12,9 @@ from .batch import Batch
 class VecEnv(Base):
     """``envs`` for rsl_rl's runners, which never reset: the constructor does, with ``seed``.
 
-    Observations are a `TensorDict` of one group, ``"policy"`` (N, D). Extras: ``"time_outs"`` (N,) and, when episodes
-    ended, ``"log"``. Assigning `episode_length_buf` moves the time limits with it. ``clip_actions`` bounds actions to
-    ± itself.
+    Observations are a `TensorDict` of one group, ``"policy"`` (N, D), or of those of ``envs``. Extras: ``"time_outs"``
+    (N,) and, when episodes ended, ``"log"``. Assigning `episode_length_buf` moves the time limits with it.
+    ``clip_actions`` bounds actions to ± itself.
     """
 
     def __init__(self, envs, *, seed: int | None = None, clip_actions: float | None = None):
@@ -56,5 +56,5 @@ class VecEnv(Base):
     def close(self) -> None:
         self._batch.envs.close()
 
-    def _grouped(self, observations: torch.Tensor) -> TensorDict:
-        return TensorDict({"policy": observations}, batch_size=[self.num_envs])
+    def _grouped(self, observations: dict[str, torch.Tensor]) -> TensorDict:
+        return TensorDict(observations, batch_size=[self.num_envs])

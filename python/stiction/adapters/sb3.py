@@ -15,7 +15,8 @@ from .batch import same_step
 
 
 class VecEnv(Base):
-    """``envs`` for Stable-Baselines3: NumPy arrays, and a list of dicts as infos.
+    """``envs`` for Stable-Baselines3: NumPy arrays, and a list of dicts as infos. With groups of observations these are
+    dictionaries: "MultiInputPolicy".
 
     An ended environment's info has ``terminal_observation`` (D,), ``TimeLimit.truncated`` (truncated and not
     terminated) and ``episode`` ``{"r": return, "l": length, "t": simulated seconds}``; the others' infos are empty.
@@ -37,7 +38,7 @@ class VecEnv(Base):
         self._reset_options()
         self.reset_infos = [{} for _ in range(self.num_envs)]
         self._statistics.restart()
-        return np.asarray(observations)
+        return _arrays(observations)
 
     def step_async(self, actions: np.ndarray) -> None:
         self._actions = actions
@@ -54,11 +55,11 @@ class VecEnv(Base):
                 np.flatnonzero(ended), episodes.returns.tolist(), episodes.lengths.tolist(), strict=True
             ):
                 told[env] = {
-                    "terminal_observation": np.asarray(infos["final_obs"][env]),
+                    "terminal_observation": _row(infos["final_obs"], env),
                     "TimeLimit.truncated": bool(truncated[env] and not terminated[env]),
                     "episode": {"r": total, "l": steps, "t": round(steps * self._envs.step_dt, 6)},
                 }
-        return np.asarray(observations), rewards, ended, told
+        return _arrays(observations), rewards, ended, told
 
     def close(self) -> None:
         self._envs.close()
@@ -86,3 +87,14 @@ class VecEnv(Base):
     def _all(self, indices, what: str) -> None:
         if len(set(self._get_indices(indices))) != self.num_envs:
             raise ValueError(f"{what} acts on all environments of a batch at once, not on {indices}")
+
+
+def _arrays(values):
+    return {group: np.asarray(of) for group, of in values.items()} if isinstance(values, dict) else np.asarray(values)
+
+
+def _row(finals, env: int):
+    """One environment's last observation: tensors have a row each, NumPy's an object."""
+    if isinstance(finals, dict):
+        return {group: np.asarray(of[env]) for group, of in finals.items()}
+    return _arrays(finals[env])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from skrl.envs.wrappers.torch import Wrapper, wrap_env
 
 from . import isaaclab
+from .batch import group_spaces, same_step
 
 
 class _Logged(isaaclab.Env):
@@ -20,7 +21,11 @@ class _Logged(isaaclab.Env):
 def Env(envs, *, clip_actions: float | None = None) -> Wrapper:  # noqa: N802  (reads as the class it stands for)
     """``envs`` as skrl's environment, by ``wrap_env(..., wrapper="isaaclab-single-agent")``.
 
+    A group ``"critic"`` of ``envs`` is skrl's state, what the value sees; other groups but ``"policy"`` are not used.
     Its first reset takes the seed that skrl was given (``skrl.utils.set_seed``). ``clip_actions`` bounds actions to
     ± itself.
     """
+    groups = group_spaces(same_step(envs))
+    if "policy" not in groups:
+        raise ValueError(f"envs has the groups {', '.join(groups)}, and skrl's agents see 'policy'")
     return wrap_env(_Logged(envs, clip_actions=clip_actions), wrapper="isaaclab-single-agent", verbose=False)

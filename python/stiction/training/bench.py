@@ -8,11 +8,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-import stiction
+from . import setup
 
 
 def add_arguments(parser):
-    parser.add_argument("task", nargs="?", default="Ant", help="as in `stiction list` (default Ant)")
+    parser.add_argument("what", nargs="?", default="Ant", metavar="TASK", help="as of `stiction train` (default Ant)")
+    setup.add_arguments(parser)
     parser.add_argument("--num-envs", type=int, default=1024)
     parser.add_argument("--threads", type=int, default=1, help="threads that simulate (default 1)")
     parser.add_argument("--rounds", type=int, default=5, help="the median of so many is told (default 5)")
@@ -30,15 +31,15 @@ def run(arguments):
             f"{np.median(rates):,.0f} samples per CPU second (from {min(rates):,.0f} to {max(rates):,.0f})"
         )
         return
-    from .options import environment, environment_id, task_name
+    from .options import task_name
 
-    env_id = environment_id(arguments.task)
+    asked, _ = setup.of_arguments(arguments.what, arguments)
     through, bare = environment_rates(
-        environment(env_id), arguments.num_envs, arguments.threads, arguments.rounds, arguments.amplitude
+        asked, arguments.num_envs, arguments.threads, arguments.rounds, arguments.amplitude
     )
     share = np.median(np.divide(through, bare))
     print(
-        f"{task_name(env_id)}, {arguments.num_envs} environments, {arguments.threads} threads, actions of "
+        f"{task_name(asked.env_id)}, {arguments.num_envs} environments, {arguments.threads} threads, actions of "
         f"±{arguments.amplitude:g} of the range\n"
         f"through make_vec     {np.median(through):>10,.0f} control steps per CPU second\n"
         f"bare simulation      {np.median(bare):>10,.0f}\n"
@@ -46,10 +47,10 @@ def run(arguments):
     )
 
 
-def environment_rates(env_id, num_envs: int, threads: int, rounds: int, amplitude: float):
+def environment_rates(asked, num_envs: int, threads: int, rounds: int, amplitude: float):
     """Control steps per CPU second through `make_vec`, and of `Simulation.step` from the same states; per round."""
     through, bare = [], []
-    with closing(stiction.make_vec(env_id, num_envs, num_threads=threads)) as envs:
+    with closing(setup.setup_of(asked).make(num_envs, num_threads=threads)) as envs:
         sim, random = envs.simulation, np.random.default_rng(0)
         substeps = round(envs.step_dt / sim.timestep)
         low, high = envs.single_action_space.low, envs.single_action_space.high

@@ -4,7 +4,8 @@ run.json          task, seed, options; of every call its command, arguments, ver
 curve.json        a point per iteration: samples, seconds (of all calls), CPU seconds, return and length of episodes
 evaluations.json  episodes without noise: every minute and at the end
 checkpoint.pt     the last; best.pt: of those evaluated the one with the highest return
-result.json       what the last call reached; policy.onnx, video.mp4, TensorBoard's events
+result.json       what the last call reached; policy.onnx, policy.json, video.mp4, TensorBoard's events
+policy.json       what goes into the policy and what comes out: names, units and scales of every number
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ class RunFolder:
         self.curve: list[dict] = []
         self.evaluations: list[dict] = []
 
-    def begin(self, ppo, env_id: str, seed: int, arguments) -> None:
+    def begin(self, ppo, setup, seed: int, arguments) -> None:
         """Makes the folder, notes this call in run.json, and takes over the curves up to ``ppo.samples``."""
-        self._env_id, self._seed = env_id, seed
+        self._setup, self._seed = setup, seed
         if self.path is None:
-            self.path = _new(Path("runs") / task_name(env_id))
+            self.path = _new(Path("runs") / task_name(setup.env_id))
         self.path.mkdir(parents=True, exist_ok=True)
         if self._from is not None:
             self.curve, self.evaluations = (
@@ -66,8 +67,8 @@ class RunFolder:
             "host": platform.node(),
             **info.facts(),
         }
-        told = {"env_id": env_id, "seed": seed, "options": asdict(ppo.options), "calls": [*calls, call]}
-        self.write("run.json", told)
+        told = {"env_id": setup.env_id, "setup": setup.told(), "seed": seed, "options": asdict(ppo.options)}
+        self.write("run.json", told | {"calls": [*calls, call]})
 
     @property
     def seconds(self) -> float:
@@ -76,7 +77,7 @@ class RunFolder:
 
     def save(self, ppo) -> None:
         """The checkpoint and the curve that led to it."""
-        checkpoint_of(ppo, self._env_id, self._seed).save(self.path / CHECKPOINT)
+        checkpoint_of(ppo, self._setup, self._seed).save(self.path / CHECKPOINT)
         self.write("curve.json", self.curve)
 
     def note_evaluation(self, ppo, found: dict) -> bool:
@@ -85,7 +86,7 @@ class RunFolder:
         self.evaluations.append({"samples": ppo.samples} | found)
         self.write("evaluations.json", self.evaluations)
         if best:
-            checkpoint_of(ppo, self._env_id, self._seed).save(self.path / BEST)
+            checkpoint_of(ppo, self._setup, self._seed).save(self.path / BEST)
         return best
 
     def write(self, name: str, data) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import difflib
-import runpy
+import importlib
+import importlib.util
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -41,10 +43,16 @@ TASKS: dict[str, dict] = {
 
 
 def environment_id(task: str) -> str:
-    """What a command's TASK means, in full: "Ant" is "stiction/Ant-v0", "a.py:Reach" has the whole path."""
+    """What a command's TASK means, in full: "Ant" is "stiction/Ant-v0", "a.py:Reach" has the whole path.
+
+    "package.module:Reach" stays as it is.
+    """
     path, colon, name = task.rpartition(":")
     if colon and path.endswith(".py"):
         return f"{Path(path).resolve()}:{name}"
+    if colon:
+        _class_of(task)
+        return task
     if task in ENVIRONMENTS:
         return task
     short = {task_name(env_id).lower(): env_id for env_id in ENVIRONMENTS}
@@ -58,21 +66,54 @@ def environment_id(task: str) -> str:
 
 
 def environment(env_id: str):
-    """What `stiction.make_vec` takes: an id, or the class that "file.py:Class" names."""
-    path, colon, name = env_id.rpartition(":")
-    if not colon or not path.endswith(".py"):
-        return env_id
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no file {path} to take the task {name} from")
-    kind = runpy.run_path(path).get(name)
+    """What `stiction.make_vec` takes: an id, or the class that "file.py:Class" or "package.module:Class" names."""
+    return _class_of(env_id) if ":" in env_id else env_id
+
+
+def _class_of(env_id: str):
+    path, _, name = env_id.rpartition(":")
+    module = _file_module(Path(path)) if path.endswith(".py") else _named_module(path)
+    kind = getattr(module, name, None)
     if not is_task(kind):
         raise ValueError(f"{path} has no class {name} that is a stiction.Task")
     return kind
 
 
+def _file_module(path: Path):
+    """A file as a module, which can import its neighbours, now and later."""
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path} to take a task from")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # its neighbours may import it
+    spec.loader.exec_module(module)
+    return module
+
+
+def _named_module(name: str):
+    """A module of the working folder or of what is installed."""
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if name != error.name and not name.startswith(f"{error.name}."):
+            raise
+        raise ValueError(f"no module {error.name!r} here or installed; or name a file, path/to/file.py:Class") from None
+
+
 def task_name(env_id: str) -> str:
     """ "stiction/Ant-v0" -> "Ant", "reach.py:Reach" -> "Reach"."""
     return env_id.rpartition(":")[2].rpartition("/")[2].partition("-v")[0]
+
+
+def near_names(name: str, names) -> str:
+    """For messages: those that are meant perhaps, or all."""
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+    return f"{'near: ' if near else 'there are: '}{', '.join(near or names)}"
 
 
 def options_of(env_id: str, changes: dict | None = None) -> Options:
@@ -99,8 +140,7 @@ def _checked(changes: dict) -> dict:
     checked = {}
     for name, value in changes.items():
         if name not in defaults:
-            near = difflib.get_close_matches(name, defaults, n=3, cutoff=0.4)
-            raise ValueError(f"no option {name!r}; {'near: ' if near else 'there are: '}{', '.join(near or defaults)}")
+            raise ValueError(f"no option {name!r}; {near_names(name, defaults)}")
         kind = type(defaults[name])
         if kind is tuple:
             value = tuple(value) if isinstance(value, (tuple, list)) else (value,)

@@ -14,6 +14,9 @@ def add_arguments(parser):
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="threads that simulate (default: all cores)")
     parser.add_argument("--video", type=Path, metavar="FILE.mp4", help="also write a video")
+    parser.add_argument("--width", type=int, default=480, help="of the video, pixels (default 480)")
+    parser.add_argument("--height", type=int, default=480)
+    parser.add_argument("--camera", help="of the model; by default 'track', or one that follows")
     parser.add_argument("--seconds", type=float, default=10.0, help="length of the video")
 
 
@@ -31,7 +34,7 @@ def run(arguments):
     torch.set_num_threads(1)
     kept = Checkpoint.load(arguments.run)
     policy = kept.policy()
-    with closing(environments(kept.env_id, arguments.episodes, arguments.threads)) as envs:
+    with closing(environments(kept.setup, arguments.episodes, arguments.threads)) as envs:
         with progress(total=arguments.episodes, desc="evaluating", unit=" episodes") as bar:
             returns, lengths = evaluate(policy, envs, arguments.seed, bar.update)
         seconds = lengths.double().mean().item() * envs.step_dt
@@ -41,7 +44,14 @@ def run(arguments):
     )
     if arguments.video is not None:
         with progress(desc="rendering", unit=" frames") as bar:
+            shown = {"width": arguments.width, "height": arguments.height, "camera": arguments.camera}
             write_policy_video(
-                policy, kept.env_id, arguments.video, seconds=arguments.seconds, seed=arguments.seed, progress=bar
+                policy,
+                kept.setup,
+                arguments.video,
+                seconds=arguments.seconds,
+                seed=arguments.seed,
+                progress=bar,
+                **shown,
             )
         print(f"video: {arguments.video}")

@@ -13,6 +13,8 @@ papers:
 - Observations are normalised by their running moments, which change between iterations only, so that the ratio of
   probabilities starts at one. Rewards are divided by the running deviation of their discounted sum.
 - The learning rate follows the divergence of each minibatch from the policy that collected (as in rsl_rl).
+- With groups of observations the policy sees "policy" and the value "critic", where there is one; within the learner
+  they stand side by side.
 - Episodes begin out of step with each other: the first of each environment gets a random share of the time limit.
 
 With `torch.distributed` initialised every process has environments of its own; gradients, moments and divergences are
@@ -107,28 +109,61 @@ class Policy(nn.Module):
     """A Gaussian policy and its value function. Calling it gives the action without noise, in the environment's units.
 
     Networks see normalised observations and act in half ranges of the action space, clipped to ±1, where that is
-    bounded.
+    bounded. The first ``inputs`` columns of what `packed` makes are the policy's, the others the value's; without
+    others it sees those too.
     """
 
     def __init__(self, observation_space, action_space, options: Options, generator: torch.Generator):
         super().__init__()
-        observations, actions = observation_space.shape[0], action_space.shape[0]
+        self.inputs, privileged = group_sizes(observation_space)
+        actions = action_space.shape[0]
         low, high = torch.as_tensor(action_space.low).float(), torch.as_tensor(action_space.high).float()
         bounded = torch.isfinite(low) & torch.isfinite(high)
         self.register_buffer("centre", torch.where(bounded, (low + high) / 2, torch.zeros_like(low)))
         self.register_buffer("half_range", torch.where(bounded, (high - low) / 2, torch.ones_like(low)))
         self.register_buffer("bound", torch.where(bounded, 1.0, torch.inf))
-        self.moments = RunningMoments(observations)
-        self.actor = mlp((observations, *options.hidden, actions), 0.01, generator)
-        self.critic = mlp((observations, *options.hidden, 1), 1.0, generator)
+        self.moments = RunningMoments(self.inputs + privileged)
+        self.actor = mlp((self.inputs, *options.hidden, actions), 0.01, generator)
+        self.critic = mlp((privileged or self.inputs, *options.hidden, 1), 1.0, generator)
         self.log_std = nn.Parameter(torch.full((actions,), math.log(options.initial_std)))
 
     def forward(self, observations: Tensor) -> Tensor:
         return self.in_units(self.actor(self.moments(observations)))
 
+    def mean(self, seen: Tensor) -> Tensor:
+        """The networks' action (..., A) of normalised columns."""
+        return self.actor(seen[..., : self.inputs])
+
+    def value(self, seen: Tensor) -> Tensor:
+        """(...,), in the learner's units of reward."""
+        alone = seen.shape[-1] == self.inputs
+        return self.critic(seen if alone else seen[..., self.inputs :])[..., 0]
+
     def in_units(self, actions: Tensor) -> Tensor:
         """Actions of the networks, in the environment's units."""
         return self.centre + self.half_range * torch.clamp(actions, -self.bound, self.bound)
+
+
+def group_sizes(space) -> tuple[int, int]:
+    """Columns of the groups "policy" and "critic", 0 without; a space without groups is the policy's."""
+    groups = getattr(space, "spaces", {"policy": space})
+    if "policy" not in groups:
+        raise ValueError(
+            f"the environments have the groups {', '.join(groups)}, and the learner's policy sees 'policy'"
+        )
+    return groups["policy"].shape[0], groups["critic"].shape[0] if "critic" in groups else 0
+
+
+def policy_part(observations) -> Tensor:
+    """What the policy sees, float32."""
+    return (observations["policy"] if isinstance(observations, dict) else observations).float()
+
+
+def packed(observations) -> Tensor:
+    """(N, columns): what the policy sees and, if there is such a group, what the critic sees."""
+    if not isinstance(observations, dict) or "critic" not in observations:
+        return policy_part(observations)
+    return torch.cat([observations["policy"], observations["critic"]], dim=-1).float()
 
 
 def mlp(sizes: tuple[int, ...], last_gain: float, generator: torch.Generator) -> nn.Sequential:
@@ -174,7 +209,7 @@ class Ppo:
         self.cpu_seconds = self.simulator_seconds = 0.0  # CPU time of this process; the part in envs.step
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of the last episodes
         n, t = envs.num_envs, options.steps
-        size, actions = envs.single_observation_space.shape[0], envs.single_action_space.shape[0]
+        size, actions = sum(group_sizes(envs.single_observation_space)), envs.single_action_space.shape[0]
         zeros = partial(torch.zeros, device=self.device)
         self._raw, self._seen = zeros(t, n, size), zeros(t + 1, n, size)
         self._actions, self._means = zeros(t, n, actions), zeros(t, n, actions)
@@ -182,7 +217,7 @@ class Ppo:
         self._discounted = zeros(n)
         self._statistics = EpisodeStatistics(n, envs.reward_names, self.device)
         # Environment i of rank r has a seed of its own, the one it has as environment r N + i of a single process.
-        self._observations = envs.reset(seed=(seed << 24) + self.ranks.rank * n)[0].float()
+        self._observations = packed(envs.reset(seed=(seed << 24) + self.ranks.rank * n)[0])
         self._whole = torch.ones(
             n, dtype=torch.bool, device=self.device
         )  # whether the present episode has its full time
@@ -214,21 +249,21 @@ class Ppo:
         for t in range(self.options.steps):
             self._raw[t] = self._observations
             self._seen[t] = policy.moments(self._observations)
-            self._means[t] = policy.actor(self._seen[t])
+            self._means[t] = policy.mean(self._seen[t])
             self._actions[t] = self._means[t] + std * self.noise()
             before = time.process_time()
             self._observations, rewards, terminated, truncated, infos = self.envs.step(
                 policy.in_units(self._actions[t])
             )
             self.simulator_seconds += time.process_time() - before
-            self._observations = self._observations.float()
+            self._observations = packed(self._observations)
             ended = terminated | truncated
             self._rewards[t], self._ended[t] = rewards, ended
             self._discounted = rewards + self.options.gamma * self._discounted
             self._sums[t] = self._discounted
             cut = (truncated & ~terminated).nonzero()[:, 0]
             if len(cut):
-                finals.append((t, cut, infos["final_obs"][cut].float()))
+                finals.append((t, cut, packed(infos["final_obs"])[cut]))
             episodes = self._statistics.update(rewards, ended, infos)
             if episodes is not None:
                 self._discounted[ended] = 0
@@ -259,10 +294,10 @@ class Ppo:
             rewards = (rewards / deviation).clamp(-10, 10)
         if self._finals:
             rewards = rewards.clone()
-            last = policy.critic(policy.moments(torch.cat([rows for _, _, rows in self._finals])))[:, 0]
+            last = policy.value(policy.moments(torch.cat([rows for _, _, rows in self._finals])))
             times = torch.cat([torch.full_like(cut, t) for t, cut, _ in self._finals])
             rewards[times, torch.cat([cut for _, cut, _ in self._finals])] += options.gamma * last
-        values = policy.critic(self._seen.flatten(0, 1)).view(steps + 1, n)
+        values = policy.value(self._seen.flatten(0, 1)).view(steps + 1, n)
         going = options.gamma * (1 - self._ended)
         surprise = rewards + going * values[1:] - values[:-1]
         advantages, ahead = torch.empty_like(rewards), torch.zeros_like(rewards[0])
@@ -316,11 +351,11 @@ class Ppo:
         """
         options, policy = self.options, self.policy
         seen, actions, advantages = batch["seen"][rows], batch["actions"][rows], batch["advantages"][rows]
-        mean = policy.actor(seen)
+        mean = policy.mean(seen)
         ratio = torch.exp(log_probability(actions, mean, policy.log_std) - batch["log_probability"][rows])
         bounded = ratio.clamp(1 - options.clip, 1 + options.clip)
         policy_loss = -torch.minimum(ratio * advantages, bounded * advantages).mean()
-        value_loss = 0.5 * (policy.critic(seen)[:, 0] - batch["returns"][rows]).square().mean()
+        value_loss = 0.5 * (policy.value(seen) - batch["returns"][rows]).square().mean()
         loss = policy_loss + options.value_weight * value_loss - options.entropy * policy.log_std.sum()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -375,7 +410,7 @@ class Ppo:
 
     def _episode_state(self) -> dict | None:
         """What the episodes under way are."""
-        if self.ranks.size > 1 or not getattr(self.envs, "has_state", False):
+        if self.ranks.size > 1 or not hasattr(self.envs, "get_state"):
             return None
         tensors = {name: torch.from_numpy(values) for name, values in self.envs.get_state().items()}
         sums = {name: getattr(self, f"_{name}") for name in _UNDER_WAY}
@@ -398,7 +433,7 @@ class Ppo:
             self.generator.set_state(state["generator"])
         else:  # the first process wrote: the others' noise is not its own, nor is that of another kind of device
             self.generator.manual_seed((self.seed << 16) + self.ranks.rank + 1 + (self.iterations << 32))
-        if state.get("episodes") is not None and self.ranks.size == 1 and getattr(self.envs, "has_state", False):
+        if state.get("episodes") is not None and self.ranks.size == 1 and hasattr(self.envs, "get_state"):
             self._load_episodes(state["episodes"])
 
 
@@ -412,12 +447,12 @@ def evaluate(policy: Policy, envs, seed: int, progress=None) -> tuple[Tensor, Te
 
     ``progress(n)`` is told of episodes as they end.
     """
-    observations = envs.reset(seed=seed)[0].float()
+    observations = policy_part(envs.reset(seed=seed)[0])
     zeros = partial(torch.zeros, envs.num_envs, device=observations.device)
     returns, lengths = zeros(dtype=torch.float64), zeros(dtype=torch.int64)
     going = ~zeros(dtype=torch.bool)
     while going.any():
-        observations, rewards, terminated, truncated, _ = envs.step(policy(observations.float()))
+        observations, rewards, terminated, truncated, _ = envs.step(policy(policy_part(observations)))
         returns += rewards * going
         lengths += going
         still = going & ~(terminated | truncated)

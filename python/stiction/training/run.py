@@ -10,12 +10,10 @@ from pathlib import Path
 
 import torch
 
-import stiction
+from .ppo import Options, Policy, Ppo, policy_part
+from .setup import Setup, setup_of
 
-from .options import environment
-from .ppo import Options, Policy, Ppo
-
-_FORMAT = 1  # of checkpoints
+_FORMAT = 2  # of checkpoints
 CHECKPOINT = "checkpoint.pt"
 
 
@@ -23,15 +21,20 @@ CHECKPOINT = "checkpoint.pt"
 class Checkpoint:
     """A training run at one moment."""
 
-    env_id: str
+    setup: Setup
     options: Options
     seed: int
     ppo: dict  # of Ppo.state_dict
 
+    @property
+    def env_id(self) -> str:
+        return self.setup.env_id
+
     def save(self, path) -> None:
         """Writes the file whole or not at all."""
         path = Path(path)
-        data = {"format": _FORMAT, "env_id": self.env_id, "options": asdict(self.options), "seed": self.seed}
+        setup = {n: torch.from_numpy(v) if n == "model" else v for n, v in self.setup.plain().items()}
+        data = {"format": _FORMAT, "setup": setup, "options": asdict(self.options), "seed": self.seed}
         torch.save(data | {"ppo": self.ppo}, path.with_suffix(".part"))
         path.with_suffix(".part").replace(path)
 
@@ -49,25 +52,27 @@ class Checkpoint:
             written = data["format"]
         except Exception as error:
             raise ValueError(f"{path} is no checkpoint of `stiction train`: {error}") from error
-        if written != _FORMAT:
+        if written == 1:  # an id was all that there was
+            data["setup"] = Setup(data["env_id"]).plain()
+        elif written != _FORMAT:
             raise ValueError(f"{path} has format {written}, expected {_FORMAT}: written by another version")
-        return cls(data["env_id"], Options(**data["options"]), data["seed"], data["ppo"])
+        return cls(Setup.of_plain(data["setup"]), Options(**data["options"]), data["seed"], data["ppo"])
 
     def policy(self) -> Policy:
         """The policy, ready to act: ``policy(observations (N, D)) -> actions (N, A)``."""
-        with closing(environments(self.env_id, 1, 1)) as envs:
+        with closing(environments(self.setup, 1, 1)) as envs:
             policy = Policy(envs.single_observation_space, envs.single_action_space, self.options, torch.Generator())
         policy.load_state_dict(self.ppo["policy"])
         return policy.eval()
 
 
-def checkpoint_of(ppo: Ppo, env_id: str, seed: int) -> Checkpoint:
-    return Checkpoint(env_id, ppo.options, seed, ppo.state_dict())
+def checkpoint_of(ppo: Ppo, setup: Setup | str, seed: int) -> Checkpoint:
+    return Checkpoint(setup_of(setup), ppo.options, seed, ppo.state_dict())
 
 
-def environments(env_id: str, num_envs: int, threads: int | None, **options):
+def environments(setup: Setup | str, num_envs: int, threads: int | None, **options):
     """A batch for the learner; the caller closes it."""
-    return stiction.make_vec(environment(env_id), num_envs, backend="torch", num_threads=threads, **options)
+    return setup_of(setup).make(num_envs, backend="torch", num_threads=threads, **options)
 
 
 def progress(**options):
@@ -96,7 +101,7 @@ def export_onnx(policy: Policy, path) -> None:
     The policy is on the CPU.
     """
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # or it warns of every package that it could also use
-    example = torch.zeros(2, policy.moments.mean.numel())
+    example = torch.zeros(2, policy.inputs)
     batch = torch.export.Dim("batch", min=1)
     torch.onnx.export(
         policy.eval(),
@@ -111,21 +116,24 @@ def export_onnx(policy: Policy, path) -> None:
     )
 
 
-def write_policy_video(policy: Policy, env_id: str, path, *, seconds=10.0, seed=0, progress=None) -> float:
+def write_policy_video(
+    policy: Policy, setup: Setup | str, path, *, seconds=10.0, seed=0, progress=None, **shown
+) -> float:
     """An MP4 of one environment under the policy without noise, begun anew where an episode ends; its reward in sum.
 
-    It plays in real time, with up to 50 frames a second. ``progress``: a tqdm bar that is told of frames.
+    It plays in real time, with up to 50 frames a second. ``progress``: a tqdm bar that is told of frames;
+    ``shown``: width, height, camera.
     """
     from stiction.batch_renderer import write_video
 
-    with closing(environments(env_id, 1, 1, render_mode="rgb_array")) as envs, torch.no_grad():
+    with closing(environments(setup, 1, 1, render_mode="rgb_array", **shown)) as envs, torch.no_grad():
         observations, _ = envs.reset(seed=seed)
         frames, total = [envs.render()[0]], 0.0
         steps, every = max(1, round(seconds / envs.step_dt)), math.ceil(0.02 / envs.step_dt - 1e-6)
         if progress is not None:
             progress.reset(total=1 + steps // every)
         for step in range(1, steps + 1):
-            observations, rewards, *_ = envs.step(policy(observations.float()))
+            observations, rewards, *_ = envs.step(policy(policy_part(observations)))
             total += rewards.item()
             if step % every == 0:
                 frames.append(envs.render()[0])

@@ -18,13 +18,21 @@ from pathlib import Path
 
 from stiction.batch_renderer import choose_gl
 
+from . import setup
+
 SAMPLES = 3e6  # unless told otherwise
 SAVE_SECONDS = 60.0  # between checkpoints
 QUICK_EPISODES = 10  # of an evaluation on the way, and of the last one when stopped
 
 
 def add_arguments(parser):
-    parser.add_argument("task", nargs="?", help="as in `stiction list`, or file.py:Class; not needed with --resume")
+    parser.add_argument(
+        "what",
+        nargs="?",
+        metavar="TASK",
+        help="as in `stiction list`, file.py:Class, package.module:Class or a TOML file; not needed with --resume",
+    )
+    setup.add_arguments(parser)
     parser.add_argument("--num-envs", type=int, help="environments per process; the task's table has a default")
     parser.add_argument(
         "--samples", type=float, help=f"stop after so many control steps in all (default {SAMPLES:.0e})"
@@ -107,7 +115,7 @@ def _require(arguments) -> None:
     missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
     if missing:
         raise OSError(f"needs {', '.join(missing)}: pip install 'stiction[train]' (--no-onnx, --no-video need less)")
-    if arguments.task is None and arguments.resume is None:
+    if arguments.what is None and arguments.resume is None:
         raise ValueError("which task? `stiction list` shows those there are")
     for name, unit in (("samples", "control steps"), ("minutes", "minutes")):
         value = getattr(arguments, name)
@@ -128,23 +136,24 @@ class Training:
 
     def __init__(self, arguments, stop=lambda: False):
         from .folder import RunFolder
-        from .options import environment_id, options_of, parsed_changes
+        from .options import options_of, parsed_changes
         from .ppo import Ppo, Ranks
         from .run import Checkpoint, environments
 
+        self.arguments = arguments
         changes = parsed_changes(arguments.set)
         if arguments.num_envs is not None:
             changes["num_envs"] = arguments.num_envs
         resumed = None if arguments.resume is None else Checkpoint.load(arguments.resume)
         if resumed is None:
-            self.env_id, self.seed = environment_id(arguments.task), arguments.seed or 0
-            options = options_of(self.env_id, changes)
+            self.setup, told = setup.of_arguments(arguments.what, arguments)
+            self.seed, options = arguments.seed or 0, options_of(self.setup.env_id, told | changes)
         else:
-            if changes or (arguments.task is not None and environment_id(arguments.task) != resumed.env_id):
+            if changes or setup.is_asked(arguments) or self._other_task(resumed):
                 raise ValueError(
-                    f"--resume goes on with {resumed.env_id} as it was: no other task, --num-envs or --set"
+                    f"--resume goes on with {resumed.env_id} as it was: no other task, robot, --num-envs or --set"
                 )
-            self.env_id, self.seed, options = resumed.env_id, resumed.seed, resumed.options
+            self.setup, self.seed, options = resumed.setup, resumed.seed, resumed.options
         self.until_samples = arguments.samples or (None if arguments.minutes else SAMPLES)
         self.until_seconds = None if arguments.minutes is None else 60 * arguments.minutes
         if resumed is not None and self.until_samples is not None and resumed.ppo["samples"] >= self.until_samples:
@@ -152,14 +161,19 @@ class Training:
                 f"{arguments.resume} has {resumed.ppo['samples']:,} samples already: --samples, of all calls together, "
                 f"is {self.until_samples:,.0f}, expected more"
             )
-        self.arguments, self.stop, self.stopped = arguments, stop, False
+        self.stop, self.stopped = stop, False
         self.first = Ranks().rank == 0
         self.folder = RunFolder(arguments.run_dir, arguments.resume) if self.first else None
         self.ppo = Ppo(
-            environments(self.env_id, options.num_envs, arguments.threads, device=arguments.device), options, self.seed
+            environments(self.setup, options.num_envs, arguments.threads, device=arguments.device), options, self.seed
         )
         if resumed is not None:
             self.ppo.load_state_dict(resumed.ppo)
+
+    def _other_task(self, resumed) -> bool:
+        from .options import environment_id
+
+        return self.arguments.what is not None and environment_id(self.arguments.what) != resumed.env_id
 
     # ---- learning
 
@@ -173,14 +187,14 @@ class Training:
         ppo, folder = self.ppo, self.folder
         writer = None
         if self.first:
-            folder.begin(ppo, self.env_id, self.seed, self.arguments)
+            folder.begin(ppo, self.setup, self.seed, self.arguments)
             writer = SummaryWriter(str(folder.path))
         before = folder.seconds if self.first else 0.0
         total = self.until_samples if self.until_samples is not None else self.until_seconds
         unit = {"unit": "", "unit_scale": True} if self.until_samples else {"unit": "s"}
         started = saved = time.monotonic()
         over = False
-        unit |= {"total": round(total), "desc": task_name(self.env_id), "disable": not self.first}
+        unit |= {"total": round(total), "desc": task_name(self.setup.env_id), "disable": not self.first}
         with tqdm(dynamic_ncols=True, mininterval=0.5, **unit) as bar:
             while not over:
                 told = ppo.iterate()
@@ -233,7 +247,7 @@ class Training:
         from .run import environments
 
         arguments = self.arguments
-        with closing(environments(self.env_id, episodes, arguments.threads, device=arguments.device)) as envs:
+        with closing(environments(self.setup, episodes, arguments.threads, device=arguments.device)) as envs:
             returns, lengths = evaluate(self.ppo.policy, envs, seed=2**40, progress=progress)
         spread = returns.std().item() if len(returns) > 1 else 0.0
         return {
@@ -291,10 +305,11 @@ class Training:
         if not self.arguments.no_onnx:
             print("writing policy.onnx ...", flush=True)
             export_onnx(self.ppo.policy, self.folder.path / "policy.onnx")
+            self.folder.write("policy.json", self.ppo.envs.interface())
         if not self.arguments.no_video and not self.stopped:
             path = self.folder.path / "video.mp4"
             with progress(desc="rendering", unit=" frames") as bar:
-                write_policy_video(self.ppo.policy, self.env_id, path, progress=bar)
+                write_policy_video(self.ppo.policy, self.setup, path, progress=bar)
             print(f"video: {path}")
 
 

@@ -1,4 +1,4 @@
-"""`stiction view`: a task or a trained policy, live, in a web browser or in MuJoCo's own window."""
+"""`stiction view`: a task, a trained policy or a robot's file, live, in a web browser or in MuJoCo's own window."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import gymnasium
 import numpy as np
+
+from stiction.model import Model
+from stiction.picture import add_markers, shown_groups
+from stiction.simulation import Simulation
+
+from . import setup
+from .setup import values_of
 
 
 def add_arguments(parser):
-    parser.add_argument("what", help="a task as in `stiction list`, or the folder of a run or a checkpoint")
+    parser.add_argument(
+        "what", help="a task as of `stiction train`, a robot's XML, or the folder of a run or a checkpoint"
+    )
+    setup.add_arguments(parser)
     parser.add_argument("--viewer", choices=["auto", "web", "window"], default="auto",
                         help="auto: the window where there is a display, else the web")  # fmt: skip
     parser.add_argument("--actions", choices=["policy", "random", "zero"], help="default: policy of a run, else random")
@@ -23,27 +34,56 @@ def add_arguments(parser):
 
 def run(arguments):
     show = _chosen(arguments.viewer)
-    import stiction
-
-    path = Path(arguments.what)
-    policy = None
-    if path.exists():
+    path, policy, kind = Path(arguments.what), None, arguments.actions
+    if path.suffix == ".xml":
+        envs = Robot(path, values_of("--simulation", arguments.simulation))
+        kind = kind or "zero"
+    elif path.exists() and path.suffix != ".toml":
         from .run import Checkpoint
 
+        if setup.is_asked(arguments):
+            raise ValueError(f"{path} is a run and knows its robot and task: no --model, --names, --task or others")
         kept = Checkpoint.load(path)
-        env_id, policy = kept.env_id, kept.policy()
+        envs, policy, kind = kept.setup.make(1, num_threads=1), kept.policy(), kind or "policy"
     else:
-        from .options import environment_id
-
-        env_id = environment_id(arguments.what)
-    from .options import environment
-
-    kind = arguments.actions or ("random" if policy is None else "policy")
-    if kind == "policy" and policy is None:
-        raise ValueError(f"--actions policy needs a run, and {arguments.what!r} is a task")
-    with closing(stiction.make_vec(environment(env_id), 1, num_threads=1)) as envs:
+        envs, kind = setup.of_arguments(arguments.what, arguments)[0].make(1, num_threads=1), kind or "random"
+    with closing(envs):
+        if kind == "policy" and policy is None:
+            raise ValueError(f"--actions policy needs a run, and {arguments.what!r} is none")
         act = {"policy": _policy_actions, "random": _random_actions, "zero": _zero_actions}[kind](envs, policy)
         show(envs, act, arguments)
+
+
+class Robot:
+    """A model alone, with as much of an environment as a viewer needs.
+
+    It begins in its keyframe "home" or "stand"; an action, in parts of the motors' ranges, is added to its controls.
+    """
+
+    def __init__(self, path: Path, options: dict):
+        model = Model.from_mjcf(path, unsupported="warn")
+        self.simulation = Simulation(model, 1, **options)
+        self.step_dt = max(1, round(1 / 60 / self.simulation.timestep)) * self.simulation.timestep
+        self._key = next((name for name in ("home", "stand") if name in model.key_names), None)
+        self._home = np.zeros(model.nu)
+        if self._key is not None:
+            self._home[:] = model.mjmodel.key_ctrl[model.key_id(self._key)]
+        low, high = np.asarray(model.actuator_ctrlrange).T
+        self._half = np.where(np.asarray(model.actuator_ctrllimited).astype(bool), (high - low) / 2, 1.0)
+        self.action_space = gymnasium.spaces.Box(-1, 1, (1, model.nu), np.float64)
+
+    def reset(self, seed=None):
+        self.action_space.seed(seed)
+        self.simulation.reset(keyframe=self._key)
+        return None, {}
+
+    def step(self, actions):
+        self.simulation.ctrl[:] = self._home + self._half * actions
+        self.simulation.step(round(self.step_dt / self.simulation.timestep))
+        return None, None, None, None, {}
+
+    def close(self):
+        self.simulation.close()
 
 
 def _chosen(viewer: str):
@@ -69,8 +109,9 @@ def _policy_actions(envs, policy):
     import torch
 
     def act(observations):
+        seen = observations["policy"] if isinstance(observations, dict) else observations
         with torch.no_grad():
-            return policy(torch.as_tensor(observations, dtype=torch.float32)).numpy()
+            return policy(torch.as_tensor(seen, dtype=torch.float32)).numpy()
 
     return act
 
@@ -92,7 +133,7 @@ def _steps(envs, act, seconds: float, seed: int):
     started = due = time.monotonic()
     while time.monotonic() - started < seconds:
         observations = envs.step(act(observations))[0]
-        yield envs.simulation.qpos[0], envs.simulation.qvel[0]
+        yield envs.simulation.qpos[0], envs.simulation.qvel[0], envs.markers(0) if hasattr(envs, "markers") else []
         due = max(due + envs.step_dt, time.monotonic() - 0.5)
         time.sleep(max(0.0, due - time.monotonic()))
 
@@ -109,11 +150,24 @@ def _window(envs, act, arguments) -> None:
     model = envs.simulation.model.mjmodel
     data = mujoco.MjData(model)
     with mujoco.viewer.launch_passive(model, data) as viewer:
-        for qpos, qvel in _steps(envs, act, arguments.seconds, arguments.seed):
+        viewer.opt.geomgroup[:] = shown_groups(mujoco, model).geomgroup
+        for qpos, qvel, markers in _steps(envs, act, arguments.seconds, arguments.seed):
             if not viewer.is_running():
                 return
             _show(mujoco, model, data, qpos, qvel)
+            viewer.user_scn.ngeom = 0
+            add_markers(mujoco, viewer.user_scn, markers)
             viewer.sync()
+
+
+def _web_markers(server, markers) -> None:
+    for number, marker in enumerate(markers):
+        color = tuple(marker.color[:3])
+        if marker.to is None:
+            server.scene.add_icosphere(f"/markers/{number}", radius=marker.size, color=color, position=marker.at)
+        else:
+            line = np.array([[marker.at, marker.to]], np.float32)
+            server.scene.add_line_segments(f"/markers/{number}", line, colors=np.array(color), line_width=4)
 
 
 def _web(envs, act, arguments) -> None:
@@ -127,8 +181,9 @@ def _web(envs, act, arguments) -> None:
     try:
         scene = ViserMujocoScene(server, model, num_envs=1)
         scene.create_visualization_gui()
-        for qpos, qvel in _steps(envs, act, arguments.seconds, arguments.seed):
+        for qpos, qvel, markers in _steps(envs, act, arguments.seconds, arguments.seed):
             _show(mujoco, model, data, qpos, qvel)
+            _web_markers(server, markers)
             scene.update_from_mjdata(data)
     except KeyboardInterrupt:
         pass

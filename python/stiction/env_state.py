@@ -1,0 +1,133 @@
+"""All that later steps of a `VectorEnv` depend on, as arrays by name: `get_state`, `set_state`, pickles and copies.
+
+    simulation     qpos, qvel, ..., records; params.<name> of parameters that differ between environments
+    task.<name>    of a compiled task: seeds, episodes, memory
+    batch.<name>   of a task in Python: seeds, episodes, counts
+    python.<name>  numbers and arrays among the attributes of a `stiction.Task`; sensors.<i>.<name> of its sensors
+    random.<name>  of ``randomize``; groups.<name> of observations with a history
+
+Other attributes of a task in Python, such as indices in lists, are taken for constants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from numbers import Real
+
+import numpy as np
+
+from . import _core
+from .simulation import SimulationState
+from .task_extension import ExtendedBatch
+
+_BATCH = ("_seeds", "_episodes", "_step_at", "elapsed", "_ended", "_began", "_pending")
+_CONSTANT = ("sim", "sensors", "_middle", "_half", "_episode", "substeps")
+
+
+def get_state(envs) -> dict[str, np.ndarray]:
+    """Copies."""
+    simulation = envs.simulation
+    state = {field.name: getattr(given, field.name) for given in (simulation.get_state(),) for field in fields(given)}
+    state |= {f"params.{name}": simulation._arrays.read(f"params.{name}") for name in simulation.per_env}
+    if (compiled := _compiled(envs)) is not None:
+        state |= {f"task.{name}": values for name, values in compiled.get_state().items()}
+    state |= {name: _numpy(getattr(owner, attribute)) for name, owner, attribute in _places(envs)}
+    if envs._groups:
+        state |= {f"groups.{name}": frames for name, frames in envs._groups.get_state(envs.num_envs).items()}
+    return state
+
+
+def set_state(envs, state: dict[str, np.ndarray]) -> None:
+    """ValueError for what is no state of such environments, before anything is changed."""
+    simulation, there = envs.simulation, get_state(envs)
+    expected = sorted(name for name in there if not name.startswith("python."))
+    given = sorted(name for name in state if not name.startswith("python.")) if isinstance(state, dict) else None
+    if given != expected:
+        raise ValueError(f"this is no state of these environments: expected what get_state returns, {expected}")
+    state = {name: np.asarray(values) for name, values in state.items()}
+    for name, values in there.items():
+        new = state.get(name, values)
+        if new.shape != values.shape or new.dtype != values.dtype:
+            raise ValueError(f"state[{name!r}] is {new.dtype} {new.shape}, expected {values.dtype} {values.shape}")
+    for name in simulation.per_env:
+        simulation._arrays.write(f"params.{name}", state[f"params.{name}"])
+    simulation.set_state(SimulationState(**{field.name: state[field.name] for field in fields(SimulationState)}))
+    if (compiled := _compiled(envs)) is not None:
+        compiled.set_state({name[5:]: values for name, values in state.items() if name.startswith("task.")})
+    for name, owner, attribute in _places(envs, [name[7:] for name in state if name.startswith("python.")]):
+        if name in state:
+            _put(owner, attribute, state[name])
+    if envs._groups:
+        envs._groups.set_state({name[7:]: values for name, values in state.items() if name.startswith("groups.")})
+
+
+def _compiled(envs):
+    """The compiled batch, if there is one."""
+    task = envs._task
+    if isinstance(task, ExtendedBatch):
+        task = task._base
+    return task if isinstance(task, _core.BatchEnv) else None
+
+
+def _places(envs, told=()) -> list[tuple[str, object, str]]:
+    """(name, whose attribute, which) of all that is kept in Python; ``told``: attributes of a task besides its own."""
+    places: list[tuple[str, object, str]] = []
+    task = getattr(envs._core, "python_task", None)
+    if task is not None:
+        mine = [name for name, value in vars(task).items() if name not in _CONSTANT and _is_number(value)]
+        places += [(f"python.{name}", task, name) for name in dict.fromkeys([*mine, *told])]
+        for number, sensor in enumerate(task.sensors._with_memory):
+            names = [name for name, value in vars(sensor).items() if _is_number(value)]
+            places += [(f"sensors.{number}.{name}", sensor, name) for name in names]
+        batch = [name for name in _BATCH if not (name == "elapsed" and isinstance(envs._task, ExtendedBatch))]
+        places += [(f"batch.{name.lstrip('_')}", envs._task, name) for name in batch]
+    random = envs._random or (envs._tensor_batch and envs._tensor_batch._random)
+    if random:
+        names = ("_seeds", "_episodes", "_steps", "_late", "_past", "_now")
+        places += [(f"random.{name.lstrip('_')}", random, name) for name in names]
+        places += [(f"random.due_{i}", _Last(event), "value") for i, event in enumerate(random._events)]
+    return places
+
+
+class _Last:
+    """The last entry of a tuple, an array that is changed in place, as an attribute."""
+
+    def __init__(self, entries: tuple):
+        self.value = entries[-1]
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, (Real, np.ndarray)) or hasattr(value, "detach")
+
+
+def _numpy(value) -> np.ndarray:
+    return np.array(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+
+
+def _put(owner, attribute: str, values: np.ndarray) -> None:
+    """Into the array where there is one of that shape; else a new one."""
+    now = getattr(owner, attribute, None)
+    if hasattr(now, "detach"):
+        new = now.new_tensor(values)
+        now.copy_(new) if now.shape == new.shape else setattr(owner, attribute, new)
+    elif isinstance(now, np.ndarray) and now.shape == values.shape:
+        now[...] = values
+    elif now is None or isinstance(now, np.ndarray):
+        setattr(owner, attribute, values.copy())
+    else:
+        setattr(owner, attribute, type(now)(values.item()))
+
+
+def pickled(envs) -> tuple:
+    """What `__reduce__` returns: the arguments that made them, and their state."""
+    rest = ("_started", "_seeded", "_seeds", "_np_random", "_np_random_seed")
+    rest = {name: getattr(envs, name) for name in rest if name in vars(envs)}
+    return rebuilt, (type(envs), envs._made, get_state(envs), rest)
+
+
+def rebuilt(kind, made: dict, state: dict, rest: dict):
+    envs = kind(**made)
+    set_state(envs, state)
+    for name, value in rest.items():
+        setattr(envs, name, value)
+    return envs

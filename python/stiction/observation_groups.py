@@ -1,0 +1,221 @@
+"""Groups of observations: what the policy sees, what a critic may see besides, and what was seen before.
+
+    from stiction import Group
+
+    envs = stiction.make_vec(
+        "stiction/QuadrupedVelocity-v0", 1024,
+        randomize=[Parameter("geom_friction", 0.5, 1.25, operation="set", columns=0), Noise(0.05)],
+        observations={
+            "policy": Group("angular_velocity", "gravity", "command", "joint_position", "joint_velocity", "last_action",
+                            history=3),
+            "critic": Group("*", "geom_friction", clean=True),
+        },
+    )
+
+Observations are then dictionaries, {"policy": (N, 126), "critic": (N, ...)}, and the adapters hand the groups on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from gymnasium.spaces import Box, Dict
+
+from .signals import Signal, term_columns
+from .simulation_arrays import near
+
+
+class Group:
+    """``terms``: of the observation ("*": all of them, in their order), of what the task reports after a reset, and
+    parameters that ``per_env`` or ``randomize`` names, such as "geom_friction".
+
+    ``history``: the last so many observations, the oldest first; as an episode begins all are its first. ``clean``:
+    without `stiction.randomisation.Noise`.
+    """
+
+    def __init__(self, *terms: str, history: int = 1, clean: bool = False):
+        if not all(isinstance(term, str) for term in terms):
+            raise TypeError(f"a Group has the terms {terms}, expected names")
+        if not isinstance(history, int) or isinstance(history, bool) or history < 1:
+            raise ValueError(f"a Group's history is {history!r}, expected how many observations, at least 1")
+        self.terms, self.history, self.clean = terms or ("*",), history, bool(clean)
+
+    def __repr__(self) -> str:
+        words = [repr(term) for term in self.terms]
+        words += [f"history={self.history}"] if self.history > 1 else []
+        return f"Group({', '.join(words + (['clean=True'] if self.clean else []))})"
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Group) and vars(self) == vars(other)
+
+    __hash__ = None
+
+
+def checked_groups(given) -> dict[str, Group]:
+    """Name -> `Group`, of a dict of groups, sequences of terms or single terms."""
+    if not isinstance(given, Mapping) or not given:
+        raise TypeError(f"observations is {given!r}, expected a dict of groups such as {{'policy': ('*',)}}")
+    groups = {}
+    for name, value in given.items():
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"observations has the key {name!r}, expected a group's name")
+        if isinstance(value, str):
+            value = (value,)
+        if not isinstance(value, (Group, Sequence)):
+            raise TypeError(f"observations[{name!r}] is {value!r}, expected a stiction.Group or names of terms")
+        groups[name] = value if isinstance(value, Group) else Group(*value)
+    return groups
+
+
+class ObservationGroups:
+    """Makes the groups' arrays out of a batch's observations, reports and parameters; NumPy's or torch's, as they are.
+
+    ``signals``: of the observation (D,). ``reports``: names of the rows that are told after a reset. N environments.
+    """
+
+    def __init__(self, given, signals: Sequence[Signal], reports: Sequence[str], simulation):
+        self._parts = {
+            name: _Part(name, group, signals, reports, simulation) for name, group in checked_groups(given).items()
+        }
+
+    @property
+    def signals(self) -> dict[str, tuple[Signal, ...]]:
+        return {name: part.signals for name, part in self._parts.items()}
+
+    def space(self, dtype) -> Dict:
+        return Dict({name: Box(-np.inf, np.inf, (len(p.signals),), dtype) for name, p in self._parts.items()})
+
+    def shown(self, clean, noisy, reports, began, stepped: bool) -> dict:
+        """What is seen now. ``clean``, ``noisy`` (N, D), ``reports`` (names, N); ``began`` (N,): whose episodes begin
+        here; ``stepped``: whether the others' have gone on since the last call.
+        """
+        return {name: part.shown(clean, noisy, reports, began, stepped) for name, part in self._parts.items()}
+
+    def last(self, clean, noisy, reports) -> dict:
+        """The last observations of episodes that ended in a step; those of others mean nothing. Before `shown`."""
+        return {name: part.last(clean, noisy, reports) for name, part in self._parts.items()}
+
+    def get_state(self, num_envs: int) -> dict[str, np.ndarray]:
+        """Copies of what was seen before, by group; only of those with a history."""
+        return {name: part.seen(num_envs) for name, part in self._parts.items() if part.history > 1}
+
+    def set_state(self, state: dict[str, np.ndarray]) -> None:
+        for name, frames in state.items():
+            self._parts[name].put(frames)
+
+
+class _Part:
+    """One group of a batch."""
+
+    def __init__(self, name: str, group: Group, signals, reports, simulation):
+        self.clean, self.history, self._simulation = group.clean, group.history, simulation
+        self.frames = None  # (N, history, numbers)
+        columns = term_columns(signals)
+        if clash := [term for term in columns if term in simulation.per_env or term in reports]:
+            raise ValueError(f"the task's observation has a term {clash[0]!r}, as has the simulation")
+        self._columns: list[int] = []
+        self._rows: list[int] = []
+        self._parameters: list[str] = []
+        chosen, told, drawn = [], [], []
+        for term in group.terms:
+            if term == "*" or term in columns:
+                places = range(len(signals)) if term == "*" else columns[term]
+                self._columns += places
+                chosen += [signals[place] for place in places]
+            elif term in reports:
+                self._rows.append(list(reports).index(term))
+                told.append(Signal(term))
+            elif term in simulation.per_env:
+                self._parameters.append(term)
+                shape = simulation._arrays.shape(f"params.{term}")[1:]
+                drawn += [Signal(f"{term}/{'.'.join(map(str, place))}") for place in np.ndindex(*shape)]
+            else:
+                there = [*columns, *reports, *simulation.per_env]
+                hint = near(term, there) or f"; there are: {', '.join(there)}"
+                raise ValueError(f"observations[{name!r}] has {term!r}, which is no term of this task{hint}")
+        frame = (*chosen, *told, *drawn)
+        if len({signal.name for signal in frame}) < len(frame):
+            raise ValueError(f"observations[{name!r}] has a term twice: {', '.join(group.terms)}")
+        self._whole = self._columns == list(range(len(signals)))
+        past = [replace(s, name=f"{s.name}[{back}]") for back in range(1 - self.history, 0) for s in frame]
+        self.signals = (*past, *frame)
+
+    def _frame(self, clean, noisy, reports):
+        """(N, numbers), new memory."""
+        given = clean if self.clean else noisy
+        parts = [given if self._whole else given[:, self._columns]]
+        parts += [reports[self._rows].T] if self._rows else []
+        for name in self._parameters:
+            parts.append(self._of_kind(given, name).reshape(len(given), -1))
+        if hasattr(given, "detach"):
+            import torch
+
+            return torch.cat(parts, dim=1)
+        return np.concatenate(parts, axis=1)
+
+    def _of_kind(self, like, name: str):
+        """A parameter (N, ...) as ``like`` is, an array or a tensor where that lies."""
+        arrays = self._simulation._arrays
+        if not hasattr(like, "detach"):
+            return arrays.read(f"params.{name}").astype(like.dtype, copy=False)
+        from .simulation_arrays import torch_view
+
+        return torch_view(self._simulation.device)(arrays.memory(f"params.{name}")).to(like)
+
+    def shown(self, clean, noisy, reports, began, stepped: bool):
+        frame = self._frame(clean, noisy, reports)
+        if self.history == 1:
+            return frame
+        first = (
+            frame[:, None].repeat(1, self.history, 1) if hasattr(frame, "detach") else _repeated(frame, self.history)
+        )
+        if self.frames is None:
+            self.frames = first
+        else:
+            self._match(frame)
+            kept = self._pushed(frame) if stepped else self.frames
+            where = began[:, None, None]
+            if hasattr(frame, "detach"):
+                self.frames = first.where(where, kept)
+            else:
+                self.frames = np.where(where, first, kept)
+        return self._flat(self.frames)
+
+    def last(self, clean, noisy, reports):
+        frame = self._frame(clean, noisy, reports)
+        if self.history == 1:
+            return frame
+        self._match(frame)
+        return self._flat(self._pushed(frame))
+
+    def _match(self, frame) -> None:
+        """Frames that were put as NumPy's become what the batch's are."""
+        if hasattr(frame, "detach") and not hasattr(self.frames, "detach"):
+            self.frames = frame.new_tensor(self.frames)
+
+    def _pushed(self, frame):
+        if hasattr(frame, "detach"):
+            import torch
+
+            return torch.cat([self.frames[:, 1:], frame[:, None]], dim=1)
+        return np.concatenate([self.frames[:, 1:], frame[:, None]], axis=1)
+
+    def _flat(self, frames):
+        flat = frames.reshape(len(frames), -1)
+        return flat.clone() if hasattr(flat, "detach") else flat.copy()
+
+    def seen(self, num_envs: int) -> np.ndarray:
+        if self.frames is None:
+            size = len(self.signals) // self.history
+            return np.zeros((num_envs, self.history, size), self._simulation.dtype)
+        return np.array(self.frames.cpu().numpy() if hasattr(self.frames, "detach") else self.frames)
+
+    def put(self, frames: np.ndarray) -> None:
+        """The next call finds out whether they are to be tensors."""
+        self.frames = frames.copy()
+
+
+def _repeated(frame: np.ndarray, times: int) -> np.ndarray:
+    return np.repeat(frame[:, None], times, axis=1)

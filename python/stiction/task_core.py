@@ -1,0 +1,76 @@
+"""What `VectorEnv` and `SingleEnv` ask of a task in Python: simulation, batch, spaces, signals and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from gymnasium.spaces import Box
+
+from .custom_task import Task, TaskBatch
+from .env_core import EnvCore, checked_device
+from .picture import picture_options
+from .signals import Signal
+from .simulation_arrays import near
+from .task_options import merged_parameters, split_options
+
+
+class TaskCore(EnvCore):
+    """`EnvCore` of a `Task`: simulation, batch, spaces and pictures."""
+
+    def __init__(self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, options: dict):
+        for name in ("model", "array"):
+            if name in options:
+                raise TypeError(f"'{name}' is not an option here, but an attribute of {kind.__name__}")
+        options = dict(options)
+        self._shown = picture_options(options)
+        made = self.python_task = kind()
+        task = options.pop("task", None)
+        options, keywords = split_options(options)
+        self.set_parameters(merged_parameters(task, keywords, made.parameters(), kind.__name__))
+        made._make(num_envs, options | {"device": checked_device(device)})
+        self.simulation = made.sim
+        self.task = TaskBatch(made, autoreset_mode, max_episode_steps)
+        self.dtype = np.dtype(made.sim.dtype)
+        self.period = made.step_dt
+        self.observation_space = Box(-np.inf, np.inf, (self.task.observations,), self.dtype)
+        self.action_space = self.task.action_space
+        self._picture = None
+
+    def markers(self, env: int) -> list:
+        return list(self.python_task.markers(env))
+
+    @property
+    def groups(self) -> Mapping:
+        """The task's own groups of observations; empty without."""
+        return self.python_task.observations
+
+    @property
+    def observation_signals(self) -> tuple[Signal, ...]:
+        return self.task.observation_signals
+
+    @property
+    def action_signals(self) -> tuple[Signal, ...]:
+        signals = tuple(self.python_task.action_signals())
+        if len(signals) != self.task.actions:
+            raise ValueError(
+                f"{type(self.python_task).__name__}.action_signals() tells of {len(signals)} numbers, and there are "
+                f"{self.task.actions}"
+            )
+        return signals
+
+    def set_parameters(self, parameters) -> None:
+        known = self.python_task.parameters()
+        for name, value in parameters.items():
+            if name not in known:
+                raise ValueError(f"{type(self.python_task).__name__} has no parameter {name!r}{near(name, known)}")
+            setattr(self.python_task, name, value)
+
+
+def task_core(kind: type[Task], *arguments) -> TaskCore:
+    """The core of a task by itself, or of one that extends a built-in one."""
+    if kind.base is None:
+        return TaskCore(kind, *arguments)
+    from .task_extension import ExtendedCore
+
+    return ExtendedCore(kind, *arguments)

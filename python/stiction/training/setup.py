@@ -1,0 +1,206 @@
+"""What a run's environments are, by words of a command or of a TOML file: task, robot, weights, randomisation.
+
+    stiction train QuadrupedVelocity --model go1/scene.xml --names feet=FL,FR,RL,RR --task tracking_sigma=0.2
+    stiction train go1.toml
+
+go1.toml says the same, and has what a command has no words for:
+
+    task = "QuadrupedVelocity"
+    model = "go1/scene.xml"             # beside this file
+    names = { feet = ["FL", "FR", "RL", "RR"] }
+    parameters = { tracking_sigma = 0.2 }
+    simulation = { timestep = 0.004 }   # options of stiction.Simulation
+    ppo = { gamma = 0.98 }
+
+    [[randomize]]                       # kinds: parameter, gains, push, force, latency, noise, bias
+    kind = "parameter"
+    name = "body_mass"
+    low = 0.8
+    high = 1.2
+
+    [observations.policy]               # groups, see stiction.Group
+    terms = ["gravity", "command", "joint_position", "joint_velocity", "last_action"]
+    history = 3
+
+A checkpoint keeps all of it, the model's contents too, so that later commands need none of these files; but for the
+source of a task in Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import stiction
+from stiction.model import Model
+from stiction.observation_groups import Group
+from stiction.randomisation import terms_of
+
+from .options import environment, environment_id, near_names
+
+_TABLES = {
+    "task": str, "model": str, "names": dict, "parameters": dict, "simulation": dict, "ppo": dict, "randomize": list,
+    "observations": dict,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Environments, by plain values; `make` makes them. ``model``: None is the task's own."""
+
+    env_id: str
+    model: Model | None = None
+    names: dict = field(default_factory=dict)
+    parameters: dict = field(default_factory=dict)  # of the task
+    simulation: dict = field(default_factory=dict)  # options of Simulation
+    randomize: list = field(default_factory=list)  # tables of terms
+    observations: dict = field(default_factory=dict)  # group -> terms, history, clean
+
+    def make(self, num_envs: int, **options):
+        """`stiction.make_vec` of it; ``options`` win."""
+        given = dict(self.simulation)
+        given |= {} if self.model is None else {"model": self.model}
+        for name, value in (("names", self.names), ("task", self.parameters), ("randomize", terms_of(self.randomize))):
+            given |= {name: value} if value else {}
+        if self.observations:
+            given["observations"] = groups_of_tables(self.observations)
+        return stiction.make_vec(environment(self.env_id), num_envs, **(given | options))
+
+    def plain(self) -> dict:
+        """For a checkpoint."""
+        said = {name: getattr(self, name) for name in ("env_id", *_PLAIN)}
+        if self.model is not None:
+            file = io.BytesIO()
+            self.model.save(file)
+            said["model"] = np.frombuffer(file.getvalue(), np.uint8).copy()
+        return said
+
+    @classmethod
+    def of_plain(cls, said: dict) -> Setup:
+        model = said.get("model")
+        if model is not None:
+            model = Model.load(io.BytesIO(np.asarray(model).tobytes()))
+        return cls(said["env_id"], model, *(said[name] for name in _PLAIN))
+
+    def told(self) -> dict:
+        """For run.json: what is not the default, the model by its sizes."""
+        said = {name: getattr(self, name) for name in _PLAIN if getattr(self, name)}
+        return said | ({} if self.model is None else {"model": repr(self.model)})
+
+
+_PLAIN = ("names", "parameters", "simulation", "randomize", "observations")
+
+
+def setup_of(given: Setup | str) -> Setup:
+    """An id alone means its own robot and defaults."""
+    return given if isinstance(given, Setup) else Setup(given)
+
+
+def groups_of_tables(tables: dict) -> dict[str, Group]:
+    groups = {}
+    for name, entry in tables.items():
+        if not isinstance(entry, dict) or not set(entry) <= {"terms", "history", "clean"}:
+            raise ValueError(f"observations.{name} is {entry!r}, expected a table with terms, history and clean")
+        given = dict(entry)
+        groups[name] = Group(*given.pop("terms", ()), **given)
+    return groups
+
+
+# ---- words of a command
+
+
+def add_arguments(parser) -> None:
+    """What every command about environments takes beside the task."""
+    parser.add_argument("--model", type=Path, metavar="FILE.xml", help="MJCF of one's own robot, with a floor")
+    parser.add_argument("--names", nargs="+", default=[], metavar="ROLE=NAME,...",
+                        help="what the model calls its parts: feet=FL,FR,RL,RR")  # fmt: skip
+    parser.add_argument("--task", nargs="+", default=[], metavar="NAME=VALUE", dest="parameters",
+                        help="parameters of the task: tracking_sigma=0.2 command_x=-1,1")  # fmt: skip
+    parser.add_argument("--randomize", type=Path, metavar="FILE.toml", help="[[randomize]] tables")
+    parser.add_argument("--simulation", nargs="+", default=[], metavar="NAME=VALUE",
+                        help="options of stiction.Simulation: timestep=0.004 solver=pgs")  # fmt: skip
+
+
+def is_asked(arguments) -> bool:
+    """Whether a command says anything of these."""
+    return any(getattr(arguments, name) for name in ("model", "names", "parameters", "randomize", "simulation"))
+
+
+def of_arguments(task: str, arguments) -> tuple[Setup, dict]:
+    """(the setup of a command or of the TOML file that it names, what that file says of PPO)."""
+    said = read_toml(Path(task)) if task.endswith(".toml") else {"task": task}
+    folder = Path(task).parent if task.endswith(".toml") else Path()
+    model = arguments.model if arguments.model is not None else said.get("model") and folder / said["model"]
+    if model is not None and not Path(model).is_file():
+        raise FileNotFoundError(f"no model {model}")
+    randomize = list(said.get("randomize", []))
+    if arguments.randomize is not None:
+        randomize += read_toml(arguments.randomize, only=("randomize",)).get("randomize", [])
+    setup = Setup(
+        environment_id(str(folder / said["task"]) if _is_file_class(said["task"]) else said["task"]),
+        None if model is None else Model.from_mjcf(model),
+        said.get("names", {}) | {role: text.split(",") for role, text in _pairs("--names", arguments.names)},
+        _tuples(said.get("parameters", {})) | values_of("--task", arguments.parameters),
+        _tuples(said.get("simulation", {})) | values_of("--simulation", arguments.simulation),
+        randomize,
+        said.get("observations", {}),
+    )
+    terms_of(setup.randomize), groups_of_tables(setup.observations)  # or say what is wrong before anything is made
+    return setup, said.get("ppo", {})
+
+
+def read_toml(path: Path, only=tuple(_TABLES)) -> dict:
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path}")
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML: {error}") from None
+    for name, value in said.items():
+        if name not in only:
+            raise ValueError(f"{path} has {name!r}; {near_names(name, only)}")
+        if not isinstance(value, _TABLES[name]):
+            raise ValueError(f"{path}: {name} is {value!r}, expected {_WORDS[_TABLES[name]]}")
+    if "task" in only and "task" not in said:
+        raise ValueError(f'{path} names no task: task = "QuadrupedVelocity"')
+    return said
+
+
+_WORDS = {str: "a string", dict: "a table", list: "a list of tables"}
+
+
+def values_of(option: str, words: list[str]) -> dict:
+    """``["a=0.2", "b=-1,1", "c=pgs", "d=true"]`` as Python's values."""
+    return {name: _value(text) for name, text in _pairs(option, words)}
+
+
+def _pairs(option: str, words: list[str]) -> list[tuple[str, str]]:
+    pairs = []
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name or not text:
+            raise ValueError(f"{option} {word!r}, expected name=value")
+        pairs.append((name, text))
+    return pairs
+
+
+def _value(text: str):
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _tuples(table: dict) -> dict:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
+
+
+def _is_file_class(task: str) -> bool:
+    return task.rpartition(":")[0].endswith(".py")

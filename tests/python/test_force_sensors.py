@@ -1,0 +1,104 @@
+"""Forces of actuators, on joints and of contacts by pairs, against MuJoCo's quantities and known answers."""
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip("mujoco")
+pytest.importorskip("gymnasium")
+import stiction  # noqa: E402
+from stiction import Sensors, Simulation  # noqa: E402
+from stiction.registration import asset_path  # noqa: E402
+
+TOWER = """<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1"/>
+  <body name="wall" pos="3 0 .5"><geom type="box" size=".1 .1 .5"/></body>
+  <body name="low" pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1" mass="2"/></body>
+  <body name="high" pos="0 0 .25"><freejoint/><geom type="box" size=".05 .05 .05" mass="1"/></body>
+  <body name="far" pos="3 0 1.05"><freejoint/><geom type="box" size=".05 .05 .05" mass="0.5"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.fixture(params=["native", "torch"])
+def array(request):
+    if request.param == "torch":
+        pytest.importorskip("torch")
+    return request.param
+
+
+@pytest.mark.parametrize("asset", ["quadruped.xml", "humanoid.xml", "hopper.xml", "arm_lift.xml"])
+def test_actuators_push_as_mujoco_says(asset, array):
+    model = stiction.Model.from_mjcf(asset_path(asset))
+    per_env = ("actuator_gainprm",)
+    sim = Simulation(model, 3, dtype="float64", array=array, num_threads=1, per_env=per_env)
+    sensors, random = Sensors(sim), np.random.default_rng(0)
+    mjmodel = model.mjmodel
+    data = mujoco.MjData(mjmodel)
+    scalar = [mjmodel.joint(j).name for j in range(mjmodel.njnt) if mjmodel.jnt_type[j] in (2, 3)]
+    gain = random.uniform(0.5, 2, (3, 1)) * np.asarray(model.actuator_gainprm)
+    sim.params.actuator_gainprm = gain
+    clipped = 0
+    for _ in range(4):
+        sim.ctrl = random.uniform(-3, 3, (3, model.nu))
+        sim.step(7)
+        forces, torques = np.array(sensors.actuator_force()), np.array(sensors.joint_torque(scalar))
+        for env in range(3):
+            mjmodel.actuator_gainprm[:, 0] = gain[env]
+            data.qpos[:], data.qvel[:] = np.array(sim.qpos)[env], np.array(sim.qvel)[env]
+            data.ctrl[:] = np.array(sim.ctrl)[env]
+            mujoco.mj_forward(mjmodel, data)
+            np.testing.assert_allclose(forces[env], data.actuator_force, rtol=1e-9, atol=1e-9)
+            expected = [data.joint(name).qfrc_actuator[0] for name in scalar]
+            np.testing.assert_allclose(torques[env], expected, rtol=1e-9, atol=1e-9)
+            clipped += (np.abs(data.ctrl) > 1).sum()
+    assert clipped > 0
+    with pytest.raises(KeyError, match="no actuator named 'nothing'"):
+        sensors.actuator_force("nothing")
+
+
+def test_contacts_by_pairs_carry_the_weights(array):
+    sim = Simulation(stiction.Model.from_mjcf(TOWER), 2, dtype="float64", array=array, num_threads=1)
+    for _ in range(300):
+        sim.step()
+    sensors, g = Sensors(sim), 9.81
+
+    def force(of, other=None):
+        return np.array(sensors.contact_force(of, other))[1]
+
+    np.testing.assert_allclose(force("high", "low"), [[0, 0, g]], atol=1e-3)
+    np.testing.assert_allclose(force("low", "high"), [[0, 0, -g]], atol=1e-3)
+    np.testing.assert_allclose(force("low", "world"), [[0, 0, 3 * g]], atol=1e-3)
+    np.testing.assert_allclose(force("far", "world"), [[0, 0, 0.5 * g]], atol=1e-3)  # the wall stands still
+    np.testing.assert_allclose(force("high", ["world", "far"]), [[0, 0, 0]], atol=1e-12)
+    every = force(["low", "high", "far"])
+    np.testing.assert_allclose(every, np.array(sensors.net_contact_force(["low", "high", "far"]))[1], atol=1e-9)
+    counts = np.array(sensors.contact_count(["low", "high", "far"], "world"))[0]
+    assert counts.tolist() == [4, 0, 4]
+    assert np.array(sensors.contact_count("low")).tolist() == [[8], [8]]
+    with pytest.raises(KeyError, match="no body named 'middle'"):
+        sensors.contact_force("low", "middle")
+
+
+def test_accelerations_are_differences_of_velocities(array):
+    sim = Simulation(stiction.Model.from_mjcf(asset_path("hopper.xml")), 2, dtype="float64", array=array)
+    sensors = Sensors(sim)
+    thigh = sensors.acceleration(["thigh", "leg"])
+    before = np.array(sensors.joint_state(["thigh", "leg"])[1])
+    sim.ctrl[:] = -0.5  # away from the limits
+    sim.step(4)
+    sensors.advance(4 * sim.timestep)
+    after = np.array(sensors.joint_state(["thigh", "leg"])[1])
+    np.testing.assert_allclose(np.array(thigh.value), (after - before) / (4 * sim.timestep))
+    assert np.abs(np.array(thigh.value)).min() > 1
+    sensors.restart([1])
+    assert (np.array(thigh.value)[1] == 0).all()
+    assert (np.array(thigh.value)[0] != 0).all()
+
+
+def test_sensors_of_a_file_are_named_in_the_report():
+    with_sensors = TOWER.replace(
+        "</mujoco>",
+        """<sensor><subtreecom name="middle" body="low"/>
+      <framepos name="place" objtype="body" objname="high"/></sensor></mujoco>""",
+    )
+    report = stiction.Model.from_mjcf(with_sensors).import_report
+    assert "ignored: sensors 'middle', 'place'; see stiction.Sensors" in report
+    assert not [line for line in stiction.Model.from_mjcf(TOWER).import_report if "sensor" in line]

@@ -1,0 +1,287 @@
+"""One's own robot by one command: what `stiction train` and its neighbours take, keep and need no more."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip("mujoco")
+pytest.importorskip("gymnasium")
+torch = pytest.importorskip("torch")
+import stiction  # noqa: E402
+from stiction import Group, cli  # noqa: E402
+from stiction.randomisation import Gains, Noise, Parameter, terms_of  # noqa: E402
+from stiction.registration import asset_path  # noqa: E402
+from stiction.training import setup  # noqa: E402
+from stiction.training.run import Checkpoint  # noqa: E402
+
+SMALL = ["--threads", "1", "--num-envs", "8", "--set", "steps=8", "minibatch=32", "hidden=16", "--evaluate", "2"]
+FEET = "feet=LF_foot,RF_foot,LH_foot,RH_foot"
+
+
+@pytest.fixture(autouse=True)
+def alone():
+    """One thread, and no folder or module of one test in another's way."""
+    before, path, modules = torch.get_num_threads(), list(sys.path), set(sys.modules)
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if name in ("mine", "neighbour") or name.startswith("package"):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def robot(tmp_path):
+    """A quadruped that differs from ours."""
+    text = asset_path("quadruped.xml").read_text()
+    assert "LF_hip" in text
+    folder = tmp_path / "robot"
+    folder.mkdir()
+    path = folder / "mine.xml"
+    path.write_text(text.replace("LF_hip", "front_left_hip"))
+    return path
+
+
+FILE = """
+task = "QuadrupedVelocity"
+model = "mine.xml"
+names = { feet = ["LF_foot", "RF_foot", "LH_foot", "RH_foot"] }
+parameters = { tracking_sigma = 0.3, command_x = [0, 1] }
+simulation = { solver = "pgs" }
+ppo = { gamma = 0.9 }
+[[randomize]]
+name = "body_mass"
+low = 0.8
+high = 1.2
+[[randomize]]
+kind = "noise"
+deviation = 0.01
+[observations.policy]
+terms = ["gravity", "command", "joint_position"]
+history = 2
+[observations.critic]
+clean = true
+"""
+
+
+def test_a_command_trains_a_robot_and_its_checkpoint_needs_nothing_more(robot, tmp_path, capsys):
+    (tmp_path / "random.toml").write_text('[[randomize]]\nkind = "gains"\nlow = 0.9\nhigh = 1.1\n')
+    run = tmp_path / "run"
+    words = ["train", "QuadrupedVelocity", "--model", str(robot), "--names", FEET, "--task", "tracking_sigma=0.2"]
+    words += ["command_x=-1,0", "--randomize", str(tmp_path / "random.toml"), "--simulation", "timestep=0.004"]
+    assert cli.main([*words, "--samples", "200", "--run-dir", str(run), *SMALL, "--no-video"]) == 0
+    told = json.loads((run / "run.json").read_text())["setup"]
+    assert told["names"] == {"feet": ["LF_foot", "RF_foot", "LH_foot", "RH_foot"]}
+    assert told["parameters"] == {"tracking_sigma": 0.2, "command_x": [-1, 0]}
+    shutil.rmtree(robot.parent)  # and the file of randomisation
+    (tmp_path / "random.toml").unlink()
+
+    kept = Checkpoint.load(run).setup
+    with closing(kept.make(2, num_threads=1)) as envs:
+        assert envs.task_parameters["tracking_sigma"] == 0.2
+        assert envs.task_parameters["command_x"] == (-1, 0)
+        assert envs.simulation.timestep == 0.004
+        assert "joint_position/front_left_hip" in envs.observation_names
+        assert "actuator_gainprm" in envs.simulation.per_env
+        assert envs.simulation.model.mjmodel.body("trunk").id > 0
+    interface = json.loads((run / "policy.json").read_text())
+    assert interface["actions"][0]["name"] == "joint_target/front_left_hip"
+    assert interface["task_parameters"]["tracking_sigma"] == 0.2
+
+    video = tmp_path / "a.mp4"
+    play = ["play", str(run), "--episodes", "2", "--threads", "1", "--video", str(video), "--seconds", "0.3"]
+    assert cli.main(play) == 0
+    assert video.stat().st_size > 1000
+    assert cli.main(["train", "--resume", str(run), "--samples", "300", "--evaluate", "0", "--no-video"]) == 0
+    assert json.loads((run / "policy.json").read_text()) == interface
+    capsys.readouterr()
+    assert cli.main(["train", "--resume", str(run), "--samples", "500", "--task", "tracking_sigma=1"]) == 1
+    assert "goes on with stiction/QuadrupedVelocity-v0 as it was" in capsys.readouterr().err
+
+
+def test_a_file_says_the_same(robot, tmp_path):
+    file = robot.parent / "mine.toml"
+    file.write_text(FILE)
+    run = tmp_path / "run"
+    assert cli.main(["train", str(file), "--samples", "100", "--run-dir", str(run), *SMALL, "--no-video"]) == 0
+    kept = Checkpoint.load(run)
+    assert kept.options.gamma == 0.9
+    assert kept.policy().inputs == 2 * 18
+    with closing(kept.setup.make(1, num_threads=1)) as envs:
+        assert envs.simulation.solver.name == "pgs"
+        assert {name: space.shape for name, space in envs.single_observation_space.items()} == {
+            "policy": (36,),
+            "critic": (48,),
+        }
+        assert envs.task_parameters["command_x"] == (0, 1)
+    session = pytest.importorskip("onnxruntime").InferenceSession(run / "policy.onnx")
+    assert session.get_inputs()[0].shape[1] == 36
+    assert len(json.loads((run / "policy.json").read_text())["observations"]["policy"]) == 36
+
+
+def test_bench_takes_a_robot_too(robot, capsys):
+    words = ["bench", "QuadrupedVelocity", "--model", str(robot), "--names", FEET, "--num-envs", "8", "--rounds", "1"]
+    assert cli.main(words) == 0
+    assert "QuadrupedVelocity, 8 environments" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--model", "nowhere.xml"], "no model nowhere.xml"),
+        (["--names", "feet"], "--names 'feet', expected name=value"),
+        (["--names", "paws=LF_foot"], "'paws'"),
+        (["--task", "tracking_sgma=1"], "tracking_sgma"),
+        (["--randomize", "nowhere.toml"], "no file nowhere.toml"),
+        (["--simulation", "timstep=1"], "timstep"),
+    ],
+)
+def test_wrong_words_are_named(words, text, capsys):
+    assert cli.main(["bench", "QuadrupedVelocity", *words]) == 1
+    assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("task = 3", "task is 3, expected a string"),
+        ("model = 'a.xml'", "names no task"),
+        ("task = 'Ant'\ntsk = 1", "has 'tsk'; near: task"),
+        ("task = ", "is no TOML"),
+        ("task = 'Ant'\n[[randomize]]\nkind = 'wind'", r"randomize\[0\] has the kind 'wind'"),
+        ("task = 'Ant'\n[[randomize]]\nname = 'body_mas'\nlow=1\nhigh=2", "no parameter 'body_mas'"),
+        ("task = 'Ant'\n[[randomize]]\nname = 'body_mass'\nlow=1", r"randomize\[0\], parameter: .*high"),
+        ("task = 'Ant'\n[observations.policy]\nterm = 1", "expected a table with terms, history and clean"),
+    ],
+)
+def test_wrong_files_are_named(said, text, tmp_path, capsys):
+    file = tmp_path / "a.toml"
+    file.write_text(said)
+    assert cli.main(["bench", str(file)]) == 1
+    error = capsys.readouterr().err
+    import re
+
+    assert re.search(text, error), error
+
+
+def test_tables_are_the_terms_of_randomisation():
+    tables = [
+        {"name": "geom_friction", "low": 0.5, "high": 1.25, "operation": "set", "columns": 0, "every": [1, 2]},
+        {"kind": "gains", "low": 0.9, "high": 1.1},
+        {"kind": "noise", "deviation": 0.1},
+    ]
+    friction = Parameter("geom_friction", 0.5, 1.25, operation="set", columns=0, every=(1, 2))
+    assert terms_of(tables) == [friction, *Gains(0.9, 1.1), Noise(0.1)]
+    assert setup.groups_of_tables({"a": {"terms": ["x"], "history": 2}}) == {"a": Group("x", history=2)}
+
+
+# ---- a task in a file or a package
+
+NEIGHBOUR = """
+MODEL = '''<mujoco><worldbody><body><joint name="x" type="slide" axis="1 0 0"/><geom size=".1"/></body></worldbody>
+<actuator><motor joint="x"/></actuator></mujoco>'''
+"""
+MINE = """
+import numpy as np
+import stiction
+{line}
+
+class Slide(stiction.Task):
+    model = MODEL
+    max_episode_steps = 20
+    def observe(self):
+        return np.concatenate([self.sim.qpos, self.sim.qvel], axis=1)
+    def reward(self, action):
+        import {late}  # imports may come late
+        return -self.sim.qpos[:, 0] ** 2
+"""
+
+
+def test_a_task_in_a_file_sees_its_neighbours(tmp_path, monkeypatch):
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (folder / "neighbour.py").write_text(NEIGHBOUR)
+    (folder / "mine.py").write_text(MINE.format(line="from neighbour import MODEL", late="neighbour"))
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["bench", "tasks/mine.py:Slide", "--num-envs", "4", "--rounds", "1"]) == 0
+
+
+def test_a_task_in_a_package_is_found_by_its_name(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "neighbour.py").write_text(NEIGHBOUR)
+    (folder / "mine.py").write_text(MINE.format(line="from .neighbour import MODEL", late="package.neighbour"))
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / "run"
+    words = ["train", "package.mine:Slide", "--samples", "100", "--run-dir", str(run), *SMALL, "--no-video"]
+    assert cli.main(words) == 0
+    assert Checkpoint.load(run).env_id == "package.mine:Slide"
+    assert cli.main(["play", str(run), "--episodes", "1", "--threads", "1"]) == 0
+    capsys.readouterr()
+    assert cli.main(["bench", "package.yours:Slide"]) == 1
+    assert "no module 'package.yours' here or installed" in capsys.readouterr().err
+    assert cli.main(["bench", "package.mine:Slid"]) == 1
+    assert "package.mine has no class Slid that is a stiction.Task" in capsys.readouterr().err
+
+
+def test_a_checkpoint_of_an_older_version_is_read(tmp_path):
+    run = tmp_path / "run"
+    assert cli.main(["train", "Hopper", "--samples", "100", "--run-dir", str(run), *SMALL, "--no-video"]) == 0
+    data = torch.load(run / "checkpoint.pt", weights_only=True)
+    data |= {"format": 1, "env_id": data.pop("setup")["env_id"]}
+    torch.save(data, run / "checkpoint.pt")
+    assert Checkpoint.load(run).env_id == "stiction/Hopper-v0"
+    assert cli.main(["play", str(run), "--episodes", "1", "--threads", "1"]) == 0
+
+
+# ---- models keep MuJoCo's
+
+
+def test_a_saved_model_can_be_rendered(robot, tmp_path):
+    model = stiction.Model.from_mjcf(robot)
+    model.save(tmp_path / "model.npz")
+    again = stiction.Model.load(tmp_path / "model.npz")
+    assert again.mjmodel.nbody == model.nbody
+    assert again.import_report == model.import_report
+    np.testing.assert_array_equal(again.mjmodel.qpos0, model.mjmodel.qpos0)
+    for name, value in model.to_arrays().items():
+        np.testing.assert_array_equal(again.to_arrays()[name], value)
+
+
+# ---- the viewer
+
+
+def test_a_robots_file_is_viewed(robot):
+    from stiction.training.view import Robot, _steps
+
+    envs = Robot(robot, {})
+    started = time.monotonic()
+    shown = list(_steps(envs, lambda _: np.zeros((1, 12)), 0.3, 0))
+    assert time.monotonic() - started >= 0.25
+    assert 5 < len(shown) <= 20
+    assert 0.2 < envs.simulation.qpos[0, 2] < 0.6  # it stands
+    envs.close()
+
+
+GO1 = Path(os.environ.get("STICTION_DATA", "/nowhere")) / "mujoco_menagerie/unitree_go1/scene.physics.xml"
+
+
+@pytest.mark.skipif(not GO1.is_file(), reason="STICTION_DATA has no Go1")
+def test_menageries_go1_by_one_command(tmp_path):
+    run = tmp_path / "run"
+    words = [sys.executable, "-m", "stiction", "train", "QuadrupedVelocity", "--model", str(GO1)]
+    words += ["--names", "feet=FL,FR,RL,RR", "--task", "tracking_sigma=0.2", "--samples", "200", "--run-dir", str(run)]
+    done = subprocess.run([*words, *SMALL, "--no-video"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    names = [fact["name"] for fact in json.loads((run / "policy.json").read_text())["actions"]]
+    assert names[:3] == ["joint_target/FR_hip_joint", "joint_target/FR_thigh_joint", "joint_target/FR_calf_joint"]

@@ -1,0 +1,254 @@
+"""States: into some environments, copies within a batch, snapshots, pickles and deep copies; all go on to the bit."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+gymnasium = pytest.importorskip("gymnasium")
+import stiction  # noqa: E402
+from stiction import Group, Simulation  # noqa: E402
+from stiction.randomisation import Latency, Noise, Parameter, Push  # noqa: E402
+from stiction.registration import asset_path  # noqa: E402
+
+RANDOM = [
+    Parameter("body_mass", 0.8, 1.2, every=(0.1, 0.3)),
+    Push(0.5, every=(0.1, 0.2)),
+    Latency(0, 2),
+    Noise(0.05),
+]
+STATE = ("qpos", "qvel", "ctrl", "time", "qfrc_applied", "xfrc_applied")
+
+
+def walker(n=5, **options):
+    """A batch of quadrupeds that lie about, each another way."""
+    model = stiction.Model.from_mjcf(asset_path("quadruped.xml"))
+    sim = Simulation(model, n, num_threads=1, **options)
+    random = np.random.default_rng(0)
+    sim.qpos[:, 2] = 0.35
+    for _ in range(20):
+        sim.ctrl[:] = random.uniform(-1, 1, sim.ctrl.shape)
+        sim.step(5)
+    return sim
+
+
+def go_on(sim, row, steps=10):
+    """The states of an environment under the same controls as any other's."""
+    random, told = np.random.default_rng(1), []
+    for _ in range(steps):
+        sim.ctrl[:] = random.uniform(-1, 1, sim.ctrl.shape[1])
+        sim.step(3)
+        told.append(np.concatenate([sim.qpos[row], sim.qvel[row], sim.contact.impulse[row].ravel()]))
+    return np.array(told)
+
+
+def test_a_state_goes_into_some_environments():
+    sim, other = walker(), walker(2)
+    kept, rows = sim.get_state(), other.get_state()
+    sim.set_state(rows, envs=[3, 1])  # in ascending order, as every choice of environments
+    for name in STATE:
+        got = getattr(sim, name)
+        np.testing.assert_array_equal(got[[1, 3]], getattr(rows, name))
+        np.testing.assert_array_equal(got[[0, 2, 4]], getattr(kept, name)[[0, 2, 4]])
+    expected = go_on(other, 1)
+    np.testing.assert_array_equal(go_on(sim, 3), expected)
+    sim.set_state(rows[[0]], envs=slice(None))
+    assert (sim.qpos == sim.qpos[0]).all()
+    with pytest.raises(ValueError, match=r"state.qpos has shape \(2, 19\), expected \(3, ...\) or \(1, ...\)"):
+        sim.set_state(rows, envs=[0, 1, 2])
+
+
+def test_an_environment_is_copied_into_others():
+    sim = walker(per_env=("body_mass",))
+    sim.params.body_mass[2] *= 1.5
+    before = np.array(sim.qpos)
+    sim.copy_env(2, np.array([True, False, False, True, False]))
+    np.testing.assert_array_equal(sim.qpos[[0, 3]], before[[2, 2]])
+    np.testing.assert_array_equal(sim.qpos[[1, 2, 4]], before[[1, 2, 4]])
+    np.testing.assert_array_equal(sim.params.body_mass[0], sim.params.body_mass[2])
+    state = sim.get_state()
+    one = go_on(sim, 2)
+    sim.set_state(state)
+    np.testing.assert_array_equal(go_on(sim, 0), one)
+    with pytest.raises(ValueError, match="env is 7, expected 0 to 4"):
+        sim.copy_env(7, [0])
+
+
+@pytest.mark.parametrize("copied", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy, copy.copy])
+def test_a_simulation_is_copied_and_pickled(copied):
+    options = {"dtype": "float64", "per_env": ("body_mass",), "timestep": 0.003, "integrator": "euler", "solver": "pgs"}
+    sim = walker(**options)
+    sim.params.body_mass[:] *= 1.1
+    other = copied(sim)
+    assert (other.dtype, other.timestep, other.integrator, other.solver.name) == ("float64", 0.003, "euler", "pgs")
+    assert not np.shares_memory(other.qpos, sim.qpos)
+    np.testing.assert_array_equal(other.params.body_mass, sim.params.body_mass)
+    np.testing.assert_array_equal(go_on(other, 2), go_on(sim, 2))
+    assert other.model.mjmodel.nbody == sim.model.nbody
+    assert copy.deepcopy(sim.model) is sim.model
+
+
+# ---- environments
+
+
+class Reach(stiction.Task):
+    """With memory of its own, sensors that remember, and an end."""
+
+    model = """<mujoco><worldbody><geom type="plane" size="9 9 1"/>
+      <body name="ball" pos="0 0 .3"><freejoint name="ball"/><geom size=".1"/><site name="s"/></body>
+      <body><joint name="x" type="slide" axis="1 0 0"/><geom size=".1" contype="0" conaffinity="0"/></body></worldbody>
+      <actuator><motor joint="x"/></actuator></mujoco>"""
+    max_episode_steps = 7
+
+    def setup(self):
+        self.goal = self.array_of(np.zeros(self.num_envs))
+        self.steps, self.best = 0, self.array_of(np.zeros((self.num_envs, 2)))
+        self.touch = self.sensors.contacts(["ball"])
+        self.imu = self.sensors.imu("s")
+
+    def reset(self, envs, random):
+        self.goal[envs] = random.uniform(-1, 1)
+        self.sim.qpos[envs, 2] = random.uniform(0.1, 0.3)
+
+    def observe(self):
+        air = self.touch.air_time if hasattr(self.touch, "air_time") else self.touch.current_air_time
+        return {
+            "place": self.sim.qpos[:, 7:],
+            "goal": self.goal,
+            "air": air,
+            "best": self.best,
+            "g": self.imu.accelerometer,
+        }
+
+    def reward(self, action):
+        self.steps += 1
+        self.best[:, 0] += self.sim.qpos[:, 7]
+        return -((self.sim.qpos[:, 7] - self.goal) ** 2) + self.steps
+
+    def terminate(self):
+        return self.sim.qpos[:, 7] > 0.02
+
+
+class TorchReach(Reach):
+    array = "torch"
+
+
+class Calm(stiction.Task):
+    base = "stiction/Ant-v0"
+
+    def setup(self):
+        self.count = np.zeros(self.num_envs)
+
+    def observe(self):
+        self.count += 1
+        return {"count": self.count}
+
+    def terminate(self):
+        return self.sim.qpos[:, 2] < 0.45
+
+
+KINDS = {
+    "compiled": ("stiction/QuadrupedVelocity-v0", {}),
+    "random": ("stiction/QuadrupedVelocity-v0", {"randomize": RANDOM}),
+    "groups": (
+        "stiction/Ant-v0",
+        {
+            "randomize": RANDOM,
+            "observations": {"policy": Group("joint_position", history=3), "critic": Group(clean=True)},
+        },
+    ),
+    "python": (Reach, {"randomize": [Noise(0.1)]}),
+    "tensors": (TorchReach, {"observations": {"policy": Group(history=2)}}),
+    "extended": (Calm, {"healthy_z_range": (0.3, 1.0)}),
+}
+
+
+def make(kind, backend, n=4):
+    env_id, options = KINDS[kind]
+    if backend == "torch" or kind == "tensors":
+        pytest.importorskip("torch")
+    return stiction.make_vec(env_id, n, num_threads=1, backend=backend, **({"max_episode_steps": 9} | options))
+
+
+def told(results):
+    """Every number of a step."""
+    if isinstance(results, dict):
+        return [number for name in sorted(results) for number in told(results[name])]
+    if isinstance(results, tuple):
+        return [number for part in results for number in told(part)]
+    if isinstance(results, np.ndarray) and results.dtype.kind == "O":
+        return [number for part in results if part is not None for number in told(part)]
+    return [np.asarray(results)]
+
+
+def walk(envs, first, steps):
+    shape, space = envs.action_space.shape, envs.single_action_space
+    actions = np.random.default_rng(4).uniform(-1, 1, (first + steps, *shape)) * space.high
+    return [told(envs.step(action.astype(np.float32))) for action in actions[first:]]
+
+
+def same(one, two):
+    assert len(one) == len(two)
+    for a, b in zip(one, two, strict=True):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_environments_go_on_from_a_snapshot(kind, backend):
+    first, second = make(kind, backend), make(kind, backend)
+    first.reset(seed=3)
+    second.reset(seed=8)
+    walk(first, 0, 5)
+    walk(second, 0, 2)
+    state = first.get_state()
+    assert all(isinstance(values, np.ndarray) for values in state.values())
+    second.set_state(pickle.loads(pickle.dumps(state)))
+    expected = walk(first, 5, 14)
+    same(walk(second, 5, 14), expected)
+    first.set_state(state)  # back in time
+    same(walk(first, 5, 14), expected)
+    fresh = make(kind, backend)
+    fresh.set_state(state)
+    same(walk(fresh, 5, 14), expected)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_environments_are_pickled_and_copied(kind, backend):
+    envs = make(kind, backend)
+    envs.reset(seed=3)
+    walk(envs, 0, 5)
+    bytes_, other = pickle.dumps(envs), copy.deepcopy(envs)
+    expected = walk(envs, 5, 14)
+    same(walk(other, 5, 14), expected)
+    again = pickle.loads(bytes_)
+    assert again.observation_names == envs.observation_names
+    assert again.np_random_seed == envs.np_random_seed
+    same(walk(again, 5, 14), expected)
+
+
+def test_a_single_environment_is_copied():
+    env = gymnasium.make("stiction/Hopper-v0")
+    env.reset(seed=3)
+    env.step(np.zeros(3, np.float32))
+    other = copy.deepcopy(env.unwrapped)
+    for _ in range(5):
+        one, two = env.unwrapped.step(np.full(3, 0.3, np.float32)), other.step(np.full(3, 0.3, np.float32))
+        same([told(one[:4])], [told(two[:4])])
+
+
+def test_states_of_other_environments_change_nothing():
+    envs = make("random", "numpy")
+    envs.reset(seed=0)
+    before = envs.get_state()
+    with pytest.raises(ValueError, match="no state of these environments"):
+        envs.set_state(make("compiled", "numpy").get_state())
+    with pytest.raises(ValueError, match=r"state\['.*'\] is .* expected"):
+        envs.set_state(make("random", "numpy", n=3).get_state())
+    for name, values in envs.get_state().items():
+        np.testing.assert_array_equal(values, before[name])
