@@ -29,7 +29,6 @@ VARIANTS = {
     "subadmm": {"solver": "subadmm", "iterations": 2000},
     "pgs": {"solver": "pgs", "iterations": 2000},
     "sap": {"solver": "sap"},
-    "sap, Armijo": {"solver": "sap", "armijo": 1},
     "sap, float": {"solver": "sap", "single": True, "tolerance": 1e-5},
     "sap, float, w in float": {"solver": "sap", "single": True, "tolerance": 1e-5, "wide": 0},
 }
