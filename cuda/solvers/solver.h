@@ -40,7 +40,8 @@ HD int64_t measured(const RowCounts& most, Carve carve) {
 
 template <class Real>
 struct SolveStats {
-  Real iterations = Real(0);  // that changed each world
+  Real iterations = Real(0);      // that changed each world
+  Real factorizations = Real(0);  // of a matrix, in solvers that make as many as a world asks for (ADMM, CANAL)
 };
 
 template <class Solver, class Real>

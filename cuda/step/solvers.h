@@ -4,6 +4,7 @@
 // A step knows solvers by solve_rows() alone, which is declared here and compiled once per number type (step/solve_rows.h), so
 // that a solver does not multiply the step.
 #pragma once
+#include "solvers/admm/admm.h"
 #include "solvers/canal/canal.h"
 #include "solvers/pgs/pgs.h"
 #include "solvers/subadmm/subadmm.h"
@@ -14,7 +15,7 @@ template <class... S>
 struct SolverList {
   static constexpr int kCount = sizeof...(S);
 };
-using Solvers = SolverList<SubAdmm, Pgs, Canal>;
+using Solvers = SolverList<SubAdmm, Pgs, Canal, Admm>;
 
 /// The options of all solvers of a list; of the first, and of the rest.
 template <class S, class List>

@@ -2,7 +2,7 @@
 //
 // names(): what there is. solve(solver, A, b, J, e, mu, least_velocity, tolerance, iterations, single=False, **options) from cold:
 // rows t1, t2, n; A (nv, nv), b (nv), J (3 nc, nv), e (3 nc), mu (nc); rigid contacts, no other rows; options: the solver's own by
-// name; single: in float. A dictionary: impulse (3 nc), v (nv), iterations. Errors: ValueError where sizes disagree or a name is none.
+// name; single: in float. A dictionary: impulse (3 nc), v (nv), iterations, factorizations. Errors: ValueError where sizes disagree or a name is none.
 #include <pybind11/eigen.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -23,8 +23,7 @@ using Vector = Eigen::VectorXd;
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 template <class Solver, class T>
-double run(const problems::Dense<double>& d, problems::Whitened<T>& w, const SolveLimits<T>& limits,
-           const py::dict& given) {
+SolveStats<double> run(problems::Whitened<T>& w, const SolveLimits<T>& limits, const py::dict& given) {
   typename Solver::template Options<T> options;
   size_t used = 0;
   std::decay_t<decltype(options)>::each_field(
@@ -36,22 +35,23 @@ double run(const problems::Dense<double>& d, problems::Whitened<T>& w, const Sol
   const auto view = w.view();
   std::vector<T> memory(static_cast<size_t>(Solver::template memory<T>(view)) + 1);
   py::gil_scoped_release release;
-  return Solver::template solve<T>(view, limits, options, memory.data(), w.rows.impulse).iterations + 0 * d.nv;
+  const auto stats = Solver::template solve<T>(view, limits, options, memory.data(), w.rows.impulse);
+  return {double(stats.iterations), double(stats.factorizations)};
 }
 
 template <class T>
-double run_named(const std::string& solver, const problems::Dense<double>& d, problems::Whitened<T>& w,
-                 const SolveLimits<T>& limits, const py::dict& options) {
-  double iterations = -1;
+SolveStats<double> run_named(const std::string& solver, problems::Whitened<T>& w, const SolveLimits<T>& limits,
+                             const py::dict& options) {
+  std::optional<SolveStats<double>> stats;
   OptionsOf<T, Solvers> all;
   each_solver(
       [&](auto kind, auto&) {
         using Solver = decltype(kind);
-        if (solver == Solver::kName) iterations = run<Solver, T>(d, w, limits, options);
+        if (solver == Solver::kName) stats = run<Solver, T>(w, limits, options);
       },
       all);
-  if (iterations < 0) throw std::invalid_argument("solve: there is no solver '" + solver + "'");
-  return iterations;
+  if (!stats) throw std::invalid_argument("solve: there is no solver '" + solver + "'");
+  return *stats;
 }
 
 py::dict solve(const std::string& solver, const Matrix& A, const Vector& b, const Matrix& J, const Vector& e,
@@ -65,20 +65,22 @@ py::dict solve(const std::string& solver, const Matrix& A, const Vector& b, cons
   auto copy = [](const auto& x) { return std::vector<double>(x.data(), x.data() + x.size()); };
   d.A = copy(A), d.b = copy(b), d.J = copy(J), d.e = copy(e), d.mu = copy(mu);
   d.R.assign(d.e.size(), 0), d.impulse.assign(d.e.size(), 0);
-  double used;
+  SolveStats<double> used;
   auto solve_in = [&](auto zero) {
     using T = decltype(zero);
     problems::Whitened<T> w({d}, least_velocity);
     SolveLimits<T> limits;
     limits.tolerance = static_cast<T>(tolerance), limits.iterations = iterations;
-    used = run_named<T>(solver, d, w, limits, options);
+    used = run_named<T>(solver, w, limits, options);
     w.take(d);
   };
   if (single) solve_in(0.0f);
   else solve_in(0.0);
   const Vector impulse = Eigen::Map<const Vector>(d.impulse.data(), 3 * nc);
   py::dict out;
-  out["impulse"] = impulse, out["v"] = Vector(A.llt().solve(b + J.transpose() * impulse)), out["iterations"] = used;
+  out["impulse"] = impulse, out["v"] = Vector(A.llt().solve(b + J.transpose() * impulse)),
+  out["iterations"] = used.iterations;
+  out["factorizations"] = used.factorizations;
   return out;
 }
 

@@ -19,6 +19,7 @@
 // Cost of a Newton step: Cholesky of (width, width) plus 3/2 width^2 per closed contact.
 #pragma once
 #include "linalg/anderson_vector.h"
+#include "solvers/score.h"
 #include "solvers/solver.h"
 
 namespace stiction {
@@ -293,32 +294,10 @@ struct Newton {
     return P.mu[i] * sqrt(x * x + y * y);
   }
 
-  /// Residuals of impulses l at velocities v into stats; score: the worst of r_con / V, r_split / 10 V and r_row / V_row.
+  /// Residuals of impulses l at velocities v into stats and score (solvers/score.h).
   HD void certify(const Real* l, const Real* v) {
-    const Real zero(0), one(1);
-    Real con(0), ratio(0), scale = P.least_velocity, split(0), sum(0);
-    for (int i = 0; i < nc; ++i) {
-      const Real *li = l + 3 * i, *vi = v + 3 * i, *e = P.e + 3 * i, *R = P.R + 3 * i, *q = P.free + 3 * i;
-      const M on = mobility[i] > zero;
-      const Vec3<Real> f{li[0], li[1], li[2]},
-          s{vi[0] + e[0] + R[0] * f.x, vi[1] + e[1] + R[1] * f.y, vi[2] + e[2] + R[2] * f.z};
-      const M touching = on & ((max(max(abs(f.x), abs(f.y)), abs(f.z)) > zero) | (e[2] <= zero));
-      scale = max(scale, select(touching, max(max(abs(q[0]), abs(q[1])), abs(q[2])), zero));
-      const ContactResidual<Real> r = contact_residual(f, s, P.mu[i], select(on, mobility[i], one));
-      con = max(con, select(on, r.con, zero)), split = max(split, select(on, r.split, zero));
-      sum = sum + select(on, r.con + r.split, zero);
-    }
-    for (int r = 0; r < nr; ++r) {
-      const int k = 3 * nc + r;
-      const M on = mobility[nc + r] > zero;
-      const Real s = v[k] + P.e[k] + P.R[k] * l[k],
-                 d = row_residual(l[k], s, lower(r), upper(r), select(on, mobility[nc + r], one));
-      ratio = max(ratio, select(on, d / max(abs(P.free[k]), P.least_velocity), zero)),
-      sum = sum + select(on, abs(s), zero);
-    }
-    stats.r_con = con, stats.row_ratio = ratio, stats.scale = scale;
-    score = max(max(con, split * S(0.1)) / scale, ratio);
-    score = select(is_finite(sum) & is_finite(score), score, Real(S(1e30)));
+    const RowScore<Real> r = score_rows(P, l, [v](int i) { return v[i]; });
+    stats.r_con = r.con, stats.row_ratio = r.row_ratio, stats.scale = r.scale, score = r.worst();
   }
 
   /// Takes l, projected strictly, as the present point: accepted, w, held; of worlds `which` keeps it if it is the best yet.
@@ -427,7 +406,8 @@ struct Canal {
   template <class Real>
   HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
                                    const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
-    return {improve(problem, limits, options, mask_of<Real>(true), memory, impulse).outer};
+    const auto stats = improve(problem, limits, options, mask_of<Real>(true), memory, impulse);
+    return {stats.outer, stats.newton};
   }
 };
 
