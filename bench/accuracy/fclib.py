@@ -19,6 +19,8 @@ from bench.accuracy import oracle  # noqa: F401  the folder of the modules that 
 from bench.step import machine
 from bench.step.scenes import data_folder
 
+_ADMM = {"solver": "admm", "iterations": 4000, "tolerance": 1e-6}
+_PAPER = {"interval": 1, "accelerate": 0, "patience": 0}  # rho after every pass, and nothing else
 #: Rows of the table: a solver, what is changed of its defaults, how many iterations it may take.
 VARIANTS = {
     "canal": {},
@@ -28,6 +30,12 @@ VARIANTS = {
     "canal, float": {"single": True, "tolerance": 1e-5},
     "subadmm": {"solver": "subadmm", "iterations": 2000},
     "pgs": {"solver": "pgs", "iterations": 2000},
+    "admm": _ADMM,
+    "admm, to 1e-8 V": _ADMM | {"tolerance": 1e-8, "iterations": 10000},
+    "admm, no Anderson": _ADMM | {"accelerate": 0},
+    "admm, the paper's spectral rule": _ADMM | _PAPER | {"rule": 2},
+    "admm, the paper's linear rule": _ADMM | _PAPER | {"rule": 1},
+    "admm, float": _ADMM | {"single": True, "tolerance": 1e-5},
 }
 LEVELS = (1e-8, 1e-6, 1e-5)  # of V
 
@@ -86,7 +94,7 @@ def r_con(problem: Problem, impulse: np.ndarray) -> float:
 
 
 def solve(problem: Problem, solver="canal", iterations=200, tolerance=1e-8, **options) -> dict:
-    """One problem from cold: r_con / V by W, and the solver's iterations."""
+    """One problem from cold: r_con / V by W, the solver's iterations, and its factorizations where it counts them."""
     L, begun = factor(problem.W), time.perf_counter()
     found = importlib.import_module("stiction_solvers").solve(
         solver,
@@ -104,6 +112,7 @@ def solve(problem: Problem, solver="canal", iterations=200, tolerance=1e-8, **op
     ratio = r_con(problem, found["impulse"]) / problem.scale
     return {"name": problem.name, "contacts": len(problem.mu), "r_con_over_V": ratio} | {
         "iterations": found["iterations"],
+        "factorizations": found["factorizations"],
         "seconds": seconds,
     }
 
@@ -115,18 +124,21 @@ def figures(solved: list[dict]) -> dict:
         "below": {f"{level:.0e}": int(np.sum(r <= 1.05 * level)) for level in LEVELS},
         "worst": float(r.max()),
         "iterations": {"p50": float(np.median(iterations)), "p90": float(np.percentile(iterations, 90))},
+        "factorizations": float(np.mean([s["factorizations"] for s in solved])),
         "seconds": float(seconds.sum()),
     }
 
 
 def table(result: dict) -> str:
     levels = [f"{level:.0e}" for level in LEVELS]
-    head = ["", *(f"r_con ≤ {level} V" for level in levels), "worst", "iterations: median", "p90", "seconds in all"]
+    head = ["", *(f"r_con ≤ {level} V" for level in levels), "worst", "iterations: median", "p90"]
+    head += ["factorizations: mean", "seconds in all"]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for name, variant in result["variants"].items():
         f = variant["figures"]
         cells = [*(f"{f['below'][level]} of {f['number']}" for level in levels), f"{f['worst']:.1e}"]
-        cells += [f"{f['iterations']['p50']:g}", f"{f['iterations']['p90']:.0f}", f"{f['seconds']:.1f}"]
+        cells += [f"{f['iterations']['p50']:g}", f"{f['iterations']['p90']:.0f}"]
+        cells += [f"{f['factorizations']:.1f}" if f["factorizations"] else "-", f"{f['seconds']:.1f}"]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -21,7 +21,7 @@ class SolverOptions:
     from the impulses of the last step.
     """
 
-    #: "subadmm", "pgs" or "canal".
+    #: "subadmm", "pgs", "canal" or "admm".
     name: str = "subadmm"
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
     iterations: int = _STEP["iterations"]

@@ -157,7 +157,7 @@ class Iteration {
     for (int k = 0; k < nr; ++k) z_[3 * nc + k] = select(unbounded(k), zero, z_[3 * nc + k]);
     for (int i = 0; i < n; ++i) p_[i] = y_[i] - z_[i] / rho_[i];
     anderson_.begin();
-    plain_ = mask_of<Real>(opt.accelerate == 0);
+    plain_ = mask_of<Real>(false);
     if (opt.rule == kAdmmSpectral) step_ = spectral_step();
   }
   /// De Saxce's correction of z.
@@ -212,7 +212,7 @@ class Iteration {
     }
     return change_penalty(penalty_ * by, tried_);
   }
-  /// Scores that do not improve: rho / 5 at the first time, then rho x 5 three times.
+  /// Scores that do not improve: extrapolation off, or on again; rho / 5 at the first time, then rho x 5 three times.
   HD M unstick() {
     const Real zero(0), one(1);
     const M progress = best_ < mark_ * S(0.7);
@@ -221,7 +221,7 @@ class Iteration {
     if (!any(stuck)) return stuck;
     const Real by = select(stalls_ > zero, select(stalls_ < Real(4), Real(5), one), Real(S(0.2)));
     idle_ = select(stuck, zero, idle_), mark_ = select(stuck, best_, mark_);
-    plain_ = plain_ | stuck;
+    if (opt.accelerate) plain_ = select(stuck, negate(plain_), plain_), anderson_.forget(stuck);
     project(next_, tried_);
     const M changed = change_penalty(select(stuck, penalty_ * by, penalty_), tried_);
     stalls_ = stalls_ + select(stuck, one, zero);
@@ -270,7 +270,7 @@ class Iteration {
   }
 
   HD void advance(const M& running, const M& changed) {
-    if (!all(plain_)) {
+    if (opt.accelerate) {
       for (int i = 0; i < n; ++i) tried_[i] = next_[i];
       anderson_.advance(p_, tried_);
       anderson_.forget(changed);
@@ -305,7 +305,7 @@ class Iteration {
   Real *lower_, *upper_, *u_;                                     // (scalars) x2, scaled; (width)
   Real penalty_, trace_, best_, mark_, idle_, stalls_;
   Real step_;  // of the spectral rule
-  M plain_;    // worlds that no longer extrapolate
+  M plain_;    // worlds that do not extrapolate at present
 };
 
 }  // namespace admm_detail

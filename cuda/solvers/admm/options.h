@@ -15,12 +15,11 @@ struct AdmmOptions {
   S penalty = S(0.1);    // rho at first, of rows scaled to a mean W_ii of 1
   S proximal = S(1e-6);  // eta
   int rule = kAdmmRatio;
-  int interval = 25;   // passes between two looks at the penalty
-  int accelerate = 1;  // Anderson, until the first stall
-  int patience = 300;  // passes without 0.7 of the best score that make a stall; 0: there are none
-  int check = 5;       // passes between two tests
-  S factor = S(2),
-    tube = S(10);  // of the linear and spectral rules: what rho changes by, and from which ratio of residuals on
+  int interval = 25;              // passes between two looks at the penalty
+  int accelerate = 1;             // Anderson, off and on again at every stall
+  int patience = 150;             // passes without 0.7 of the best score that make a stall; 0: there are none
+  int check = 5;                  // passes between two tests
+  S factor = S(2), tube = S(10);  // of the other rules: what rho changes by, and from which ratio of residuals on
 
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
