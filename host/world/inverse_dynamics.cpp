@@ -64,6 +64,9 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
   const double h = world.options().step.h, epsilon = world.options().float64 ? kEpsilon<double> : kEpsilon<float>;
   const double gravity = std::hypot(m.gravity[0], m.gravity[1], m.gravity[2]);
   const double least = least_scale(gravity, h);
+  InverseDynamics found;
+  found.qfrc.assign(m.nv, 0);
+  DenseProblem<double> d = world.next_problem(env, found.qfrc.data());  // refuses before anything is read
   std::vector<double> v(m.nv), lacking(m.nv);
   const ArrayView qvel = world.array("qvel");
   for (int i = 0; i < m.nv; ++i) {
@@ -73,12 +76,8 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
     v[i] = now + h * qacc[i];
   }
 
-  InverseDynamics found;
-  found.qfrc.assign(m.nv, 0);
-  DenseProblem<double> d;
   // The free motion, and with it which contacts take part and how stiff they are, depends on the forces.
   for (int pass = 0; pass < kPasses; ++pass) {
-    d = world.next_problem(env, found.qfrc.data());
     if (!warm) std::fill_n(d.impulse, 3 * d.contacts, 0.0), std::fill_n(d.row_impulse, d.rows, 0.0);
     set_impulses(d, v.data(), least);
     double most = 0, size = 0;
@@ -92,6 +91,7 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
     }
     if (most <= 4 * epsilon * size || pass + 1 == kPasses) break;
     for (int i = 0; i < m.nv; ++i) found.qfrc[i] += lacking[i] / h;
+    d = world.next_problem(env, found.qfrc.data());
   }
   std::vector<double> work(residual_dense_workspace(m.nv));
   const DenseResidual r = residual_dense(d, v.data(), {least, 0}, work.data());

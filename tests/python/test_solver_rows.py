@@ -53,10 +53,10 @@ def kicked(model: Model, num_envs: int, seed: int) -> tuple[np.ndarray, np.ndarr
     return sim.qpos.copy(), sim.qvel.copy()
 
 
-@pytest.mark.parametrize("solver", ["pgs", "canal"])
+@pytest.mark.parametrize("solver", ["pgs", "canal", "admm"])
 def test_every_solver_gives_the_same_motion(solver):
     """Where the velocity is unique: contacts on a face may have several. Gauss-Seidel comes less near."""
-    (xml, near), share = SCENES["ant"], {"pgs": 0.6, "canal": 0.9}[solver]
+    (xml, near), share = SCENES["ant"], {"pgs": 0.6, "canal": 0.9, "admm": 0.9}[solver]
     model = Model.from_mjcf(xml)
     qpos, qvel = kicked(model, 16, seed=3)
     after, contacts, solved = [], [], []
