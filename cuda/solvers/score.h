@@ -29,14 +29,15 @@ HD RowScore<Real> score_rows(const RowProblem<Real>& p, const Real* l, Velocity 
   Real con(0), split(0), ratio(0), scale = p.least_velocity, sum(0);
   for (int k = 0; k < p.contacts; ++k) {
     const int i = 3 * k;
-    const Mask<Real> on = p.W[i] > zero;
+    const Real g = p.mobility(k);
+    const Mask<Real> on = g > zero;
     const Vec3<Real> f{l[i], l[i + 1], l[i + 2]};
     const Vec3<Real> s{w(i) + p.e[i] + p.R[i] * f.x, w(i + 1) + p.e[i + 1] + p.R[i + 1] * f.y,
                        w(i + 2) + p.e[i + 2] + p.R[i + 2] * f.z};
     const Mask<Real> touching = on & ((max(max(abs(f.x), abs(f.y)), abs(f.z)) > zero) | (p.e[i + 2] <= zero));
     const Real fast = max(max(abs(p.free[i]), abs(p.free[i + 1])), abs(p.free[i + 2]));
     scale = max(scale, select(touching, fast, zero));
-    const ContactResidual<Real> r = contact_residual(f, s, p.mu[k], select(on, p.mobility(k), one));
+    const ContactResidual<Real> r = contact_residual(f, s, p.mu[k], select(on, g, one));
     con = max(con, select(on, r.con, zero)), split = max(split, select(on, r.split, zero));
     sum = sum + select(on, r.con + r.split, zero);
   }

@@ -90,7 +90,7 @@ class Iteration {
     const Real zero(0);
     for (int k = 0; k < nc; ++k) {
       const int i = 3 * k;
-      const M on = P.W[i] > zero;
+      const M on = P.mobility(k) > zero;
       put(on, project_strict(Vec3<Real>{answer_[i], answer_[i + 1], answer_[i + 2]}, P.mu[k]), tried_ + i);
     }
     for (int k = 0; k < nr; ++k) {
@@ -285,7 +285,7 @@ class Iteration {
     for (int k = 0; k < nc; ++k) {
       const int i = 3 * k;
       const Vec3<Real> a = project_proximal(Vec3<Real>{p_[i], p_[i + 1], p_[i + 2]}, P.mu[k]) * scale_[i];
-      put(P.W[i] > Real(0), project_strict(a, P.mu[k]), tried_ + i);
+      put(scale_[i] > Real(0), project_strict(a, P.mu[k]), tried_ + i);
     }
     for (int k = 0; k < nr; ++k) {
       const int i = 3 * nc + k;
