@@ -1,4 +1,4 @@
-"""Newton on public contact problems: the smallest of each family of small ones; the bench runs them all."""
+"""Newton and ADMM on public contact problems: the smallest of each family of small ones; the bench runs them all."""
 
 import sys
 from pathlib import Path
@@ -30,6 +30,9 @@ def test_smallest_of_the_family_is_solved_and_the_claim_true(family):
     found = fclib.solve(problem)
     print(found)
     assert found["r_con_over_V"] <= 1.05e-8
+    for variant in ("admm", "admm, the paper's spectral rule"):
+        by_admm = fclib.solve(problem, **fclib.VARIANTS[variant])
+        assert by_admm["r_con_over_V"] <= 1.05e-6 and by_admm["factorizations"] <= by_admm["iterations"]
 
 
 def test_residual_is_the_oracles():
