@@ -1,4 +1,4 @@
-// The state at the beginning of the last step, out of a record: what a dump replays.
+// The state at the beginning of a step out of a record and into it: what a dump replays, and what a problem is assembled from.
 #pragma once
 #include "step/records.h"
 
@@ -26,6 +26,38 @@ void state_of_record(const Model& m, Record record, double* qpos, double* qvel) 
       for (int i = 0; i < 3; ++i) qpos[link.qpos + 1 + i] = record(layout.position(link.dof + i));
     } else {
       qpos[link.qpos] = record(layout.position(link.dof));
+    }
+  };
+  for (int t = m.base_links(); t < m.trunk_links(); ++t) joint(m.trunk[t]);
+  for (int l = 0; l < m.limbs(); ++l)
+    for (int k = 0; k < m.limb[l].links; ++k) joint(m.link[m.limb[l].first_link + k]);
+}
+
+/// put(i, x) writes number i of one environment's record, from MuJoCo's layout; the other way round.
+template <class Model, class Put>
+void record_of_state(const Model& m, const double* qpos, const double* qvel, Put put) {
+  RecordLayout<Model> layout(m);
+  auto unit = [](const double* q) { return normalized(Quat<double>{q[0], q[1], q[2], q[3]}); };
+  if (m.free_base()) {
+    const int p = m.trunk[0].qpos, d = m.trunk[0].dof, b = layout.base();
+    const Quat<double> q = unit(qpos + p + 3);
+    const Vec3<double> w = rotation(q) * Vec3<double>{qvel[d + 3], qvel[d + 4], qvel[d + 5]};
+    const double pose[] = {qpos[p], qpos[p + 1], qpos[p + 2], q.w, q.x, q.y, q.z};
+    const double twist[] = {w.x, w.y, w.z, qvel[d], qvel[d + 1], qvel[d + 2]};
+    for (int i = 0; i < 7; ++i) put(b + i, pose[i]);
+    for (int i = 0; i < 6; ++i) put(layout.velocity(d + i), twist[i]);
+  }
+  auto joint = [&](const auto& link) {
+    if (link.dof < 0) return;
+    put(layout.velocity(link.dof), qvel[link.dof]);
+    if (link.kind == kBallNextLink) return;
+    if (link.kind == kBallLink) {
+      const Quat<double> q = unit(qpos + link.qpos);
+      const double imaginary[] = {q.x, q.y, q.z};
+      put(layout.quaternion(link.dof), q.w);
+      for (int i = 0; i < 3; ++i) put(layout.position(link.dof + i), imaginary[i]);
+    } else {
+      put(layout.position(link.dof), qpos[link.qpos]);
     }
   };
   for (int t = m.base_links(); t < m.trunk_links(); ++t) joint(m.trunk[t]);

@@ -4,6 +4,7 @@
 // A step knows solvers by solve_rows() alone, which is declared here and compiled once per number type (step/solve_rows.h), so
 // that a solver does not multiply the step.
 #pragma once
+#include "solvers/admm/admm.h"
 #include "solvers/bisection/bisection.h"
 #include "solvers/canal/canal.h"
 #include "solvers/cond/cond.h"
@@ -17,7 +18,7 @@ template <class... S>
 struct SolverList {
   static constexpr int kCount = sizeof...(S);
 };
-using Solvers = SolverList<SubAdmm, Pgs, Canal, Sap, Bisection, Cond>;
+using Solvers = SolverList<SubAdmm, Pgs, Canal, Sap, Admm, Bisection, Cond>;
 
 /// The options of all solvers of a list; of the first, and of the rest.
 template <class S, class List>

@@ -74,6 +74,27 @@ class CpuWorld final : public World {
     problem_.resize(kernels_->problem_size(job_));
     return kernels_->problem(job_, env, workspaces_[0].get(), tables_of(0), problem_.data());
   }
+  DenseProblem<double> next_problem(int env, const double* qfrc) override {
+    const Model& m = model();
+    const BatchArrays<T>& a = job_.arrays;
+    auto row = [env](const T* of, int length) {
+      return std::vector<double>(of + int64_t{env} * length, of + (int64_t{env} + 1) * length);
+    };
+    const std::vector<double> qpos = row(a.qpos, m.nq), qvel = row(a.qvel, m.nv), applied = row(a.qfrc_applied, m.nv);
+    std::vector<T> kept(record_size());
+    for (int64_t i = 0; i < record_size(); ++i) kept[i] = record(env, i);
+    auto put_applied = [&](const double* from) {
+      T* to = buffer("qfrc_applied").template as<T>() + int64_t{env} * m.nv;
+      for (int i = 0; i < m.nv; ++i) to[i] = static_cast<T>(from[i]);
+    };
+    record_of_state(tables_->view, qpos.data(), qvel.data(),
+                    [&](int i, double x) { record(env, i) = static_cast<T>(x); });
+    put_applied(qfrc);
+    const DenseProblem<double> problem = contact_problem(env);
+    put_applied(applied.data());
+    for (int64_t i = 0; i < record_size(); ++i) record(env, i) = kept[i];
+    return problem;
+  }
   void previous_state(int env, double* qpos, double* qvel) override {
     state_of_record(tables_->view, [&](int i) { return record(env, i); }, qpos, qvel);
   }

@@ -155,6 +155,9 @@ class CudaWorld final : public World {
   DenseProblem<double> contact_problem(int) override {
     refuse("contact_problem is computed on the CPU only: set this state in a simulation with device='cpu'");
   }
+  DenseProblem<double> next_problem(int, const double*) override {
+    refuse("inverse_dynamics is computed on the CPU only: set this state in a simulation with device='cpu'");
+  }
   void previous_state(int env, double* qpos, double* qvel) override {
     fetch({records_.get()});
     const float* record = records() + env * record_size();

@@ -98,6 +98,9 @@ class World {
   /// The last step's contact problem of one environment with the impulses that solved it. Views into scratch that the next call
   /// on this world overwrites. Applied forces and controls must be those of the step.
   virtual DenseProblem<double> contact_problem(int env) = 0;
+  /// The problem that a step of one environment from its present state would meet with qfrc (nv) as its qfrc_applied, and the last
+  /// step's impulses of the contacts that are still there. Views likewise.
+  virtual DenseProblem<double> next_problem(int env, const double* qfrc) = 0;
   /// The state of one environment at the beginning of its last substep: qpos (nq), qvel (nv).
   virtual void previous_state(int env, double* qpos, double* qvel) = 0;
   virtual int64_t record_size() const = 0;

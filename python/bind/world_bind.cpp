@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "host/world/inverse_dynamics.h"
 #include "host/world/world.h"
 #include "python/bind/arrays.h"
 #include "python/bind/options.h"
@@ -172,6 +173,22 @@ void bind_world(py::module_& m) {
              out["upper"] = copy(d.upper, {r}), out["row_impulse"] = copy(d.row_impulse, {r});
              return out;
            })
+      .def(
+          "inverse_dynamics",
+          [](World& w, int env, const py::array_t<double, py::array::c_style | py::array::forcecast>& qacc, bool warm) {
+            const World::Call call(w);
+            if (qacc.size() != w.model().nv) throw std::invalid_argument("qacc has not nv entries");
+            const InverseDynamics found = inverse_dynamics(w, env, qacc.data(), warm);
+            auto copy = [](const std::vector<double>& x, std::vector<py::ssize_t> shape) {
+              py::array_t<double> a(shape);
+              std::copy(x.begin(), x.end(), a.mutable_data());
+              return a;
+            };
+            const auto size = [](const std::vector<double>& x) { return static_cast<py::ssize_t>(x.size()); };
+            return py::make_tuple(copy(found.qfrc, {size(found.qfrc)}),
+                                  copy(found.impulse, {size(found.impulse) / 3, 3}),
+                                  copy(found.row_impulse, {size(found.row_impulse)}), found.residual);
+          })
       .def("previous_state",
            [](World& w, int env) {
              const World::Call call(w);

@@ -10,6 +10,7 @@ from .gymnasium_import import register_when_imported
 
 #: Public name -> the module of this package that defines it.
 _NAMES = {
+    "Admm": "solver_options",
     "Bisection": "solver_options",
     "Canal": "solver_options",
     "Cond": "solver_options",

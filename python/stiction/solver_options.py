@@ -226,6 +226,30 @@ class Sap(SolverOptions):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class Admm(SolverOptions):
+    """Proximal ADMM on the Delassus operator with De Saxcé's correction."""
+
+    name: str = "admm"
+    #: rho at first, of rows scaled to a mean W_ii of 1.
+    penalty: float | None = _knob("admm", "penalty", above=0)
+    #: eta of the proximal term.
+    proximal: float | None = _knob("admm", "proximal", least=0)
+    #: How rho follows the residuals: "ratio", "linear" or "spectral", the paper's two.
+    rule: str = _knob("admm", "rule", choices=("ratio", "linear", "spectral"))
+    #: Passes between two looks at rho.
+    interval: int = _knob("admm", "interval", least=1)
+    #: Anderson acceleration, until the first stall.
+    accelerate: bool = _knob("admm", "accelerate", bool)
+    #: Passes without 0.7 of the best residual that make a stall; 0: there are none.
+    patience: int = _knob("admm", "patience", least=0)
+    #: Passes between two tests of the residual.
+    check: int = _knob("admm", "check", least=1)
+    #: Of the linear and spectral rules: what rho changes by, and from which ratio of residuals on.
+    factor: float = _knob("admm", "factor", above=1)
+    tube: float = _knob("admm", "tube", above=1)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Bisection(SolverOptions):
     """Per-contact bisection: the impulse of each contact in turn, exactly, by maximum dissipation or Coulomb's law."""
 

@@ -172,6 +172,8 @@ def test_it_refuses_by_name():
         Simulation(MODEL, device="cuda", dtype="float64")
     with pytest.raises(ValueError, match="contact_problem is computed on the CPU only"):
         stiction.Simulation(MODEL, device="cuda").contact_problem(0)
+    with pytest.raises(ValueError, match="inverse_dynamics is computed on the CPU only"):
+        stiction.Simulation(MODEL, device="cuda").inverse_dynamics(np.zeros((1, MODEL.nv)))
 
 
 # ---- devices, streams, memory

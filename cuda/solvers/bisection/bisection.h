@@ -1,5 +1,5 @@
 // Per-contact bisection, [Hwangbo2018], RaiSim's solver: Gauss-Seidel over contacts, each solved exactly (one_contact.h) while
-// the others rest. docs/theory.md, section 14; README.md lists the deviations.
+// the others rest. docs/theory.md, section 15; README.md lists the deviations.
 //
 // One sweep, contacts in order, then rows in order; s = J v* + Y u + e + R l is always that of the newest impulses, because
 // u = Y'l is kept:

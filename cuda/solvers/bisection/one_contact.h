@@ -1,5 +1,5 @@
 // One contact alone, s = W l + c, by the one angle that is unknown when it slides: [Hwangbo2018], section III. docs/theory.md,
-// section 14. W is W_ii + diag(R), rows t1, t2, n.
+// section 15. W is W_ii + diag(R), rows t1, t2, n.
 //
 //   open   c_n >= 0                              l = 0
 //   stick  p = -W^-1 c in the cone               l = p

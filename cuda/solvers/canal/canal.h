@@ -142,7 +142,7 @@ struct Newton : ConvexNewton<Real> {
     return P.mu[i] * sqrt(x * x + y * y);
   }
 
-  /// Residuals of impulses l at velocities v into stats; score: the worst of r_con / V, r_split / 10 V and r_row / V_row.
+  /// Residuals of impulses l at velocities v into stats and score (solvers/score.h).
   HD void certify(const Real* l, const Real* v) {
     const LawResiduals<Real> r = this->residuals(l, [&](int i) { return v[i] + P.e[i] + P.R[i] * l[i]; });
     stats.r_con = r.con, stats.row_ratio = r.row_ratio, stats.scale = r.scale;

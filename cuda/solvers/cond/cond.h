@@ -1,4 +1,4 @@
-// COND: contact nodalization and diagonalization, [Lee2022], on half-solved rows. docs/theory.md, section 15; README.md lists the
+// COND: contact nodalization and diagonalization, [Lee2022], on half-solved rows. docs/theory.md, section 16; README.md lists the
 // deviations.
 //
 // Every contact acts on a node of its own, without mass, at relative velocity x, tied to the joints by a viscous gain k:

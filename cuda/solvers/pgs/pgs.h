@@ -9,10 +9,11 @@
 // a = relaxation, 0.6 by default: 1 / max with a = 1 cycles on 8 % of quadruped states, 1 / min on many more. Both tangents are
 // updated from the same w: with one after the other a sliding contact's fixed point is not Coulomb's. The normal goes first.
 //
-// Stop: con <= tolerance V, split <= 10 tolerance V and every row <= tolerance V_row, the natural residuals of contact/law.h,
+// Stop: con <= tolerance V, split <= 10 tolerance V and every row <= tolerance V_row, of solvers/score.h,
 // tested every `check` sweeps, when u is made anew; tolerance 0: always `iterations` sweeps.
 // Cost of a sweep: 6 width multiply-adds a contact, 2 width another row.
 #pragma once
+#include "solvers/score.h"
 #include "solvers/solver.h"
 
 namespace stiction {
@@ -98,26 +99,8 @@ struct Sweeper {
 
   /// Worlds whose impulses pass; u is made anew from them.
   HD Mask<Real> converged() {
-    const Real zero(0), one(1);
-    Real V = p.least_velocity, con(0), split(0), ratio(0);
     p.push(l, u);
-    for (int k = 0; k < p.contacts; ++k) {
-      const int i = 3 * k;
-      const Mask<Real> on = p.W[i] > zero;
-      const Vec3<Real> f{l[i], l[i + 1], l[i + 2]}, s{sigma(i), sigma(i + 1), sigma(i + 2)};
-      const ContactResidual<Real> r = contact_residual(f, s, p.mu[k], select(on, p.mobility(k), one));
-      const Real fast = max(max(abs(p.free[i]), abs(p.free[i + 1])), abs(p.free[i + 2]));
-      V = max(V, select(on & ((f.z > zero) | (p.e[i + 2] <= zero)), fast, zero));
-      con = max(con, select(on, r.con, zero)), split = max(split, select(on, r.split, zero));
-    }
-    for (int k = 0; k < p.scalars; ++k) {
-      const int i = p.scalar_row(k);
-      const Mask<Real> on = p.W[i] > zero;
-      const Real r = row_residual(l[i], sigma(i), p.lower[k], p.upper[k], select(on, p.W[i], one));
-      ratio = max(ratio, select(on, r / max(abs(p.free[i]), p.least_velocity), zero));
-    }
-    const Real limit(limits.tolerance);
-    return (max(con, split * S(0.1)) <= limit * V) & (ratio <= limit);
+    return score_rows(p, l, [&](int i) { return p.velocity(i, u); }).below(limits.tolerance);
   }
 
   HD Real solve() {
@@ -156,7 +139,7 @@ struct Pgs {
     pgs_detail::Sweeper<Real> sweeper{problem, limits, options, impulse, nullptr, nullptr};
     Arena<Real> arena(memory);
     sweeper.carve(arena);
-    return {sweeper.solve()};
+    return {sweeper.solve(), Real(0)};
   }
 };
 

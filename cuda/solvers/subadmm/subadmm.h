@@ -344,7 +344,7 @@ struct SubAdmm {
     subadmm_detail::Iteration<Real> iteration(problem, limits, options, impulse);
     Arena<Real> arena(memory);
     iteration.carve(arena);
-    return {iteration.solve()};
+    return {iteration.solve(), Real(0)};
   }
 };
 

@@ -1,0 +1,337 @@
+// ADMM: the proximal alternating direction method for Coulomb's law of [Carpentier2024], Algorithm 1, on half-solved rows.
+// docs/theory.md, section 17; README.md lists the deviations.
+//
+// In units in which the mean W_ii of a contact and the W of a row are 1 (l_i = f_i / g_i^1/2, x_i = Y_i / g_i^1/2; a contact is scaled
+// alike along all axes, so that its cone stays what it is), with q = g^-1/2 (J v* + e) and R / g:
+//
+//   y = P(p),   z = rho (y - p),   s = (0, 0, mu |z_t|)
+//   f = (X X' + R + (eta + rho) 1)^-1 (z + (eta + rho) y - q - s),   p <- f - z / rho
+//
+// P: nearest point of the cone, or of [lower, upper]. p alone determines the next pass: it is what Anderson extrapolates. At a fixed
+// point f = y and z = s + sigma, which is De Saxce's form of the law. rho may differ between worlds, and is smaller for rows without
+// bounds, whose z is 0.
+//
+// Stop: con <= tolerance V, split <= 10 tolerance V and every row <= tolerance V_row (solvers/score.h) of y, projected strictly;
+// the best of the tested ones is the answer. A world that is done is frozen by masks.
+// Cost of a pass: n^2 multiply-adds, or 2 n width + width^2 where that is less; of a new rho: one Cholesky factor.
+#pragma once
+#include "linalg/anderson_vector.h"
+#include "solvers/admm/options.h"
+#include "solvers/admm/shifted_inverse.h"
+#include "solvers/score.h"
+#include "solvers/solver.h"
+
+namespace stiction {
+
+namespace admm_detail {
+
+template <class Real>
+class Iteration {
+ public:
+  using S = Scalar<Real>;
+  using M = Mask<Real>;
+
+  HD Iteration(const RowProblem<Real>& problem, const SolveLimits<S>& limits, const AdmmOptions<S>& options, Real* l)
+      : P(problem), limits_(limits), opt(options), answer_(l), nc(problem.contacts), nr(problem.scalars), n(P.rows()) {}
+
+  HD void carve(Arena<Real>& arena) {
+    Real** const rows[] = {&scale_, &q_, &p_, &y_, &z_, &f_, &next_, &rho_, &tried_};
+    for (Real** each : rows) *each = arena.take(n);
+    lower_ = arena.take(nr), upper_ = arena.take(nr), u_ = arena.take(P.width);
+    inverse_.carve(n, P.width, arena);
+    anderson_.carve(n, arena);
+  }
+
+  HD SolveStats<Real> solve() {
+    const bool until = limits_.tolerance > S(0);
+    SolveStats<Real> stats;
+    begin();
+    M running = until ? best_ > Real(limits_.tolerance) : mask_of<Real>(true);
+    if (!any(running) || limits_.iterations < 1) return stats;
+    scale_rows();
+    start();
+    stats.factorizations = select(running, Real(1), Real(0));
+    for (int k = 1; k <= limits_.iterations && any(running); ++k) {
+      pass();
+      M changed = mask_of<Real>(false);
+      if (k % opt.interval == 0) changed = running & balance();
+      if (opt.patience > 0) changed = changed | (running & unstick());
+      advance(running, changed);
+      if (any(changed)) inverse_.factor();
+      stats.iterations = stats.iterations + select(running, Real(1), Real(0));
+      stats.factorizations = stats.factorizations + select(changed, Real(1), Real(0));
+      if (k % opt.check == 0 || k == limits_.iterations) {
+        const M lost = negate(test(running));
+        running = running & negate(lost);
+        if (until) running = running & (best_ > Real(limits_.tolerance));
+      }
+    }
+    return stats;
+  }
+
+ private:
+  static constexpr int kPowerPasses = 20;
+
+  HD int block_of(int i) const { return i < 3 * nc ? i / 3 : i - 2 * nc; }
+  HD bool is_contact(int i) const { return i < 3 * nc; }
+
+  /// Keeps l of worlds `which` if it is the best yet. False: not finite.
+  HD M judge(const M& which, const Real* l, bool zero) {
+    const Real none(0);
+    if (!zero) P.push(l, u_);
+    const Real score = score_rows(P, l, [&](int i) { return zero ? P.free[i] : P.velocity(i, u_); }).worst();
+    const M better = which & (score < best_);
+    best_ = select(better, score, best_);
+    for (int i = 0; i < n; ++i) answer_[i] = select(better, zero ? none : l[i], answer_[i]);
+    return score < Real(S(1e29));
+  }
+  /// The warm start, as the cone and the bounds allow it, and no impulse at all where that is exact.
+  HD void begin() {
+    const Real zero(0);
+    for (int k = 0; k < nc; ++k) {
+      const int i = 3 * k;
+      const M on = P.mobility(k) > zero;
+      put(on, project_strict(Vec3<Real>{answer_[i], answer_[i + 1], answer_[i + 2]}, P.mu[k]), tried_ + i);
+    }
+    for (int k = 0; k < nr; ++k) {
+      const int i = P.scalar_row(k);
+      tried_[i] = select(P.W[i] > zero, clamp(answer_[i], P.lower[k], P.upper[k]), zero);
+    }
+    best_ = Real(S(1e29));
+    const M every = mask_of<Real>(true);
+    for (int i = 0; i < n; ++i) answer_[i] = zero;
+    judge(every, answer_, true);
+    best_ = select(best_ > zero, Real(S(1e29)), best_);
+    judge(every, tried_, false);
+  }
+  HD static void put(const M& on, Vec3<Real> a, Real* to) {
+    const Real zero(0);
+    to[0] = select(on, a.x, zero), to[1] = select(on, a.y, zero), to[2] = select(on, a.z, zero);
+  }
+
+  HD void scale_rows() {
+    const Real zero(0), one(1);
+    Real used(0);
+    trace_ = zero;
+    for (int i = 0; i < n; ++i) {
+      const Real g = P.mobility(block_of(i));
+      const M on = g > zero;
+      scale_[i] = select(on, one / sqrt(select(on, g, one)), zero);
+      q_[i] = (P.free[i] + P.e[i]) * scale_[i];
+      used = used + select(on, one, zero), trace_ = trace_ + select(on, one + P.R[i] * scale_[i] * scale_[i], zero);
+      const Real* y = P.row(i);
+      Real* x = inverse_.X + static_cast<int64_t>(i) * P.width;
+      for (int a = 0; a < P.width; ++a) x[a] = y[a] * scale_[i];
+    }
+    for (int k = 0; k < nr; ++k) {
+      const Real s = scale_[3 * nc + k], back = select(s > zero, one / select(s > zero, s, one), zero);
+      lower_[k] = P.lower[k] * back, upper_[k] = P.upper[k] * back;
+    }
+    inverse_.prepare(used);
+  }
+
+  /// rho, and D with it.
+  HD void set_penalty(Real rho) {
+    const Real most = trace_ * S(1e3), least = trace_ * (sizeof(S) == 8 ? S(1e-12) : S(1e-6));
+    penalty_ = clamp(rho, least, max(most, least));
+    for (int i = 0; i < n; ++i) {
+      rho_[i] = penalty_;
+      if (!is_contact(i)) rho_[i] = select(unbounded(i - 3 * nc), penalty_ * S(1e-3), penalty_);
+      inverse_.D[i] = P.R[i] * scale_[i] * scale_[i] + (rho_[i] + Real(opt.proximal));
+    }
+  }
+  HD M unbounded(int k) const { return (P.lower[k] < Real(S(-1e29))) & (P.upper[k] > Real(S(1e29))); }
+
+  /// p of the warm start, with z = sigma + (0, 0, mu |sigma_t|) of it.
+  HD void start() {
+    const Real zero(0), one(1);
+    stalls_ = idle_ = zero, mark_ = best_;
+    set_penalty(Real(opt.penalty));
+    inverse_.factor();
+    P.push(tried_, u_);
+    for (int i = 0; i < n; ++i) {
+      const Real s = scale_[i], sigma = (P.velocity(i, u_) + P.e[i] + P.R[i] * tried_[i]) * s;
+      y_[i] = select(s > zero, tried_[i] / select(s > zero, s, one), zero), z_[i] = sigma;
+    }
+    for (int k = 0; k < nc; ++k) z_[3 * k + 2] = z_[3 * k + 2] + lift(k);
+    for (int k = 0; k < nr; ++k) z_[3 * nc + k] = select(unbounded(k), zero, z_[3 * nc + k]);
+    for (int i = 0; i < n; ++i) p_[i] = y_[i] - z_[i] / rho_[i];
+    anderson_.begin();
+    plain_ = mask_of<Real>(false);
+    if (opt.rule == kAdmmSpectral) step_ = spectral_step();
+  }
+  /// De Saxce's correction of z.
+  HD Real lift(int k) const { return P.mu[k] * sqrt(z_[3 * k] * z_[3 * k] + z_[3 * k + 1] * z_[3 * k + 1]); }
+
+  /// y = P(p).
+  HD void project(const Real* p, Real* y) const {
+    for (int k = 0; k < nc; ++k) {
+      const int i = 3 * k;
+      const Vec3<Real> a = project_proximal(Vec3<Real>{p[i], p[i + 1], p[i + 2]}, P.mu[k]);
+      y[i] = a.x, y[i + 1] = a.y, y[i + 2] = a.z;
+    }
+    for (int k = 0; k < nr; ++k) y[3 * nc + k] = clamp(p[3 * nc + k], lower_[k], upper_[k]);
+  }
+
+  /// y and z of p, f, and the next p.
+  HD void pass() {
+    const Real eta(opt.proximal);
+    project(p_, y_);
+    for (int i = 0; i < n; ++i) {
+      z_[i] = rho_[i] * (y_[i] - p_[i]);
+      f_[i] = z_[i] + (rho_[i] + eta) * y_[i] - q_[i];
+    }
+    for (int k = 0; k < nc; ++k) f_[3 * k + 2] = f_[3 * k + 2] - lift(k);
+    inverse_.solve(f_);
+    for (int i = 0; i < n; ++i) next_[i] = f_[i] - z_[i] / rho_[i];
+  }
+
+  /// A new rho from the residuals of the pass. Worlds that have one, their next p in its units.
+  HD M balance() {
+    const Real zero(0), one(1), tiny(S(1e-30));
+    Real primal(0), dual(0), impulse(0), velocity(0);
+    project(next_, tried_);
+    for (int i = 0; i < n; ++i) {
+      primal = max(primal, abs(f_[i] - tried_[i])), dual = max(dual, rho_[i] * abs(tried_[i] - y_[i]));
+      impulse = max(impulse, abs(f_[i]));
+      velocity = max(velocity, max(rho_[i] * abs(tried_[i] - next_[i]), abs(q_[i])));
+    }
+    Real by(1);
+    if (opt.rule == kAdmmRatio) {
+      primal = primal / max(impulse, tiny), dual = dual / max(velocity, tiny);
+      const Real noise(kEpsilon<S> * S(10)), t = sqrt(primal / max(dual, tiny));
+      const Real up = select(t > Real(S(5.6)), Real(S(10)), Real(S(3.1622776601683795)));
+      const Real down = select(t < Real(S(1 / 5.6)), Real(S(0.1)), Real(S(0.31622776601683794)));
+      by = select(t > Real(S(3)), up, select(t < Real(S(1.0 / 3)), down, one));
+      by = select((primal < noise) & (dual < noise), one, by);
+    } else {
+      const Real step = opt.rule == kAdmmLinear ? Real(opt.factor) : step_;
+      const Real alpha(opt.tube);
+      by = select((primal >= dual * alpha) & (primal > zero), step,
+                  select((dual >= primal * alpha) & (dual > zero), one / step, one));
+    }
+    return change_penalty(penalty_ * by, tried_);
+  }
+  /// Scores that do not improve: extrapolation off, or on again; rho / 5 at the first time, then rho x 5 three times.
+  HD M unstick() {
+    const Real zero(0), one(1);
+    const M progress = best_ < mark_ * S(0.7);
+    mark_ = select(progress, best_, mark_), idle_ = select(progress, zero, idle_ + one);
+    const M stuck = idle_ > Real(S(opt.patience));
+    if (!any(stuck)) return stuck;
+    const Real by = select(stalls_ > zero, select(stalls_ < Real(4), Real(5), one), Real(S(0.2)));
+    idle_ = select(stuck, zero, idle_), mark_ = select(stuck, best_, mark_);
+    if (opt.accelerate) plain_ = select(stuck, negate(plain_), plain_), anderson_.forget(stuck);
+    project(next_, tried_);
+    const M changed = change_penalty(select(stuck, penalty_ * by, penalty_), tried_);
+    stalls_ = stalls_ + select(stuck, one, zero);
+    return changed;
+  }
+  /// Takes next = y - z / rho over to another rho, y = P(next) given.
+  HD M change_penalty(Real rho, const Real* y) {
+    const Real old = penalty_;
+    for (int i = 0; i < n; ++i) f_[i] = rho_[i] * (y[i] - next_[i]);
+    set_penalty(rho);
+    const M changed = negate(penalty_ == old);
+    for (int i = 0; i < n; ++i) next_[i] = select(changed, y[i] - f_[i] / rho_[i], next_[i]);
+    return changed;
+  }
+  /// (L / m)^0.05 of the eigenvalues of X X' + R + eta: the largest by power iteration, the least by what is added to X X'.
+  HD Real spectral_step() {
+    const Real zero(0), one(1);
+    Real largest(1), least(S(1e30));
+    for (int i = 0; i < n; ++i) {
+      const M on = scale_[i] > zero;
+      f_[i] = select(on, one, zero);
+      least = select(on, min(least, P.R[i] * scale_[i] * scale_[i]), least);
+    }
+    for (int k = 0; k < kPowerPasses; ++k) {
+      Real square(0);
+      for (int i = 0; i < n; ++i) square = square + f_[i] * f_[i];
+      const M some = square > zero;
+      const Real unit = select(some, one / sqrt(select(some, square, one)), zero);
+      for (int i = 0; i < n; ++i) f_[i] = f_[i] * unit * scale_[i];
+      P.push(f_, u_);
+      square = zero;
+      for (int i = 0; i < n; ++i) {
+        f_[i] = scale_[i] * (P.velocity(i, u_) - P.free[i] + P.R[i] * f_[i]);
+        square = square + f_[i] * f_[i];
+      }
+      largest = select(some, sqrt(square), largest);
+    }
+    // The twentieth root by Newton's method, from the sixteenth, which is above it.
+    const Real ratio = max(largest + opt.proximal, one) / (least + opt.proximal);
+    Real x = sqrt(sqrt(sqrt(sqrt(max(ratio, one)))));
+    for (int k = 0; k < 12; ++k) {
+      const Real x2 = x * x, x4 = x2 * x2, x16 = x4 * x4 * x4 * x4;
+      x = x - (x16 * x4 - max(ratio, one)) / (x16 * x2 * x * S(20));
+    }
+    return x;
+  }
+
+  HD void advance(const M& running, const M& changed) {
+    if (opt.accelerate) {
+      for (int i = 0; i < n; ++i) tried_[i] = next_[i];
+      anderson_.advance(p_, tried_);
+      anderson_.forget(changed);
+      const M take = negate(plain_ | changed);
+      for (int i = 0; i < n; ++i) next_[i] = select(take, tried_[i], next_[i]);
+    }
+    for (int i = 0; i < n; ++i) p_[i] = select(running, next_[i], p_[i]);
+  }
+
+  /// Judges y = P(p), strictly projected.
+  HD M test(const M& running) {
+    for (int k = 0; k < nc; ++k) {
+      const int i = 3 * k;
+      const Vec3<Real> a = project_proximal(Vec3<Real>{p_[i], p_[i + 1], p_[i + 2]}, P.mu[k]) * scale_[i];
+      put(scale_[i] > Real(0), project_strict(a, P.mu[k]), tried_ + i);
+    }
+    for (int k = 0; k < nr; ++k) {
+      const int i = 3 * nc + k;
+      tried_[i] = select(P.W[i] > Real(0), clamp(p_[i] * scale_[i], P.lower[k], P.upper[k]), Real(0));
+    }
+    return judge(running, tried_, false);
+  }
+
+  const RowProblem<Real>& P;
+  const SolveLimits<S>& limits_;
+  const AdmmOptions<S>& opt;
+  Real* answer_;
+  const int nc, nr, n;
+  ShiftedInverse<Real> inverse_;
+  AndersonVector<Real> anderson_;
+  Real *scale_, *q_, *p_, *y_, *z_, *f_, *next_, *rho_, *tried_;  // (n), scaled
+  Real *lower_, *upper_, *u_;                                     // (scalars) x2, scaled; (width)
+  Real penalty_, trace_, best_, mark_, idle_, stalls_;
+  Real step_;  // of the spectral rule
+  M plain_;    // worlds that do not extrapolate at present
+};
+
+}  // namespace admm_detail
+
+struct Admm {
+  static constexpr const char* kName = "admm";
+  template <class S>
+  using Options = AdmmOptions<S>;
+  template <class S>
+  HD static Law law(const Options<S>&) {
+    return Law::kCoulomb;
+  }
+  template <class Real>
+  HD static int64_t memory(const RowCounts& most) {
+    return measured<Real>(most, [](const RowProblem<Real>& largest, Arena<Real>& arena) {
+      admm_detail::Iteration<Real>(largest, {}, {}, nullptr).carve(arena);
+    });
+  }
+  template <class Real>
+  HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                   const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
+    admm_detail::Iteration<Real> iteration(problem, limits, options, impulse);
+    Arena<Real> arena(memory);
+    iteration.carve(arena);
+    return iteration.solve();
+  }
+};
+
+}  // namespace stiction

@@ -1,0 +1,104 @@
+#include "host/world/inverse_dynamics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "contact/law.h"
+#include "contact/residual_dense.h"
+
+namespace stiction {
+namespace {
+
+constexpr int kPasses = 100;
+/// Of V: slower than that a rigid contact neither opens nor slides.
+constexpr double kAtRest = 1e-9;
+
+/// The impulse of a contact that moves at w: Signorini and Coulomb one after the other, the strict projection of -(w + e) / R where
+/// R > 0; what a rigid one leaves open is the guess.
+Vec3<double> contact_impulse(Vec3<double> w, double e, double R_t, double R_n, double mu, Vec3<double> guess,
+                             double rest) {
+  const double s = w.z + e, slip = std::hypot(w.x, w.y);
+  const double n = R_n > 0 ? -s / R_n : s <= rest ? guess.z : 0;
+  if (!(n > 0)) return {0, 0, 0};
+  if (R_t > 0) return project_strict(Vec3<double>{-w.x / R_t, -w.y / R_t, n}, mu);
+  if (slip <= rest) return project_strict(Vec3<double>{guess.x, guess.y, n}, mu);
+  return {-mu * n * w.x / slip, -mu * n * w.y / slip, n};
+}
+double row_impulse(double s, double R, double lower, double upper, double guess, double rest) {
+  if (R > 0) return std::clamp(-s / R, lower, upper);
+  if (s > rest && lower > -kUnbounded) return lower;
+  if (s < -rest && upper < kUnbounded) return upper;
+  return std::clamp(guess, lower, upper);
+}
+
+double times(int n, const double* row, const double* v) {
+  double sum = 0;
+  for (int k = 0; k < n; ++k) sum += row[k] * v[k];
+  return sum;
+}
+
+/// Impulses of all contacts and rows at velocity v, in the place of the guess.
+void set_impulses(DenseProblem<double>& d, const double* v, double least_velocity) {
+  const double rest = kAtRest * least_velocity;
+  for (int k = 0; k < d.contacts; ++k) {
+    double* l = d.impulse + 3 * k;
+    const double* J = d.J + 3ll * k * d.nv;
+    const Vec3<double> w{times(d.nv, J, v), times(d.nv, J + d.nv, v), times(d.nv, J + 2 * d.nv, v)};
+    const Vec3<double> f =
+        contact_impulse(w, d.e[3 * k + 2], d.R[3 * k], d.R[3 * k + 2], d.mu[k], {l[0], l[1], l[2]}, rest);
+    l[0] = f.x, l[1] = f.y, l[2] = f.z;
+  }
+  for (int k = 0; k < d.rows; ++k)
+    d.row_impulse[k] = row_impulse(times(d.nv, d.J_row + int64_t{k} * d.nv, v) + d.e_row[k], d.R_row[k], d.lower[k],
+                                   d.upper[k], d.row_impulse[k], rest);
+}
+
+}  // namespace
+
+InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool warm) {
+  if (env < 0 || env >= world.num_envs())
+    throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " +
+                                std::to_string(world.num_envs() - 1));
+  const Model& m = world.model();
+  const double h = world.options().step.h, epsilon = world.options().float64 ? kEpsilon<double> : kEpsilon<float>;
+  const double gravity = std::hypot(m.gravity[0], m.gravity[1], m.gravity[2]);
+  const double least = least_scale(gravity, h);
+  InverseDynamics found;
+  found.qfrc.assign(m.nv, 0);
+  DenseProblem<double> d = world.next_problem(env, found.qfrc.data());  // refuses before anything is read
+  std::vector<double> v(m.nv), lacking(m.nv);
+  const ArrayView qvel = world.array("qvel");
+  for (int i = 0; i < m.nv; ++i) {
+    const int64_t at = int64_t{env} * m.nv + i;
+    const double now =
+        world.options().float64 ? static_cast<double*>(qvel.data)[at] : static_cast<float*>(qvel.data)[at];
+    v[i] = now + h * qacc[i];
+  }
+
+  // The free motion, and with it which contacts take part and how stiff they are, depends on the forces.
+  for (int pass = 0; pass < kPasses; ++pass) {
+    if (!warm) std::fill_n(d.impulse, 3 * d.contacts, 0.0), std::fill_n(d.row_impulse, d.rows, 0.0);
+    set_impulses(d, v.data(), least);
+    double most = 0, size = 0;
+    for (int i = 0; i < m.nv; ++i) {
+      double momentum = times(m.nv, d.A + int64_t{i} * m.nv, v.data());
+      size = std::max({size, std::abs(momentum), std::abs(d.b[i])});
+      momentum -= d.b[i];
+      for (int k = 0; k < 3 * d.contacts; ++k) momentum -= d.J[int64_t{k} * m.nv + i] * d.impulse[k];
+      for (int k = 0; k < d.rows; ++k) momentum -= d.J_row[int64_t{k} * m.nv + i] * d.row_impulse[k];
+      lacking[i] = momentum, most = std::max(most, std::abs(momentum));
+    }
+    if (most <= 4 * epsilon * size || pass + 1 == kPasses) break;
+    for (int i = 0; i < m.nv; ++i) found.qfrc[i] += lacking[i] / h;
+    d = world.next_problem(env, found.qfrc.data());
+  }
+  std::vector<double> work(residual_dense_workspace(m.nv));
+  const DenseResidual r = residual_dense(d, v.data(), {least, 0}, work.data());
+  found.residual = std::max({r.r_dyn, r.r_con / r.scale, 0.1 * r.r_split / r.scale, r.row_ratio});
+  found.impulse.assign(d.impulse, d.impulse + 3 * d.contacts);
+  found.row_impulse.assign(d.row_impulse, d.row_impulse + d.rows);
+  return found;
+}
+
+}  // namespace stiction

@@ -1,0 +1,23 @@
+// Inverse dynamics with contact: the generalized forces that make a step end with a given velocity. docs/theory.md, section 18;
+// [Carpentier2024] Algorithm 2.
+#pragma once
+#include <vector>
+
+#include "host/world/world.h"
+
+namespace stiction {
+
+/// Of one environment.
+struct InverseDynamics {
+  std::vector<double> qfrc;                  // (nv), in the place of qfrc_applied                   N, N m
+  std::vector<double> impulse, row_impulse;  // (3 contacts) rows t1, t2, n; (rows)                  N s
+  double
+      residual;  // the worst of r_dyn, r_con / V, r_split / 10 V and r_row / V_row of these with the velocity asked for
+};
+
+/// For v = qvel + h qacc at the end of a step from the present state, under the present controls and body forces. qacc (nv).
+/// What the velocity does not say of impulses (normal forces and sticking friction of rigid contacts) is taken from the last step's
+/// where `warm`, else 0. Throws std::invalid_argument: env, a device that is no CPU.
+InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool warm);
+
+}  // namespace stiction
