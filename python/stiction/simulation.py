@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _build, _core
 from .contact_problem import ContactProblem
+from .inverse_dynamics import InverseDynamics, inverse_dynamics
 from .model import Model
 from .simulation_arrays import (
     Array,
@@ -30,21 +31,6 @@ from .solver_options import SolverOptions
 
 _INTEGRATORS = ("implicit", "euler")
 _NO_GRAVITY = 1 << 7  # of a model's disableflags, mjDSBL_GRAVITY
-
-
-@dataclass
-class InverseDynamics:
-    """What `Simulation.inverse_dynamics` found, in double (NumPy)."""
-
-    #: (num_envs, nv), to be written into ``qfrc_applied``, N or N m.
-    qfrc: np.ndarray
-    #: Per environment (nc, 3), tangents and normal in the order of `Simulation.contact_problem`, N s.
-    impulse: list[np.ndarray]
-    #: Per environment (nr,), of the other rows, N s.
-    row_impulse: list[np.ndarray]
-    #: (num_envs,): how far these impulses and the velocity asked for are from the law, as a part of V (1). What is
-    #: far above rounding cannot be: a rigid contact is asked to be passed through.
-    residual: np.ndarray
 
 
 class Simulation:
@@ -351,17 +337,7 @@ class Simulation:
         nothing slides: ``guess`` None takes 0 there, "last" the impulses of the last step. On the CPU only; in float32
         as accurate as float32 is.
         """
-        if guess not in (None, "last"):
-            raise ValueError(f"guess is {guess!r}, expected None or 'last'")
-        values = as_numbers("qacc", qacc)
-        if values.shape != (expected := (self._num_envs, self._model.nv)):
-            raise ValueError(f"qacc has shape {values.shape}, expected {expected}")
-        if not np.isfinite(values).all():
-            raise ValueError("qacc has entries that are not finite")
-        values = np.ascontiguousarray(values, float)
-        found = [self._world.inverse_dynamics(env, values[env], guess == "last") for env in range(self._num_envs)]
-        qfrc, impulse, row_impulse, residual = zip(*found, strict=True)
-        return InverseDynamics(np.array(qfrc), list(impulse), list(row_impulse), np.array(residual))
+        return inverse_dynamics(self._world, self._num_envs, self._model.nv, qacc, guess)
 
     def dump(self, env: int, path) -> None:
         """Writes one environment's last substep to an ``.npz`` file: the model, options, the state before it, what was
