@@ -86,8 +86,8 @@ HD_CALL void fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, co
     for (; next < kWidth<Real> && count < W; ++next)
       if (lane(flagged, next)) from[count++] = next;
     if (count == 0) break;
-    const int first = from[0];
-    for (int w = count; w < W; ++w) from[w] = first;  // something finite; what becomes of it is not looked at
+    for (int w = 1; w < W; ++w)
+      if (w >= count) from[w] = from[0];  // something finite; what becomes of it is not looked at
 
     Arena<Double> arena(static_cast<Double*>(memory));
     Rows d(problem, from, impulse, arena);
