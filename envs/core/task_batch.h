@@ -87,15 +87,15 @@ class TaskBatch final : public BatchEnv {
       world_.send(*changed);
     world_.release();
   }
-  std::vector<TaskParameter> parameters() const override { return parameters_of(host_rows()->task); }
+  std::vector<TaskParameter> parameters() const override { return parameters_of(task_now()); }
   std::vector<Signal> observation_signals() const override {
     Signals signals(world_.model());
-    host_rows()->task.observation_signals(signals);
+    task_now().observation_signals(signals);
     return signals.list();
   }
   std::vector<Signal> action_signals() const override {
     Signals signals(world_.model());
-    host_rows()->task.action_signals(signals);
+    task_now().action_signals(signals);
     return signals.list();
   }
   void set_parameter(const std::string& name, const std::vector<double>& values) override {
@@ -168,6 +168,11 @@ class TaskBatch final : public BatchEnv {
     world_.send(*rows_);
   }
   TaskRows* host_rows() const { return static_cast<TaskRows*>(rows_->mirror()); }
+  /// The task, when no copy of it is under way.
+  const Task& task_now() const {
+    world_.fetch({});
+    return host_rows()->task;
+  }
 
   void run(RowStage stage, const RowCall<T>& call) {
 #if STICTION_WITH_CUDA

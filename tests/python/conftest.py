@@ -36,7 +36,7 @@ def device(monkeypatch):
 
 
 def on_device(monkeypatch, device: str) -> None:
-    from stiction import Simulation, custom_task, env_core
+    from stiction import Simulation, env_core, task_core
     from stiction.vector_env import VectorEnv
 
     refused = ("simulations on CUDA are in float32", "runs on the CPU only")
@@ -57,13 +57,14 @@ def on_device(monkeypatch, device: str) -> None:
             options["device"] = "cpu"
         make_envs(self, *arguments, **options)
 
-    def contact_problem(self, env):
-        pytest.skip("contact_problem is computed on the CPU only")
+    def on_the_cpu_only(self, *arguments, **options):
+        pytest.skip("contact_problem and inverse_dynamics are computed on the CPU only")
 
     monkeypatch.setattr(Simulation, "__init__", made)
-    monkeypatch.setattr(Simulation, "contact_problem", contact_problem)
+    for name in ("contact_problem", "inverse_dynamics"):
+        monkeypatch.setattr(Simulation, name, on_the_cpu_only)
     monkeypatch.setattr(VectorEnv, "__init__", envs_made)
-    for module in (env_core, custom_task):
+    for module in (env_core, task_core):
         monkeypatch.setattr(module, "checked_device", lambda name: device if name == "auto" else checked(name))
 
 
