@@ -116,3 +116,18 @@ MIXED = """
 <actuator><position joint="a1" kp="8" kv=".3"/><motor joint="b1" gear="2"/>
   <velocity joint="c1" kv=".4"/></actuator></mujoco>
 """
+
+
+def hinged_pair_and_stack() -> str:
+    """Contacts between trees and within one, limits, dry friction and a joint equality in one world."""
+    arm = (
+        '<body name="arm" pos="0 0 0.3"><joint name="a" type="hinge" axis="0 1 0" limited="true" range="-20 20"/>'
+        f'<geom {box((0.2, 0.03, 0.03))} pos="0.2 0 0" mass="1" friction="0.4"/>'
+        '<body name="hand" pos="0.42 0 0"><joint name="b" type="hinge" axis="0 1 0" frictionloss="0.3"/>'
+        f'<geom {box((0.1, 0.03, 0.03))} pos="0.1 0 0" mass="0.5" friction="0.4"/></body></body>'
+        '<body name="twin" pos="0 1 0.5"><joint name="c" type="hinge" axis="0 1 0"/>'
+        f'<geom {box((0.1, 0.03, 0.03))} pos="0.1 0 0" mass="0.5"/></body>'
+    )
+    boxes = body("low", (0.45, 0, 0.1), box(0.1), 1, mu=0.5) + body("high", (0.45, 0.02, 0.36), box(0.06), 3, mu=0.5)
+    equality = '<equality><joint joint1="b" joint2="c" polycoef="0 0.5 0 0 0"/></equality>'
+    return scene(arm + boxes, mu=0.7, timestep=0.002, rest=equality)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stiction
-from scenes import body, box, scene, sphere
+from scenes import body, box, hinged_pair_and_stack, scene, sphere
 from stiction import Model, Simulation
 from stiction.solver_options import SolverOptions
 
@@ -23,21 +23,6 @@ def crawler(segments: int) -> str:
         )
     first = f'<geom {box((0.1, 0.05, 0.05))} mass="1" friction="0"/>'
     return scene(f'<body pos="0 0 0.05"><freejoint/>{first}{inner}</body>', mu=0.6, timestep=0.002)
-
-
-def hinged_pair_and_stack() -> str:
-    """Contacts between trees and within one, limits, dry friction and a joint equality in one world."""
-    arm = (
-        '<body name="arm" pos="0 0 0.3"><joint name="a" type="hinge" axis="0 1 0" limited="true" range="-20 20"/>'
-        f'<geom {box((0.2, 0.03, 0.03))} pos="0.2 0 0" mass="1" friction="0.4"/>'
-        '<body name="hand" pos="0.42 0 0"><joint name="b" type="hinge" axis="0 1 0" frictionloss="0.3"/>'
-        f'<geom {box((0.1, 0.03, 0.03))} pos="0.1 0 0" mass="0.5" friction="0.4"/></body></body>'
-        '<body name="twin" pos="0 1 0.5"><joint name="c" type="hinge" axis="0 1 0"/>'
-        f'<geom {box((0.1, 0.03, 0.03))} pos="0.1 0 0" mass="0.5"/></body>'
-    )
-    boxes = body("low", (0.45, 0, 0.1), box(0.1), 1, mu=0.5) + body("high", (0.45, 0.02, 0.36), box(0.06), 3, mu=0.5)
-    equality = '<equality><joint joint1="b" joint2="c" polycoef="0 0.5 0 0 0"/></equality>'
-    return scene(arm + boxes, mu=0.7, timestep=0.002, rest=equality)
 
 
 #: MJCF, and how near both come: four contacts on a face have impulses that are not unique, and slow.
