@@ -190,9 +190,9 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
 }
 
 template <class L>
-HD void find_pair_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                           const PerLink<L, typename L::Real>& margins, const StepReach<L>& step,
-                           PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
+HD_ONCE void find_pair_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                                const PerLink<L, typename L::Real>& margins, const StepReach<L>& step,
+                                PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
   if constexpr (L::Shape::kPairs > 0) fill_pair_slots<L>(g, m, kin, margins, step, bound, contacts);
 }
 

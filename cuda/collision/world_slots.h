@@ -213,9 +213,9 @@ struct StepReach {
 
 /// Fills all world slots and tells which some world has active.
 template <class L>
-HD void find_world_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                            const PerLink<L, typename L::Real>& margin, const StepReach<L>& step,
-                            Contacts<L>& contacts) {
+HD_ONCE void find_world_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                                 const PerLink<L, typename L::Real>& margin, const StepReach<L>& step,
+                                 Contacts<L>& contacts) {
   using Real = typename L::Real;
   contacts.overflow = mask_of<Real>(false);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {

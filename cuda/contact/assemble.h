@@ -38,8 +38,8 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number m
 
 /// Rows of contacts of one link with the world.
 template <class L, class Real = typename L::Real>
-HD void world_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                   const Kinematics<L>& kin, const Contacts<L>& contacts, ContactProblem<L>& problem) {
+HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                        const Kinematics<L>& kin, const Contacts<L>& contacts, ContactProblem<L>& problem) {
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     for (int s = 0; s <= limb.links(); ++s)
       each_station_slot<L>(limb, at, s, contacts, [&](int c) {
@@ -112,9 +112,9 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
 
 /// Rows of contacts between two links. F: scratch.
 template <class L, class Real = typename L::Real>
-HD void pair_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                  const Kinematics<L>& kin, const Contacts<L>& contacts, PerLink<L, Force<Real>>& F,
-                  ContactProblem<L>& problem) {
+HD_ONCE void pair_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                       const Kinematics<L>& kin, const Contacts<L>& contacts, PerLink<L, Force<Real>>& F,
+                       ContactProblem<L>& problem) {
   if constexpr (L::Group::kSize == 1) return serial_pair_rows<L>(m, opt, kin, contacts, problem);
   const RowTable<L>& table = problem.table;
   for (int s = 0; s < contacts.pairs; ++s) {

@@ -110,7 +110,7 @@ HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, c
 
 /// v = A^-1 (b + J' l): the velocity that the impulses l really make. Every solver ends with it.
 template <class L, class Real = typename L::Real>
-HD void velocity_of(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+HD_ONCE void velocity_of(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
                     const Contacts<L>& contacts, const ContactProblem<L>& problem, const Impulses<L>& l,
                     PerLink<L, Force<Real>>& extra, TreeVector<L>& v) {
   Real share[L::kTrunkDofs];

@@ -25,8 +25,8 @@ struct Certificate {
 
 /// V, before anything is solved: over contacts that are closed or warm.
 template <class L, class Real = typename L::Real>
-HD Real velocity_scale(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                       const Contacts<L>& contacts, const ContactProblem<L>& problem, const Impulses<L>& l) {
+HD_ONCE Real velocity_scale(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                            const Contacts<L>& contacts, const ContactProblem<L>& problem, const Impulses<L>& l) {
   Real own(0), shared(0), zero(0);
   auto size = [&](const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> li) {
     Real a = max(max(abs(row.free.x), abs(row.free.y)), abs(row.free.z));
@@ -85,10 +85,10 @@ HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least) {
 
 /// scale: V as velocity_scale gives it with the warm start; grows with what has got an impulse since. law: the solver's.
 template <class L, class Real = typename L::Real>
-HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                             Law law, const Kinematics<L>& kin, const Contacts<L>& contacts,
-                             const ContactProblem<L>& problem, const Impulses<L>& l, const TreeVector<L>& v,
-                             PerLink<L, Motion<Real>>& V, PerLink<L, Force<Real>>& extra) {
+HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::Model& m,
+                                  const Options<Scalar<Real>>& opt, Law law, const Kinematics<L>& kin,
+                                  const Contacts<L>& contacts, const ContactProblem<L>& problem, const Impulses<L>& l,
+                                  const TreeVector<L>& v, PerLink<L, Motion<Real>>& V, PerLink<L, Force<Real>>& extra) {
   const Real zero(0), one(1);
   Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
   const RowTable<L>& table = problem.table;

@@ -61,14 +61,14 @@ struct RowProblem : RowCounts {
     });
   }
   /// u = Y' l.
-  HD void push(const Real* l, Real* u) const {
+  HD_ONCE void push(const Real* l, Real* u) const {
     for (int a = 0; a < width; ++a) u[a] = Real(0);
     for (int i = 0; i < rows(); ++i) add_push(i, l[i], u);
   }
   /// w_i of u.
   HD Real velocity(int i, const Real* u) const { return free[i] + along(i, u); }
   /// Y_i u.
-  HD Real along(int i, const Real* u) const {
+  HD_ONCE Real along(int i, const Real* u) const {
     const Real* y = row(i);
     Real w(0);
     blocks.each_run(touches(block_of(i)), [&](int begin, int end) {

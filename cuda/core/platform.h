@@ -2,6 +2,9 @@
 //
 //   HD       a function for host and device; always inlined by nvcc, because a kernel keeps its state in registers only if
 //            nothing is called. On the CPU the compiler decides: forced, files took eight times as long and ran no faster
+//   HD_ONCE  as HD on the CPU; by nvcc compiled as a function of its own, not into each of its callers: for large functions
+//            that are called from several places or are parts of a larger one, for which it would take minutes
+//   HD_CALL  a function of its own everywhere
 //   UNROLL   before a loop whose trip count a FixedShape knows; nothing where it is known at run time only
 //
 // Only freestanding headers are included here, because NVRTC has no others. cuda/ includes nothing of the standard library
@@ -22,10 +25,12 @@ using uint64_t = unsigned long long;
 
 #ifdef __CUDACC__
 #define HD __host__ __device__ __forceinline__
+#define HD_ONCE __host__ __device__ __noinline__
 #define HD_CALL __host__ __device__ __noinline__
 #define UNROLL _Pragma("unroll")
 #else
 #define HD inline
+#define HD_ONCE inline
 #define HD_CALL __attribute__((noinline))
 #define UNROLL
 #endif

@@ -11,6 +11,7 @@
 namespace stiction {
 
 inline constexpr int kGenericThreads = 64;
+inline constexpr int kGenericBlocks = 6;  // on a multiprocessor: 168 registers a lane
 
 template <class T, int kTile>
 using GenericLane = Lane<T, Capacity, Tile<kTile>>;
@@ -18,7 +19,7 @@ template <class T, int kTile>
 using GenericWorkspace = Workspace<GenericLane<T, kTile>>;
 
 template <class T, int kTile>
-__global__ void __launch_bounds__(kGenericThreads) generic_step_kernel(const CudaJob<T> job) {
+__global__ void __launch_bounds__(kGenericThreads, kGenericBlocks) generic_step_kernel(const CudaJob<T> job) {
   using L = GenericLane<T, kTile>;
   const int thread = blockIdx.x * kGenericThreads + threadIdx.x, tiles = gridDim.x * kGenericThreads / kTile;
   auto& w = static_cast<GenericWorkspace<T, kTile>*>(job.workspace)[thread];

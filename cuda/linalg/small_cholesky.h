@@ -10,7 +10,7 @@ namespace stiction {
 /// Overwrites the upper triangle of A (n, n) with U. A pivot that is not above floor (rounding, or A not positive definite,
 /// or NaN) is replaced by floor and makes the result false; U is then the factor of a matrix nearby.
 template <class Real>
-HD Mask<Real> cholesky_factor(int n, Real* A, Real floor) {
+HD_ONCE Mask<Real> cholesky_factor(int n, Real* A, Real floor) {
   const Real zero(0), one(1);
   Mask<Real> sound = mask_of<Real>(true);
   for (int k = 0; k < n; ++k) {
@@ -54,7 +54,7 @@ HD void solve_upper(int n, const Real* U, Real* x) {
 
 /// x <- A^-1 x.
 template <class Real>
-HD void cholesky_solve(int n, const Real* U, Real* x) {
+HD_ONCE void cholesky_solve(int n, const Real* U, Real* x) {
   solve_lower(n, U, x);
   solve_upper(n, U, x);
 }

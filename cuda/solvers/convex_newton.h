@@ -84,7 +84,7 @@ struct ConvexNewton {
   HD Real lower(int r) const { return select(mobility[nc + r] > Real(0), P.lower[r], Real(0)); }
   HD Real upper(int r) const { return select(mobility[nc + r] > Real(0), P.upper[r], Real(0)); }
 
-  HD void project_all() {
+  HD_ONCE void project_all() {
     for (int i = 0; i < nc; ++i) {
       const Vec3<Real> l = impulse(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
       lambda[3 * i] = l.x, lambda[3 * i + 1] = l.y, lambda[3 * i + 2] = l.z;
@@ -147,7 +147,7 @@ struct ConvexNewton {
   }
 
   /// step, Y'(l - held) on entry, = the Newton direction du; dw, dheld.
-  HD void direction() {
+  HD_ONCE void direction() {
     assemble();
     cholesky_factor(n, H, Real(S(0.5)));  // H >= I
     cholesky_solve(n, H, step);
@@ -187,7 +187,7 @@ struct ConvexNewton {
   }
 
   /// Safeguarded Newton (rtsafe) for the zero of the slope in (0, 1]; 1 if the objective still falls, or hardly rises, there.
-  HD Real line_search(M searching, int evaluations) const {
+  HD_ONCE Real line_search(M searching, int evaluations) const {
     Real curvature, low(0), high(1), x(1);
     const Real goal = abs(slope(Real(0), curvature)) * S(0.05);
     for (int k = 0; k < evaluations; ++k) {

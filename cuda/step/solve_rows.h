@@ -5,13 +5,19 @@
 
 namespace stiction {
 
+template <class Solver, class Real>
+HD_ONCE SolveStats<Real> solve_with(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                    const typename Solver::template Options<Scalar<Real>>& options, Real* memory,
+                                    Real* impulse) {
+  static_assert(ContactSolver<Solver, Real>);
+  return Solver::template solve<Real>(problem, limits, options, memory, impulse);
+}
+
 template <class Real>
 HD_CALL SolveStats<Real> solve_rows(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
                                     const SolverOptions<Scalar<Real>>& options, Real* memory, Real* impulse) {
   return with_solver(options, [&](auto solver, const auto& own) {
-    using Solver = decltype(solver);
-    static_assert(ContactSolver<Solver, Real>);
-    return Solver::template solve<Real>(problem, limits, own, memory, impulse);
+    return solve_with<decltype(solver), Real>(problem, limits, own, memory, impulse);
   });
 }
 

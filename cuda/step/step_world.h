@@ -89,8 +89,8 @@ HD Mask<Real> converges(const StepOptions<S>& opt, const Certificate<Real>& c) {
 
 /// Rows, their diagonal of W and free velocities; tells whether there is anything to solve.
 template <class L, class Real = typename L::Real>
-HD bool assemble(const typename L::Group& g, const typename L::Model& m, const StepOptions<Scalar<Real>>& options,
-                 const State<L>& x, Workspace<L>& w) {
+HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, const StepOptions<Scalar<Real>>& options,
+                      const State<L>& x, Workspace<L>& w) {
   const Options<Scalar<Real>>& opt = options.step;
   ContactProblem<L>& problem = w.problem;
   dof_rows<L>(g, m, opt, x.q, problem);

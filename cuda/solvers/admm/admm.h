@@ -76,7 +76,7 @@ class Iteration {
   HD bool is_contact(int i) const { return i < 3 * nc; }
 
   /// Keeps l of worlds `which` if it is the best yet. False: not finite.
-  HD M judge(const M& which, const Real* l, bool zero) {
+  HD_ONCE M judge(const M& which, const Real* l, bool zero) {
     const Real none(0);
     if (!zero) P.push(l, u_);
     const Real score = score_rows(P, l, [&](int i) { return zero ? P.free[i] : P.velocity(i, u_); }).worst();
@@ -131,7 +131,7 @@ class Iteration {
   }
 
   /// rho, and D with it.
-  HD void set_penalty(Real rho) {
+  HD_ONCE void set_penalty(Real rho) {
     const Real most = trace_ * S(1e3), least = trace_ * (sizeof(S) == 8 ? S(1e-12) : S(1e-6));
     penalty_ = clamp(rho, least, max(most, least));
     for (int i = 0; i < n; ++i) {
@@ -164,7 +164,7 @@ class Iteration {
   HD Real lift(int k) const { return P.mu[k] * sqrt(z_[3 * k] * z_[3 * k] + z_[3 * k + 1] * z_[3 * k + 1]); }
 
   /// y = P(p).
-  HD void project(const Real* p, Real* y) const {
+  HD_ONCE void project(const Real* p, Real* y) const {
     for (int k = 0; k < nc; ++k) {
       const int i = 3 * k;
       const Vec3<Real> a = project_proximal(Vec3<Real>{p[i], p[i + 1], p[i + 2]}, P.mu[k]);
@@ -228,7 +228,7 @@ class Iteration {
     return changed;
   }
   /// Takes next = y - z / rho over to another rho, y = P(next) given.
-  HD M change_penalty(Real rho, const Real* y) {
+  HD_ONCE M change_penalty(Real rho, const Real* y) {
     const Real old = penalty_;
     for (int i = 0; i < n; ++i) f_[i] = rho_[i] * (y[i] - next_[i]);
     set_penalty(rho);

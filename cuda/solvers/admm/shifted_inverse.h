@@ -36,7 +36,7 @@ class ShiftedInverse {
     }
   }
 
-  HD void factor() {
+  HD_ONCE void factor() {
     const Real zero(0), one(1);
     if (any(by_rows_)) {
       Real least = D[0];

@@ -111,7 +111,7 @@ struct Sweeper {
   }
 
   /// Worlds whose impulses pass; u is made anew from them.
-  HD Mask<Real> converged() {
+  HD_ONCE Mask<Real> converged() {
     const Real zero(0), one(1);
     Real V = p.least_velocity, own(0), split(0), ratio(0);
     p.push(l, u);

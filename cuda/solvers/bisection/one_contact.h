@@ -173,8 +173,8 @@ HD Vec2<Real> zero(const Slide<Real>& slide, const SlipSearch<Scalar<Real>>& sea
 
 /// The impulse of one contact. c_n; reduced: c_t - k c_n. W_nn > 0.
 template <class Real>
-HD Vec3<Real> solve_contact(const ContactBlock<Real>& block, Real c_n, Vec2<Real> reduced, Real mu, Mask<Real> which,
-                            const SlipSearch<Scalar<Real>>& search) {
+HD_ONCE Vec3<Real> solve_contact(const ContactBlock<Real>& block, Real c_n, Vec2<Real> reduced, Real mu,
+                                 Mask<Real> which, const SlipSearch<Scalar<Real>>& search) {
   using namespace slip_detail;
   using S = Scalar<Real>;
   const Real none(0), one(1), f = -c_n / block.W_nn;

@@ -91,7 +91,7 @@ struct Newton : ConvexNewton<Real> {
   }
 
   /// D and S by the penalty, and D l0.
-  HD void set_penalty() {
+  HD_ONCE void set_penalty() {
     for (int k = 0; k < nc + nr; ++k) {
       const int i = k < nc ? 3 * k : 2 * nc + k;
       const Real D = soft[k] = opt.uniform ? Real(1) / penalty : mobility[k] / penalty;
@@ -151,7 +151,7 @@ struct Newton : ConvexNewton<Real> {
   }
 
   /// Takes l, projected strictly, as the present point: accepted, w, held; of worlds `which` keeps it if it is the best yet.
-  HD void accept(const M& which, const Real* l) {
+  HD_ONCE void accept(const M& which, const Real* l) {
     const Real zero(0);
     for (int i = 0; i < nc; ++i) {
       const M on = mobility[i] > zero;
@@ -242,9 +242,9 @@ struct Canal {
   }
   /// Of worlds `which`, with what became of it; iterations limit the outer passes.
   template <class Real>
-  HD static CanalStats<Real> improve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
-                                     const Options<Scalar<Real>>& options, const Mask<Real>& which, Real* memory,
-                                     Real* impulse) {
+  HD_ONCE static CanalStats<Real> improve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                          const Options<Scalar<Real>>& options, const Mask<Real>& which, Real* memory,
+                                          Real* impulse) {
     canal_detail::Newton<Real> newton(problem, limits, options, impulse);
     Arena<Real> arena(memory);
     newton.carve(arena);

@@ -167,7 +167,7 @@ struct Iteration {
   // ---- the certificate --------------------------------------------------------------------------------------------------
 
   /// How many times the tolerance the impulses are away, of worlds `which`; the best yet becomes the answer.
-  HD Real score(const M& which, Real& best) {
+  HD_ONCE Real score(const M& which, Real& best) {
     const Real zero(0), one(1);
     Real V = p.least_velocity, own(0), split(0), ratio(0), sum(0);
     p.push(node.l, next);

@@ -98,7 +98,7 @@ struct Sweeper {
   }
 
   /// Worlds whose impulses pass; u is made anew from them.
-  HD Mask<Real> converged() {
+  HD_ONCE Mask<Real> converged() {
     p.push(l, u);
     return score_rows(p, l, [&](int i) { return p.velocity(i, u); }).below(limits.tolerance);
   }

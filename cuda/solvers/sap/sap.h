@@ -102,7 +102,7 @@ struct Proximal : ConvexNewton<Real> {
     for (int i = 3 * nc; i < m; ++i) R[i] = max(R[i], P.W[i] * opt.sigma);
   }
   /// D, S and w by the penalty and l0.
-  HD void set_centre() {
+  HD_ONCE void set_centre() {
     const bool proximal = !(opt.sigma > S(0));
     for (int k = 0; k < nc + nr; ++k) {
       const int first = k < nc ? 3 * k : 2 * nc + k, last = k < nc ? first + 3 : first + 1;
@@ -159,7 +159,7 @@ struct Proximal : ConvexNewton<Real> {
   // ---- a pass -----------------------------------------------------------------------------------------------------------
 
   /// Keeps l (at w + e = slack + dw) of worlds `which` where it is the best yet.
-  HD void judge(const M& which) {
+  HD_ONCE void judge(const M& which) {
     const LawResiduals<Real> r = this->residuals(lambda, [&](int i) { return slack[i] + dw[i] + R[i] * lambda[i]; });
     const Real ratio = max(r.ccp / r.scale, r.row_ratio);
     const M better = which & r.finite & (ratio < best);
@@ -258,7 +258,7 @@ struct Proximal : ConvexNewton<Real> {
   }
 
   template <class Sum>
-  HD Real solve() {
+  HD_ONCE Real solve() {
     Real steps(0);
     begin<Sum>();
     M going = best > Real(limits.tolerance);

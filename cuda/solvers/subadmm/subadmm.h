@@ -58,7 +58,7 @@ class Iteration {
   HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i - 3 * x_.contacts + 3 * p_.contacts; }
 
   /// With the first `contacts` of them. Worlds that are done keep their answer.
-  HD Real iterate(int contacts, Mask<Real> done) {
+  HD_ONCE Real iterate(int contacts, Mask<Real> done) {
     const Mask<Real> kept = done;
     x_.contacts = contacts, x_.n = 3 * contacts + p_.scalars;
     Arena<Real> arena(memory_);
@@ -160,7 +160,7 @@ class Iteration {
   }
 
   /// Z and T, and 1 / (1 + R), of the present penalties.
-  HD void make_operator() {
+  HD_ONCE void make_operator() {
     const Real one(1);
     for (int i = 0; i < x_.n; ++i) x_.give[i] = one / (one + p_.R[row_of(i)] * root_[i] * root_[i]);
     if (x_.apart) return make_blocks();
