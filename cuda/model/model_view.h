@@ -206,12 +206,9 @@ struct ModelView : ModelCounts<Shape_> {
   const MassModel<S>* mass = nullptr;
   const HullView<Plain>* hull = nullptr;
 
-  HD int trunk_links() const { return Shape::kFixed ? Shape::kTrunkLinks : trunk_links_; }
-  HD int limbs() const { return Shape::kFixed ? Shape::kLimbs : limbs_; }
-  HD bool free_base() const {
-    if constexpr (Shape::kFixed) return Shape::kFreeBase;
-    else return free_base_ != 0;
-  }
+  HD int trunk_links() const { return Shape::trunk_links(trunk_links_); }
+  HD int limbs() const { return Shape::limbs(limbs_); }
+  HD bool free_base() const { return Shape::free_base(free_base_); }
   HD int base_dofs() const { return free_base() ? 6 : 0; }
   HD int base_links() const { return free_base() ? 1 : 0; }
   HD int trunk_dofs() const { return trunk_links() + (free_base() ? 5 : 0); }
