@@ -27,6 +27,7 @@ struct Capacity {
   static constexpr int kPairs = 96;        // pair slots
   static constexpr int kTies = 24;         // rows over several dofs: joint equalities, tendons
   static constexpr int kTieTerms = 8;      // dofs of one of them
+  static constexpr int kBonds = 16;        // three rows between two links each: a connect is one, a weld two
   static constexpr int kActuators = 96;
   static constexpr int kDofs = kTrunkDofs + kLinks;
   // What takes part at all; where false, its code and its registers are gone.
@@ -67,7 +68,7 @@ struct FixedShape {
   static constexpr int kLimbs = Limbs, kLimbLinks = Links, kLinks = Limbs * Links;
   static constexpr int kLimbEntries = Links * (Links + 1) / 2, kEntries = Limbs * kLimbEntries;
   static constexpr int kLimbSlots = (Slots + ...), kSlots = Limbs * kLimbSlots, kStationSlots = 4;
-  static constexpr int kPairs = 0, kTies = 0, kTieTerms = 1, kActuators = kTrunkDofs + kLinks;
+  static constexpr int kPairs = 0, kTies = 0, kTieTerms = 1, kBonds = 0, kActuators = kTrunkDofs + kLinks;
   static constexpr int kDofs = kTrunkDofs + kLinks;
   static constexpr bool kAnyJoint = false, kLimits = true, kFriction = false, kLoads = false, kCompliance = false;
 

@@ -87,6 +87,7 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
   require_fits("limbs", a.limbs_, Shape::kLimbs);
   require_fits("pairs of links that may touch", a.link_pairs, 0);
   require_fits("joint equalities and tendon rows", a.ties, 0);
+  require_fits("equalities of bodies", a.bonds, 0);
   require_fits("springs on its base", a.has_base_spring, 0);
   for (int t = 0; t < a.trunk_links_; ++t) detail::require_fitting_link<Shape>(a.trunk[t]);
   for (const ProbeModel<S>& p : from.probe)
