@@ -10,8 +10,8 @@ namespace stiction {
 
 /// Overwrites A with U; 1 / U_kk on the diagonal. A pivot that is not above `floor` is replaced by it and makes the result false.
 template <class Real>
-HD Mask<Real> block_factor(const ColumnBlocks& blocks, const BlockPattern& pattern, int width, Real* A,
-                           Real floor = Real(0)) {
+HD_ONCE Mask<Real> block_factor(const ColumnBlocks& blocks, const BlockPattern& pattern, int width, Real* A,
+                                Real floor = Real(0)) {
   Mask<Real> sound = mask_of<Real>(true);
   for (int b = 0; b < blocks.count; ++b) {
     const ColumnBlocks::Runs runs = blocks.runs(pattern.upper[b]);
@@ -43,8 +43,8 @@ HD Mask<Real> block_factor(const ColumnBlocks& blocks, const BlockPattern& patte
 
 /// x <- U^-T x for R vectors side by side, x[R k + d], which touch a set that the pattern closes (BlockPattern::reached).
 template <int R, class Real>
-HD void block_solve(const ColumnBlocks& blocks, const BlockPattern& pattern, int width, const Real* U, uint32_t set,
-                    Real* x) {
+HD_ONCE void block_solve(const ColumnBlocks& blocks, const BlockPattern& pattern, int width, const Real* U,
+                         uint32_t set, Real* x) {
   ColumnBlocks::each(set, [&](int b) {
     const ColumnBlocks::Runs runs = blocks.runs(pattern.upper[b]);
     const int end = blocks.begin[b + 1];
@@ -60,6 +60,24 @@ HD void block_solve(const ColumnBlocks& blocks, const BlockPattern& pattern, int
       for (int r = 0; r < runs.count; ++r) take(runs.begin[r], runs.end[r]);
     }
   });
+}
+
+/// x <- U^-1 x.
+template <class Real>
+HD_ONCE void block_solve_back(const ColumnBlocks& blocks, const BlockPattern& pattern, int width, const Real* U,
+                              Real* x) {
+  for (int b = blocks.count - 1; b >= 0; --b) {
+    const ColumnBlocks::Runs runs = blocks.runs(pattern.upper[b]);
+    const int end = blocks.begin[b + 1];
+    for (int k = end - 1; k >= blocks.begin[b]; --k) {
+      const Real* row = U + k * width;
+      Real sum = x[k];
+      for (int j = k + 1; j < end; ++j) sum = sum - row[j] * x[j];
+      for (int r = 0; r < runs.count; ++r)
+        for (int j = runs.begin[r]; j < runs.end[r]; ++j) sum = sum - row[j] * x[j];
+      x[k] = sum * row[k];
+    }
+  }
 }
 
 }  // namespace stiction

@@ -13,9 +13,9 @@
 //
 // Whoever derives from it owns S, what is subtracted from w, and the order of things; it makes `w` and `held` and calls
 // project_all(), puts Y'(l - held) into `step`, then direction(), line_search() and advance().
-// Cost of a step: Cholesky of (width, width) plus 3/2 width^2 per closed contact.
+// Cost of a step: Cholesky of (width, width) plus 3/2 width^2 per closed contact, of the blocks that rows touch.
 #pragma once
-#include "linalg/small_cholesky.h"
+#include "linalg/block_cholesky.h"
 #include "solvers/solver.h"
 
 namespace stiction {
@@ -40,9 +40,13 @@ struct ConvexNewton {
   Real *mobility, *root_t, *root_n;      // (nc + nr): w_i, 1/sqrt(S_t), 1/sqrt(S_n)
   Real* G;                               // (6 nc + nr)
   const Real *target, *bias, *lift;      // (m), (m), (nc): whose they are, see above   m/s
+  BlockPattern pattern;                  // of H
 
   HD explicit ConvexNewton(const RowProblem<Real>& problem)
-      : P(problem), n(problem.width), nc(problem.contacts), nr(problem.scalars), m(problem.rows()) {}
+      : P(problem), n(problem.width), nc(problem.contacts), nr(problem.scalars), m(problem.rows()) {
+    for (int k = 0; k < nc + nr; ++k) pattern.couple(P.touches(k));
+    pattern.fill(P.blocks.count);
+  }
 
   HD void carve(Arena<Real>& arena) {
     H = arena.take(static_cast<int64_t>(n) * n), step = arena.take(n);
@@ -115,43 +119,58 @@ struct ConvexNewton {
     P.push(dheld, step);
   }
 
-  /// G and the upper triangle of H = I + Y'GY.
+  /// visit(j) for the columns from k on of a row of H that touches the runs, k in run r.
+  template <class Visit>
+  HD static void from(const ColumnBlocks::Runs& runs, int r, int k, Visit visit) {
+    for (int j = k; j < runs.end[r]; ++j) visit(j);
+    for (int s = r + 1; s < runs.count; ++s)
+      for (int j = runs.begin[s]; j < runs.end[s]; ++j) visit(j);
+  }
+
+  /// G and the upper triangle of H = I + Y'GY, where it is not 0.
   HD void assemble() {
     const Real zero(0);
-    for (int i = 0; i < n * n; ++i) H[i] = zero;
-    for (int k = 0; k < n; ++k) H[k * n + k] = Real(1);
+    for (int b = 0; b < P.blocks.count; ++b) {
+      const ColumnBlocks::Runs runs = P.blocks.runs(pattern.upper[b] | uint32_t(1) << b);
+      for (int k = P.blocks.begin[b]; k < P.blocks.begin[b + 1]; ++k)
+        from(runs, 0, k, [&](int j) { H[k * n + j] = Real(j == k ? 1 : 0); });
+    }
     for (int i = 0; i < nc; ++i) {
       const SymMat3<Real> g = contact_stiffness(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
       Real* keep = G + 6 * i;
       keep[0] = g.xx, keep[1] = g.xy, keep[2] = g.xz, keep[3] = g.yy, keep[4] = g.yz, keep[5] = g.zz;
       if (all(g.zz == zero)) continue;
       const Real *a = P.row(3 * i), *b = a + n, *c = b + n;
-      for (int k = 0; k < n; ++k) {
-        const Real x = g.xx * a[k] + g.xy * b[k] + g.xz * c[k], y = g.xy * a[k] + g.yy * b[k] + g.yz * c[k],
-                   z = g.xz * a[k] + g.yz * b[k] + g.zz * c[k];
-        if (all((x == zero) & (y == zero) & (z == zero))) continue;
-        Real* row = H + k * n;
-        for (int j = k; j < n; ++j) row[j] = row[j] + (x * a[j] + y * b[j] + z * c[j]);
-      }
+      const ColumnBlocks::Runs runs = P.blocks.runs(P.touches(i));
+      for (int r = 0; r < runs.count; ++r)
+        for (int k = runs.begin[r]; k < runs.end[r]; ++k) {
+          const Real x = g.xx * a[k] + g.xy * b[k] + g.xz * c[k], y = g.xy * a[k] + g.yy * b[k] + g.yz * c[k],
+                     z = g.xz * a[k] + g.yz * b[k] + g.zz * c[k];
+          Real* row = H + k * n;
+          from(runs, r, k, [&](int j) { row[j] = row[j] + (x * a[j] + y * b[j] + z * c[j]); });
+        }
     }
     for (int r = 0; r < nr; ++r) {
       const Real g = G[6 * nc + r] = row_stiffness(r, lambda[3 * nc + r]);
       if (all(g == zero)) continue;
       const Real* a = P.row(3 * nc + r);
-      for (int k = 0; k < n; ++k) {
-        const Real x = g * a[k];
-        if (all(x == zero)) continue;
-        for (int j = k; j < n; ++j) H[k * n + j] = H[k * n + j] + x * a[j];
-      }
+      const ColumnBlocks::Runs runs = P.blocks.runs(P.touches(nc + r));
+      for (int s = 0; s < runs.count; ++s)
+        for (int k = runs.begin[s]; k < runs.end[s]; ++k) {
+          const Real x = g * a[k];
+          Real* row = H + k * n;
+          from(runs, s, k, [&](int j) { row[j] = row[j] + x * a[j]; });
+        }
     }
   }
 
   /// step, Y'(l - held) on entry, = the Newton direction du; dw, dheld.
   HD_ONCE void direction() {
     assemble();
-    cholesky_factor(n, H, Real(S(0.5)));  // H >= I
-    cholesky_solve(n, H, step);
-    for (int i = 0; i < m; ++i) dw[i] = product(P.row(i), step);
+    block_factor(P.blocks, pattern, n, H, Real(S(0.5)));  // H >= I
+    block_solve<1>(P.blocks, pattern, n, H, P.blocks.all(), step);
+    block_solve_back(P.blocks, pattern, n, H, step);
+    for (int i = 0; i < m; ++i) dw[i] = P.along(i, step);
     for (int i = 0; i < nc; ++i) {
       const Real *g = G + 6 * i, *d = dw + 3 * i, *l = lambda + 3 * i, *h = held + 3 * i;
       Real* out = dheld + 3 * i;

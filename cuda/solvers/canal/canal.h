@@ -52,6 +52,14 @@ struct CanalStats {
   Real r_con, row_ratio, scale;  // of the answer: m/s, 1, V in m/s, in this number type
   Mask<Real> converged;          // max(r_con, r_split / 10) <= tolerance V and row_ratio <= tolerance
   Mask<Real> sound;              // false: numbers are not finite; the answer is 0 then
+
+  /// Those of another answer, of worlds `which`.
+  HD void take(const CanalStats& other, const Mask<Real>& which) {
+    auto put = [&which](Real from, Real& to) { to = select(which, from, to); };
+    put(other.outer, outer), put(other.newton, newton), put(other.r_con, r_con), put(other.row_ratio, row_ratio);
+    put(other.scale, scale);
+    converged = select(which, other.converged, converged), sound = select(which, other.sound, sound);
+  }
 };
 
 namespace canal_detail {
