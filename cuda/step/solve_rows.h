@@ -101,9 +101,9 @@ HD_CALL void fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, co
             set_lane(impulse[i], from[w], static_cast<Scalar<Real>>(lane(d.rows.impulse[i], w)));
     };
     CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
-    auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.scale); };
-    auto answers = [&] { return bounded() & (stats.r_con <= hopeless * stats.scale); };
-    keep(used & bounded() & (stats.converged | (stats.r_con * scale <= r_con * stats.scale)));
+    auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };
+    auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };
+    keep(used & bounded() & (stats.converged | (stats.score.own * scale <= r_con * stats.score.scale)));
 
     const Mask<Double> lost = used & negate(answers() | (r_con <= hopeless * scale));
     if (!any(lost)) continue;
