@@ -94,7 +94,7 @@ HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const H
   nears.v = velocity_at(nears, origin);
   Candidate<double> found[kMaxCandidates];
   if (type1 == GeomKind::kBox && type2 == GeomKind::kBox) {
-    box_box<double, S>(x, y, nears, found);
+    box_box<double, S>(x, y, double(lane(reach, i)) * (1 + 1e-6), nears, found);
   } else {
     HullView<S> none = {nullptr, nullptr, nullptr, 0};
     ConvexShape<double, S> p = {type1, x.size, x.pose, type1 == GeomKind::kMesh ? *ha : none, 0};

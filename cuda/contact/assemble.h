@@ -174,7 +174,7 @@ HD Real ball_gap(const typename L::Group& g, const typename L::Model& m, const S
   return end - angle;
 }
 
-/// Rows over several dofs. Equality: q1 - q1_0 - poly(q2 - q2_0) = 0. A tendon has the length sum coef (q - 0).
+/// Rows over several dofs. Equality: y1 - poly(y2) = 0 of two sums of (q - q0). A tendon has the length sum coef (q - 0).
 template <class L, class Real = typename L::Real>
 HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                  const State<L>& x, const typename L::Real* ctrl, ContactProblem<L>& problem) {
@@ -198,11 +198,13 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       rate = rate + coef[j] * dof_of<L>(g, m, x.v, tie.link[j]);
     }
     if (tie.kind == kTieEquality) {
-      Real violation = dof_of<L>(g, m, q, tie.link[0]) - tie.q0[0], d(0), slope(0), value(0);
-      if (tie.terms == 2) d = dof_of<L>(g, m, q, tie.link[1]) - tie.q0[1];
+      Real violation(0), d(0), slope(0), value(0);
+      for (int j = 0; j < tie.terms; ++j) {
+        const Real moved = dof_of<L>(g, m, q, tie.link[j]) - tie.q0[j];
+        violation = violation + coef[j] * moved, d = d + moved * tie.second[j];
+      }
       for (int p = 4; p >= 0; --p) slope = slope * d + value, value = value * d + tie.poly[p];
-      coef[0] = one;
-      if (tie.terms == 2) coef[1] = -slope;
+      for (int j = 0; j < tie.terms; ++j) coef[j] = coef[j] - slope * tie.second[j];
       Real limit(opt.max_recovery);
       row.e = clamp((violation - value) * (opt.erp / opt.h), -limit, limit);
     } else if (tie.kind == kTieLimit) {

@@ -13,6 +13,7 @@ struct Impulses {
   Vec3<Real> pair[at_least_one(Shape::kPairs)];
   PerDofRow<L> dof;
   Real tie[at_least_one(Shape::kTies)];
+  Vec3<Real> bond[at_least_one(Shape::kBonds)];
 };
 
 /// visit(limb, at, station, c) for every live world slot of this lane.
@@ -75,12 +76,12 @@ HD Vec3<Real> from_slot(const Model& m, const ContactPoint<Real>& p, Vec3<Real> 
 
 /// x += J' f where f comes from slot(c), pair(s, body) (body 0: on link 1), limit(i)..., all in the rows' own frames. The
 /// trunk's part is left in `share`. Shared by solvers (f = B z + l) and by the final velocity (f = l).
-template <class L, class Slot, class Pair, class DofForce, class TieForce, class Real = typename L::Real>
+template <class L, class Slot, class Pair, class DofForce, class TieForce, class BondForce, class Real = typename L::Real>
 HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
                        const Contacts<L>& contacts, const ContactProblem<L>& problem, Slot slot, Pair pair,
-                       DofForce dof, TieForce tie, PerLink<L, Force<Real>>& extra, TreeVector<L>& x,
+                       DofForce dof, TieForce tie, BondForce bond, PerLink<L, Force<Real>>& extra, TreeVector<L>& x,
                        Real (&share)[L::kTrunkDofs]) {
-  bool moving = contacts.pairs > 0;
+  bool moving = contacts.pairs > 0 || m.bonds > 0;
   if (moving) {
     clear_forces<L>(g, m, extra);
     for (int s = 0; s < contacts.pairs; ++s) {
@@ -89,6 +90,9 @@ HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, c
       scatter_add<L>(g, m, extra, c.link2, force_at(c.point.p, f2));
       scatter_add<L>(g, m, extra, c.link1, force_at(c.p1, -f1));
     }
+    for (int i = 0; i < m.bonds; ++i)
+      for (int end = 0; end < 2; ++end)
+        add_at<L>(g, m, extra, m.bond[i].link[end], combined(problem.bond[i].F[end], bond(i)));
   }
   add_forces<L>(
       g, m, kin,
@@ -121,17 +125,17 @@ HD void velocity_of(const typename L::Group& g, const typename L::Model& m, cons
         each_dof_row<L>(
             g, m, problem, [](bool, const auto& row, Real f, Real& xi) { xi = xi + row.sign * f; }, l.dof, x);
       },
-      [&](int i, int) { return l.tie[i]; }, extra, v, share);
+      [&](int i, int) { return l.tie[i]; }, [&](int i) { return l.bond[i]; }, extra, v, share);
   solve<L>(g, m, problem.factor, v, share);
 }
 
 /// w = J v in the frames of the rows: slot(limb, at, c, w), pair(s, w1, w2) (velocities of both points, not their difference),
-/// then limits and friction read v themselves. V: scratch for contacts between moving links.
+/// then limits and friction read v themselves. V: scratch for contacts between moving links; with bonds, the links' twists.
 template <class L, class Slot, class Pair, class Real = typename L::Real>
 HD void row_velocities(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
                        const Contacts<L>& contacts, const TreeVector<L>& v, PerLink<L, Motion<Real>>& V, Slot slot,
                        Pair pair) {
-  bool moving = contacts.pairs > 0;
+  bool moving = contacts.pairs > 0 || m.bonds > 0;
   visit_motions<L>(
       g, m, kin, v,
       [&](int t, const Motion<Real>& x) {
@@ -149,6 +153,15 @@ HD void row_velocities(const typename L::Group& g, const typename L::Model& m, c
     Motion<Real> V1 = gather<L>(g, m, V, c.link1), V2 = gather<L>(g, m, V, c.link2);
     pair(s, c.point.frame * velocity_at(V1, c.p1), c.point.frame * velocity_at(V2, c.point.p));
   }
+}
+
+/// J v of a bond from the twists of the links.
+template <class L, class Real = typename L::Real>
+HD Vec3<Real> bond_velocity(const typename L::Group& g, const typename L::Model& m, const ContactProblem<L>& problem,
+                            const PerLink<L, Motion<Real>>& V, int i) {
+  const int(&link)[2] = m.bond[i].link;
+  const AxisForces<Real>(&F)[2] = problem.bond[i].F;
+  return dot(gather_at<L>(g, m, V, link[0]), F[0]) + dot(gather_at<L>(g, m, V, link[1]), F[1]);
 }
 
 }  // namespace stiction

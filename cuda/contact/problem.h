@@ -12,6 +12,7 @@
 //   friction      one per joint with dry friction: |l| <= h f                                  J = 1
 //   ties          rows over several dofs: joint equalities, limits of ball joints; limits,
 //                 friction and springs of tendons                                              J = coef
+//   bonds         three rows that hold two frames together                                     J = F_1 X_1 + F_2 X_2
 //
 // F: rows t1, t2, n. e and R as in docs/theory.md, section 3: the solver looks for complementarity of l with J v + e + R l.
 #pragma once
@@ -37,6 +38,13 @@ struct ScalarRow {
   Mask<Real> active;
 };
 
+/// Three rows between two links: wrenches on them, each about the origin of its link's tree; zero on an end that stands still.
+template <class Real>
+struct BondRows {
+  AxisForces<Real> F[2];
+  ScalarRow<Real> row[3];
+};
+
 /// The limits, or the dry friction, of all joints.
 template <class L>
 struct DofRows {
@@ -48,7 +56,8 @@ template <class L>
 struct ContactProblem {
   using Real = typename L::Real;
   using Shape = typename L::Shape;
-  static constexpr int kPairs = at_least_one(Shape::kPairs), kTies = at_least_one(Shape::kTies);
+  static constexpr int kPairs = at_least_one(Shape::kPairs), kTies = at_least_one(Shape::kTies),
+                       kBonds = at_least_one(Shape::kBonds);
 
   TreeMatrix<L> A;        // as it is
   TreeMatrix<L> factor;   // of A
@@ -60,6 +69,7 @@ struct ContactProblem {
   ScalarRow<Real> tie[kTies];
   Real tie_coef[kTies][Shape::kTieTerms];
   int tie_live[kTies];
+  BondRows<Real> bond[kBonds];
 
   bool any_row;          // some world has something to solve
   Mask<Real> immovable;  // a contact that nothing can move, on this lane's limbs or between links; it gets no impulse

@@ -114,6 +114,12 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
     for (int j = 0; j < m.tie[i].terms; ++j) w = w + problem.tie_coef[i][j] * dof_of<L>(g, m, v, m.tie[i].link[j]);
     shared.r_row = max(shared.r_row, judge_row(problem.tie[i], w, l.tie[i], least));
   }
+  for (int i = 0; i < m.bonds; ++i) {
+    const Vec3<Real> w = bond_velocity<L>(g, m, problem, V, i), li = l.bond[i];
+    const ScalarRow<Real>(&r)[3] = problem.bond[i].row;
+    shared.r_row = max(max(shared.r_row, judge_row(r[0], w.x, li.x, least)),
+                       max(judge_row(r[1], w.y, li.y, least), judge_row(r[2], w.z, li.z, least)));
+  }
 
   // r_dyn: A v against b + J' l.
   TreeVector<L> Av, f;
@@ -125,7 +131,7 @@ HD Certificate<Real> certify(const typename L::Group& g, const typename L::Model
       [&](TreeVector<L>& x) {
         each_dof_row<L>(g, m, problem, [](bool, const auto& r, Real li, Real& xi) { xi = xi + r.sign * li; }, l.dof, x);
       },
-      [&](int i, int) { return l.tie[i]; }, extra, f, share);
+      [&](int i, int) { return l.tie[i]; }, [&](int i) { return l.bond[i]; }, extra, f, share);
   Real error(0), momentum(0), push(0);
   auto add = [&](Real diagonal, Real Avi, Real bi, Real fi, Real& e, Real& p, Real& q) {
     Real d = one / diagonal, r = Avi - bi - fi;

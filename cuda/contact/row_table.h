@@ -1,5 +1,5 @@
 // The place that every slot, limit, dry friction and tie has among the half-solved rows of its world, and those rows: made by
-// contact/whiten.h.
+// contact/whiten.h. Row k of bond i is the other row 3 i + k in every world.
 #pragma once
 #include "collision/slots.h"
 #include "contact/row_problem.h"
@@ -58,7 +58,7 @@ HD RowCounts most_rows(const Model& m) {
   for (int i = 0; i < m.limbs(); ++i) links += m.limb[i].links;
   RowCounts most;
   most.contacts = m.world_slots + m.pair_slots;
-  most.scalars = 2 * m.nv + m.ties;  // limits and dry friction; parameters per environment may bring both
+  most.scalars = 3 * m.bonds + 2 * m.nv + m.ties;  // limits and dry friction; parameters per environment may bring both
   most.width = m.trunk_dofs() + links;
   return most;
 }
@@ -154,6 +154,8 @@ struct RowTable {
   HD RowVisit<L> visit(const LimbView<L>& limb, Place at, const Places<Real>& places, Real sign = Real(1)) const {
     return {rows, root, places, limb.t.first_link - at.link, trunk, sign};
   }
+  /// The three rows of a bond lie where those of a contact behind all contacts would.
+  HD Places<Real> bond(int i) const { return Places<Real>(Real(static_cast<Scalar<Real>>(rows.contacts + i))); }
   /// Of rows on the trunk alone.
   HD RowVisit<L> visit(const Places<Real>& places, Real sign = Real(1)) const {
     return {rows, root, places, 0, trunk, sign};

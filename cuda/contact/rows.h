@@ -1,6 +1,6 @@
 // The live rows of a contact problem in one list, and their dense form: for users who look at the problem. Serial groups only.
 //
-// Order: world slots (limb by limb), pair slots; then limits, dry friction (trunk first), ties.
+// Order: world slots (limb by limb), pair slots; then bonds, limits, dry friction (trunk first), ties.
 #pragma once
 #include "contact/dense.h"
 #include "contact/impulses.h"
@@ -12,7 +12,7 @@ struct RowList {
   using Real = typename L::Real;
   using Shape = typename L::Shape;
   static constexpr int kContacts = Shape::kSlots + at_least_one(Shape::kPairs);
-  static constexpr int kRows = 2 * Shape::kDofs + at_least_one(Shape::kTies);
+  static constexpr int kRows = 2 * Shape::kDofs + at_least_one(Shape::kTies) + 3 * Shape::kBonds;
 
   int contacts = 0, rows = 0;
   const ContactPoint<Real>* point[kContacts];
@@ -20,7 +20,8 @@ struct RowList {
   const ScalarRow<Real>* row[kRows];
   int link[kContacts];                    // flat; of a pair slot: -1, see `pair`
   const PairContact<L>* pair[kContacts];  // null for a world slot
-  int dof_link[kRows];                    // flat link whose dof the row is about; of a tie: -1 - its number
+  int dof_link[kRows];                    // flat link whose dof the row is about; of a tie: -1 - its number; else kOfBond
+  static constexpr int kOfBond = -1 - at_least_one(Shape::kTies);  // these rows are the first, in order
   const Vec3<Real>* contact_impulse[kContacts];
   const Real* row_impulse[kRows];
 
@@ -42,6 +43,11 @@ struct RowList {
     auto add_row = [&](const ScalarRow<Real>& r, const Real& li, int flat) {
       row[rows] = &r, row_impulse[rows] = &li, dof_link[rows++] = flat;
     };
+    for (int i = 0; i < m.bonds; ++i) {
+      const Vec3<Real>& li = l.bond[i];
+      const Real* each[3] = {&li.x, &li.y, &li.z};
+      for (int k = 0; k < 3; ++k) add_row(problem.bond[i].row[k], *each[k], kOfBond);
+    }
     PerDof<L, int> flat;
     for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) flat.trunk[t] = m.link_of_dof(t);
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
@@ -162,8 +168,17 @@ HD void add_contact_rows(const typename L::Model& m, const Kinematics<L>& kin, c
 
 /// A row of world `w` other than a contact's, (nv).
 template <class L, class T>
-HD void dense_row(const typename L::Model& m, const ContactProblem<L>& problem, const RowList<L>& list, int i, int w,
-                  T* J) {
+HD void dense_row(const typename L::Model& m, const Kinematics<L>& kin, const ContactProblem<L>& problem,
+                  const RowList<L>& list, int i, int w, T* J) {
+  if (list.dof_link[i] == RowList<L>::kOfBond) {
+    for (int end = 0; end < 2; ++end) {
+      const auto& F = problem.bond[i / 3].F[end].axis[i % 3];
+      auto one = [w](const auto& a) { return Vec3<T>{T(lane(a.x, w)), T(lane(a.y, w)), T(lane(a.z, w))}; };
+      const Force<T> f{one(F.n), one(F.f)};
+      each_mover<L, T>(m, kin, m.bond[i / 3].link[end], w, [&](int dof, const Motion<T>& S) { J[dof] += dot(S, f); });
+    }
+    return;
+  }
   auto dof = [&](int flat) { return flat < L::kTrunkLinks ? m.trunk[flat].dof : m.link[flat - L::kTrunkLinks].dof; };
   if (const int flat = list.dof_link[i]; flat >= 0) {
     J[dof(flat)] = T(lane(list.row[i]->sign, w));
@@ -228,7 +243,7 @@ HD_CALL DenseProblem<T> dense_problem(const typename L::Model& m, const Kinemati
   for (int i = 0; i < list.rows; ++i) {
     const ScalarRow<Real>& r = *list.row[i];
     if (!lane(r.active, w)) continue;
-    dense_row<L, T>(m, problem, list, i, w, d.J_row + nr * m.nv);
+    dense_row<L, T>(m, kin, problem, list, i, w, d.J_row + nr * m.nv);
     d.e_row[nr] = lane(r.e, w), d.R_row[nr] = lane(r.R, w), d.lower[nr] = lane(r.lower, w),
     d.upper[nr] = lane(r.upper, w);
     d.row_impulse[nr++] = lane(*list.row_impulse[i], w);

@@ -1,7 +1,7 @@
-// From a world's slots, limits, dry friction and ties to the half-solved rows that solvers read (contact/row_problem.h).
+// From a world's slots, bonds, limits, dry friction and ties to the half-solved rows that solvers read (contact/row_problem.h).
 //
-// Every world of a pack has other rows active. They take places in the fixed order of world slots (limb by limb), pair slots; limits
-// (trunk first), dry friction, ties; where Y has blocks a limb has as many places as it needs in any world of the pack, so that a
+// Every world of a pack has other rows active. They take places in the fixed order of world slots (limb by limb), pair slots; bonds,
+// limits (trunk first), dry friction, ties; where Y has blocks a limb has as many places as it needs in any world of the pack, so that a
 // place belongs to one limb, whose columns its rows fill. What a world computes does not depend on its neighbours: a place that it
 // does not use holds zeros. Contacts that the free motion does not close come behind the others.
 //
@@ -70,7 +70,7 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
   });
   for (int i = 0; i < contacts.pairs; ++i) settle(table.pair[i], near_limbs, later_limbs);
 
-  Real scalars(0), count;
+  Real scalars = real(3 * m.bonds), count;
   auto number = [&](const ScalarRow<Real>& r, Real& place) {
     place = select(r.active, count, none), count = select(r.active, count + one, count);
   };
@@ -227,6 +227,10 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       });
       contact(c.point, problem.pair_row[i], table.pair[i], touched);
     }
+    for (int i = 0; i < m.bonds; ++i)
+      for (int k = 0; k < 3; ++k)
+        scalar(problem.bond[i].row[k], Places<Real>(Real(static_cast<Scalar<Real>>(3 * i + k))),
+               link_touched(m, m.bond[i].link[0]) | link_touched(m, m.bond[i].link[1]));
     for (int i = 0; i < m.ties; ++i) {
       if (!problem.tie_live[i]) continue;
       uint32_t touched = 0;
@@ -252,6 +256,10 @@ HD void each_row(const typename L::Group& g, const typename L::Model& m, const C
   };
   each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) { contact(table.slot.slot[c], l.slot.slot[c]); });
   for (int i = 0; i < contacts.pairs; ++i) contact(table.pair[i], l.pair[i]);
+  for (int i = 0; i < m.bonds; ++i)
+    table.bond(i).each([&](int k, const Mask<Real>& is) {
+      visit(is, 3 * k, l.bond[i].x), visit(is, 3 * k + 1, l.bond[i].y), visit(is, 3 * k + 2, l.bond[i].z);
+    });
   each_dof_row<L>(
       g, m, problem, [&](bool, const auto&, const Real& place, Real& f) { scalar(place, f); }, table.dof, l.dof);
   for (int i = 0; i < m.ties; ++i)

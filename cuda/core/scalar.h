@@ -25,6 +25,7 @@ HD bool all(bool m) { return m; }
 HD float max(float a, float b) { return a > b ? a : b; }
 HD double max(double a, double b) { return a > b ? a : b; }
 HD int max(int a, int b) { return a > b ? a : b; }
+HD int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 HD float min(float a, float b) { return a < b ? a : b; }
 HD double min(double a, double b) { return a < b ? a : b; }
 HD int min(int a, int b) { return a < b ? a : b; }

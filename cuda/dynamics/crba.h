@@ -77,7 +77,7 @@ HD void mass_matrix(const typename L::Group& g, const typename L::Model& m, cons
   add_composite<L, Inertia>(
       g, m, kin,
       [&](const auto& limb, Place at, int k) {
-        return L::Shape::kFixed || limb.link(k).has_body ? I.limb[at.link + k] : none;
+        return !L::Shape::kAnyJoint || limb.link(k).has_body ? I.limb[at.link + k] : none;
       },
       [&](const auto&, Place) { return none; }, [&](int t) { return I.trunk[t]; }, H);
 }

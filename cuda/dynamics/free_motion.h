@@ -69,10 +69,10 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
     if (a.clamp_force) x = held(x, force_range<Real>(a), v, inertia, opt.h);
     drive = drive + x;
   };
-  if constexpr (L::Shape::kFixed) {
-    if (link.actuators) add(m.actuator[link.actuator_begin], ctrl[0]);
-  } else {
+  if constexpr (L::Shape::kAnyJoint) {
     for (int a = 0; a < link.actuators; ++a) add(m.actuator[link.actuator_begin + a], ctrl[a]);
+  } else {
+    if (link.actuators) add(m.actuator[link.actuator_begin], ctrl[0]);
   }
   drive = held(drive, ForceRange<Real>{Real(link.force_lower), Real(link.force_upper)}, v, inertia, opt.h);
   if (m.has_springs) {
@@ -108,7 +108,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
       A.trunk[t][t] = A.trunk[t][t] + base.armature + (opt.explicit_damping ? zero : Real(base.damping) * h);
       if (opt.explicit_damping) b.trunk[t] = b.trunk[t] - v * (base.damping * h);
     }
-    if constexpr (!L::Shape::kFixed)
+    if constexpr (L::Shape::kAnyJoint)
       if (m.has_base_spring) base_spring<L>(opt, base, kin.pose.trunk[0].R, x, A, b);
   }
   int act = 0;
@@ -116,7 +116,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
     const auto& link = m.trunk[m.link_of_dof(t)];
     joint_motion<L>(m, opt, link, x.q.trunk[t], x.v.trunk[t], loads.ctrl + act, loads.has_force() ? loads.force.trunk[t] : zero,
                     A.trunk[t][t], b.trunk[t]);
-    act += L::Shape::kFixed ? 1 : link.actuators;
+    act += L::Shape::actuators(link);
   }
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     int own = act + at.actuator;
@@ -125,7 +125,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
       int i = at.link + k;
       const auto& link = limb.link(k);
       Real q = x.q.limb[i];
-      if constexpr (!L::Shape::kFixed) {
+      if constexpr (L::Shape::kAnyJoint) {
         if (m.has_springs && link.kind == kBallLink)
           turn = turned(link, Quat<Real>{x.qw.limb[i], q, x.q.limb[i + 1], x.q.limb[i + 2]});
         if (link.kind == kBallLink || link.kind == kBallNextLink) {
@@ -135,7 +135,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
       }
       joint_motion<L>(m, opt, link, q, x.v.limb[i], loads.ctrl + own, loads.has_force() ? loads.force.limb[i] : zero,
                       A.limb[at.entry + entry_of(k, k)], b.limb[i]);
-      own += L::Shape::kFixed ? 1 : link.actuators;
+      own += L::Shape::actuators(link);
     }
   });
 

@@ -97,7 +97,7 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
     put(more, f);
     UNROLL for (int t = 0; t < 6; ++t) bias.trunk[t] = bias.trunk[t] + f[t] * per_step;
   }
-  if constexpr (!L::Shape::kFixed)
+  if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       const bool free_body = !limb.on_trunk() && limb.t.leading == 3 && limb.links() > 5 &&
                              limb.link(3).kind == kBallLink && limb.link(0).joint == limb.link(3).joint;

@@ -27,7 +27,7 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
         if (link.kind == kHingeLink || link.kind == kSlideLink) q = select(moving, q + vi * h, q);
       },
       v, x.q);
-  if constexpr (!L::Shape::kFixed) {
+  if constexpr (L::Shape::kAnyJoint) {
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       for (int k = 0; k < limb.links(); ++k) {
         int i = at.link + k;

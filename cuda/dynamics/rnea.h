@@ -40,10 +40,10 @@ HD void inverse_dynamics(const typename L::Group& g, const typename L::Model& m,
       const auto& link = limb.link(k);
       Motion<Real> Vp = up < 0 ? rootV : Vk[up], Ap = up < 0 ? rootA : Ak[up];
       Motion<Real> qd = kin.S.limb[i] * v.limb[i];
-      if (!L::Shape::kFixed && link.kind == kBallLink) ball = Vp;
+      if (L::Shape::kAnyJoint && link.kind == kBallLink) ball = Vp;
       Vk[k] = Vp + qd;
-      Ak[k] = Ap + kin.S.limb[i] * a.limb[i] + cross(!L::Shape::kFixed && link.kind == kBallNextLink ? ball : Vp, qd);
-      if (L::Shape::kFixed || link.has_body) F[k] = I.limb[i] * Ak[k] + cross(Vk[k], I.limb[i] * Vk[k]);
+      Ak[k] = Ap + kin.S.limb[i] * a.limb[i] + cross(L::Shape::kAnyJoint && link.kind == kBallNextLink ? ball : Vp, qd);
+      if (!L::Shape::kAnyJoint || link.has_body) F[k] = I.limb[i] * Ak[k] + cross(Vk[k], I.limb[i] * Vk[k]);
       else F[k] = zero_force<Real>();
     }
     Force<Real> beyond = zero_force<Real>();

@@ -72,8 +72,8 @@ HD void forward_kinematics(const typename L::Group& g, const typename L::Model& 
       const auto& link = limb.link(k);
       int i = at.link + k, up = limb.parent(k);
       Pose<Real> parent = up < 0 ? root : pose.limb[at.link + up];
-      if (!L::Shape::kFixed && link.kind == kBallNextLink) continue;
-      if (!L::Shape::kFixed && link.kind == kBallLink) {
+      if (L::Shape::kAnyJoint && link.kind == kBallNextLink) continue;
+      if (L::Shape::kAnyJoint && link.kind == kBallLink) {
         Motion<Real> S[3];
         hang_ball(parent, link, {x.qw.limb[i], x.q.limb[i], x.q.limb[i + 1], x.q.limb[i + 2]}, pose.limb[i], S);
         UNROLL for (int j = 0; j < 3; ++j) kin.S.limb[i + j] = S[j];
@@ -105,7 +105,7 @@ HD void link_inertias(const typename L::Group& g, const typename L::Model& m, co
     I.trunk[t] = placed(kin.pose.trunk[t], m.trunk[t].mass, m.trunk[t].com, m.trunk[t].inertia);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     UNROLL for (int k = 0; k < limb.links(); ++k)
-      if (L::Shape::kFixed || limb.link(k).has_body)
+      if (!L::Shape::kAnyJoint || limb.link(k).has_body)
         I.limb[at.link + k] = placed(kin.pose.limb[at.link + k], limb.link(k).mass, limb.link(k).com, limb.link(k).inertia);
   });
 }

@@ -8,6 +8,7 @@
 // docs/theory.md, section 11.
 #pragma once
 #include "linalg/gram.h"
+#include "linalg/small_cholesky.h"
 
 namespace stiction {
 

@@ -62,4 +62,21 @@ HD void block_solve(const ColumnBlocks& blocks, const BlockPattern& pattern, int
   });
 }
 
+/// x <- U^-1 x.
+template <class Real>
+HD void block_solve_back(const ColumnBlocks& blocks, const BlockPattern& pattern, int width, const Real* U, Real* x) {
+  for (int b = blocks.count - 1; b >= 0; --b) {
+    const ColumnBlocks::Runs runs = blocks.runs(pattern.upper[b]);
+    const int end = blocks.begin[b + 1];
+    for (int k = end - 1; k >= blocks.begin[b]; --k) {
+      const Real* row = U + k * width;
+      Real sum = x[k];
+      for (int j = k + 1; j < end; ++j) sum = sum - row[j] * x[j];
+      for (int r = 0; r < runs.count; ++r)
+        for (int j = runs.begin[r]; j < runs.end[r]; ++j) sum = sum - row[j] * x[j];
+      x[k] = sum * row[k];
+    }
+  }
+}
+
 }  // namespace stiction

@@ -13,6 +13,8 @@ struct ColumnBlocks {
   HD int columns() const { return begin[count]; }
   HD int size(int block) const { return begin[block + 1] - begin[block]; }
 
+  /// All blocks.
+  HD uint32_t all() const { return (uint32_t(1) << count) - 1; }
   /// The blocks behind one.
   HD static constexpr uint32_t behind(int block) { return ~uint32_t(0) << block << 1; }
   /// visit(block) for every block of a set, in order.

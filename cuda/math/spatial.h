@@ -36,6 +36,11 @@ template <class T> struct AxisForces { Force<T> axis[3]; };
 template <class T> HD Vec3<T> dot(const Motion<T>& a, const AxisForces<T>& b) {
   return {dot(a, b.axis[0]), dot(a, b.axis[1]), dot(a, b.axis[2])};
 }
+/// The force with those parts along the axes.
+template <class T> HD Force<T> combined(const AxisForces<T>& F, Vec3<T> l) {
+  const Force<T>&a = F.axis[0], &b = F.axis[1], &c = F.axis[2];
+  return {a.n * l.x + b.n * l.y + c.n * l.z, a.f * l.x + b.f * l.y + c.f * l.z};
+}
 template <class T> HD T squares(T a) { return a * a; }
 template <class T> HD Vec3<T> squares(Vec3<T> a) { return {a.x * a.x, a.y * a.y, a.z * a.z}; }
 /// V x U: how U changes when it is carried along by V.

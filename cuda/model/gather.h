@@ -75,6 +75,18 @@ HD void scatter_add(const typename L::Group& g, const typename L::Model& m, PerL
   }
 }
 
+/// x[link] and x[link] += y where the link is the same in all worlds; on a tile as above.
+template <class L, class T>
+HD T gather_at(const typename L::Group& g, const typename L::Model& m, const PerLink<L, T>& x, int flat) {
+  if constexpr (L::Group::kSize > 1) return gather<L>(g, m, x, flat);
+  else return at_flat<L>(x, flat);
+}
+template <class L, class T>
+HD void add_at(const typename L::Group& g, const typename L::Model& m, PerLink<L, T>& x, int flat, const T& y) {
+  if constexpr (L::Group::kSize > 1) scatter_add<L>(g, m, x, flat, y);
+  else at_flat<L>(x, flat) = at_flat<L>(x, flat) + y;
+}
+
 /// The dof of a flat link, the same in all worlds. Trunk links are below the free base.
 template <class L>
 HD typename L::Real dof_of(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x, int flat) {

@@ -121,23 +121,40 @@ struct ActuatorModel {
 };
 
 enum TieKind : int { kTieEquality, kTieLimit, kTieFriction, kTieSpring, kTieActuator, kTieBallLimit };
-/// A row over several dofs: a joint equality, what a fixed tendon does, or the limit of a ball joint, whose range is that of
-/// its first link.
+/// A row over several dofs: an equality of joints or fixed tendons, what a fixed tendon does, or the limit of a ball joint,
+/// whose range is that of its first link.
 template <class S>
 struct TieModel {
   int kind = kTieEquality, terms = 0;
   int link[Capacity::kTieTerms] = {};  // flat links
   S coef[Capacity::kTieTerms] = {};
+  // equality: sum coef (q - q0) = poly(sum second (q - q0))
+  S second[Capacity::kTieTerms] = {};
   S q0[Capacity::kTieTerms] = {};
-  S poly[5] = {};      // equality: q1 - q1_0 = poly(q2 - q2_0), terms = 1 or 2
+  S poly[5] = {};
   S lower{}, upper{};  // limits; dead band of a spring
   S stiffness{}, damping{}, friction{};
   ActuatorModel<S> actuator{};
 };
+enum BondKind : int { kBondPoint, kBondTurn };
+/// Three rows that hold two frames together, on two links or on a link and the world. A connect is a point, a weld both.
+///
+///   point   x_1 - x_2 of their origins, world axes                                     m
+///   turn    scale times the vector of the quaternion of R_2' R_1, their orientations   m
+template <class S>
+struct BondModel {
+  int kind = kBondPoint;
+  int link[2] = {};         // flat; of an end that no joint moves: the other's
+  int still[2] = {};        // ends that no joint moves
+  int mocap[2] = {-1, -1};  // of those, the ones on a mocap body
+  Pose<S> frame[2] = {};    // in the link's, the mocap body's or the world's
+  S scale{};                // m
+};
 template <class S>
 struct BodyModel {
   int link = -1;   // flat; -1: fixed to the world
-  Pose<S> pose{};  // of the body's frame in the link's
+  int mocap = -1;  // the mocap body that carries it
+  Pose<S> pose{};  // of the body's frame in the link's, or the mocap body's
   Quat<S> quat{};
   Vec3<S> com{};  // centre of mass in the link's frame, where xfrc_applied acts               m
 };
@@ -151,7 +168,7 @@ struct MassModel {
 };
 template <class S>
 struct SiteModel {
-  int link = -1;
+  int link = -1, mocap = -1;
   Vec3<S> pos{};
 };
 /// A convex hull in its geom's frame: `count` vertices (x, y, z in m), and the neighbours of vertex i at
@@ -167,13 +184,13 @@ struct HullView {
 /// Counts and features that a FixedShape knows at compile time; code reads both alike.
 template <class Shape, bool = Shape::kFixed>
 struct ModelCounts {
-  int link_pairs = 0, ties = 0, pair_slots = 0;
+  int link_pairs = 0, ties = 0, bonds = 0, pair_slots = 0;
   int has_limits = 0, has_friction = 0, has_buoyancy = 0;
   int level = 0;  // all static geometry is level planes: the frames of world slots are the world's axes
 };
 template <class Shape>
 struct ModelCounts<Shape, true> {
-  static constexpr int link_pairs = 0, ties = 0, pair_slots = 0;
+  static constexpr int link_pairs = 0, ties = 0, bonds = 0, pair_slots = 0;
   static constexpr int has_limits = Shape::kLimits, has_friction = Shape::kFriction, has_buoyancy = 0, level = 0;
 };
 
@@ -183,7 +200,7 @@ struct ModelView : ModelCounts<Shape_> {
   using Plain = Scalar<S>;
 
   int trunk_links_ = 0, limbs_ = 0, free_base_ = 0, trunk_leading = 0;
-  int nq = 0, nv = 0, nu = 0, nbody = 0, ngeom = 0, nsite = 0;
+  int nq = 0, nv = 0, nu = 0, nbody = 0, ngeom = 0, nsite = 0, nmocap = 0;
   int njnt = 0, probes = 0, pairs = 0, actuators = 0, masses = 0;
   int planes = 0, world_slots = 0;
   int has_springs = 0, has_base_spring = 0;  // of joints; of a free base
@@ -201,17 +218,15 @@ struct ModelView : ModelCounts<Shape_> {
   const LinkPairModel* link_pair = nullptr;
   const ActuatorModel<S>* actuator = nullptr;
   const TieModel<S>* tie = nullptr;
+  const BondModel<S>* bond = nullptr;
   const BodyModel<S>* body = nullptr;
   const SiteModel<S>* site = nullptr;
   const MassModel<S>* mass = nullptr;
   const HullView<Plain>* hull = nullptr;
 
-  HD int trunk_links() const { return Shape::kFixed ? Shape::kTrunkLinks : trunk_links_; }
-  HD int limbs() const { return Shape::kFixed ? Shape::kLimbs : limbs_; }
-  HD bool free_base() const {
-    if constexpr (Shape::kFixed) return Shape::kFreeBase;
-    else return free_base_ != 0;
-  }
+  HD int trunk_links() const { return Shape::trunk_links(trunk_links_); }
+  HD int limbs() const { return Shape::limbs(limbs_); }
+  HD bool free_base() const { return Shape::free_base(free_base_); }
   HD int base_dofs() const { return free_base() ? 6 : 0; }
   HD int base_links() const { return free_base() ? 1 : 0; }
   HD int trunk_dofs() const { return trunk_links() + (free_base() ? 5 : 0); }

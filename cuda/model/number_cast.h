@@ -77,19 +77,31 @@ template <class S, class F>
 TieModel<S> number_cast(const TieModel<F>& a) {
   TieModel<S> b;
   b.kind = a.kind, b.terms = a.terms;
-  for (int i = 0; i < Capacity::kTieTerms; ++i) b.link[i] = a.link[i], b.coef[i] = S(a.coef[i]), b.q0[i] = S(a.q0[i]);
+  for (int i = 0; i < Capacity::kTieTerms; ++i) {
+    b.link[i] = a.link[i], b.coef[i] = S(a.coef[i]), b.second[i] = S(a.second[i]), b.q0[i] = S(a.q0[i]);
+  }
   for (int i = 0; i < 5; ++i) b.poly[i] = S(a.poly[i]);
   b.lower = S(a.lower), b.upper = S(a.upper), b.stiffness = S(a.stiffness), b.damping = S(a.damping);
   b.friction = S(a.friction), b.actuator = number_cast<S>(a.actuator);
   return b;
 }
 template <class S, class F>
+BondModel<S> number_cast(const BondModel<F>& a) {
+  BondModel<S> b;
+  b.kind = a.kind, b.scale = S(a.scale);
+  for (int i = 0; i < 2; ++i) {
+    b.link[i] = a.link[i], b.still[i] = a.still[i], b.mocap[i] = a.mocap[i];
+    b.frame[i] = number_cast<S>(a.frame[i]);
+  }
+  return b;
+}
+template <class S, class F>
 BodyModel<S> number_cast(const BodyModel<F>& a) {
-  return {a.link, number_cast<S>(a.pose), number_cast<S>(a.quat), number_cast<S>(a.com)};
+  return {a.link, a.mocap, number_cast<S>(a.pose), number_cast<S>(a.quat), number_cast<S>(a.com)};
 }
 template <class S, class F>
 SiteModel<S> number_cast(const SiteModel<F>& a) {
-  return {a.link, number_cast<S>(a.pos)};
+  return {a.link, a.mocap, number_cast<S>(a.pos)};
 }
 
 template <class S, class F>
@@ -109,7 +121,8 @@ template <class S, class Shape, class F>
 void cast_view(const ModelView<Shape, F>& a, ModelView<Shape, S>& v) {
   static_cast<ModelCounts<Shape>&>(v) = static_cast<const ModelCounts<Shape>&>(a);
   v.trunk_links_ = a.trunk_links_, v.limbs_ = a.limbs_, v.free_base_ = a.free_base_, v.trunk_leading = a.trunk_leading;
-  v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.ngeom = a.ngeom, v.nsite = a.nsite;
+  v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.ngeom = a.ngeom, v.nsite = a.nsite,
+  v.nmocap = a.nmocap;
   v.njnt = a.njnt, v.probes = a.probes, v.pairs = a.pairs, v.actuators = a.actuators, v.masses = a.masses;
   v.planes = a.planes, v.world_slots = a.world_slots, v.has_springs = a.has_springs,
   v.has_base_spring = a.has_base_spring;

@@ -21,13 +21,11 @@ struct Lane {
   using Number = Number_;
   using Model = ModelView<Shape, Number>;
   using Link = LinkModel<Number>;
-  static constexpr int per_lane(int n) { return Shape::kFixed ? (n + Group::kSize - 1) / Group::kSize : n; }
+  static constexpr int of_lane(int all) { return Shape::of_lane(all, Group::kSize); }
   static constexpr int kTrunkLinks = Shape::kTrunkLinks, kTrunkDofs = Shape::kTrunkDofs, kLimbLinks = Shape::kLimbLinks;
-  static constexpr int kLimbs = per_lane(Shape::kLimbs);  // held by one lane, as all that follow
-  static constexpr int limbs_times(int n) { return kLimbs * (n / Shape::kLimbs); }
-  static constexpr int kLinks = Shape::kFixed ? limbs_times(Shape::kLinks) : Shape::kLinks;
-  static constexpr int kEntries = Shape::kFixed ? limbs_times(Shape::kEntries) : Shape::kEntries;
-  static constexpr int kSlots = Shape::kFixed ? limbs_times(Shape::kSlots) : Shape::kSlots;
+  static constexpr int kLimbs = of_lane(Shape::kLimbs);  // held by one lane, as all that follow
+  static constexpr int kLinks = of_lane(Shape::kLinks), kEntries = of_lane(Shape::kEntries),
+                       kSlots = of_lane(Shape::kSlots);
   static constexpr int kActuators = Shape::kActuators;
 };
 
@@ -42,36 +40,22 @@ struct LimbView {
   int number;  // of the limb in the model
 
   HD int attach() const { return t.attach; }
-  HD bool on_trunk() const { return Shape::kFixed || t.attach >= 0; }
-  HD int links() const { return Shape::kFixed ? Shape::kLimbLinks : t.links; }
-  HD const typename L::Link& link(int k) const {
-    return m.link[(Shape::kFixed ? number * Shape::kLimbLinks : t.first_link) + k];
-  }
-  HD int first_slot() const {
-    if constexpr (Shape::kFixed) return number * Shape::kLimbSlots;
-    else return t.first_slot;
-  }
-  HD int parent(int k) const { return Shape::kFixed ? k - 1 : link(k).parent; }
+  HD bool on_trunk() const { return Shape::on_trunk(t.attach); }
+  HD int links() const { return Shape::links(t); }
+  HD const typename L::Link& link(int k) const { return m.link[Shape::first_link(t, number) + k]; }
+  HD int first_slot() const { return Shape::first_slot(t, number); }
+  HD int parent(int k) const { return Shape::parent(link(k), k); }
   /// How many leading dofs of the trunk may move this limb.
-  HD int trunk_dofs() const {
-    if constexpr (Shape::kFixed) return Shape::kTrunkDofs;
-    else return t.attach < 0 ? 0 : t.attach + 1 + (m.free_base() ? 5 : 0);
-  }
+  HD int trunk_dofs() const { return Shape::trunk_dofs(own_trunk_dofs()); }
   /// Does trunk dof t move it? (Of those below trunk_dofs().)
-  HD bool moved_by(int t_dof) const { return !Shape::kFixed || t_dof < t.attach + 1 + (m.free_base() ? 5 : 0); }
+  HD bool moved_by(int dof) const { return Shape::moved_by(dof, own_trunk_dofs()); }
   HD const StationModel& station(int s) const { return s == 0 ? t.station : link(s - 1).station; }
-  HD int slot_begin(int s) const {
-    if constexpr (Shape::kFixed) return Shape::slot_begin(s);
-    else return station(s).slot_begin;
-  }
-  HD int slot_end(int s) const {
-    if constexpr (Shape::kFixed) return Shape::slot_begin(s + 1);
-    else return station(s).slot_begin + station(s).slots;
-  }
-  HD int slots() const {
-    if constexpr (Shape::kFixed) return Shape::kLimbSlots;
-    else return t.slots;
-  }
+  HD int slot_begin(int s) const { return Shape::slot_begin(station(s), s); }
+  HD int slot_end(int s) const { return Shape::slot_end(station(s), s); }
+  HD int slots() const { return Shape::slots(t); }
+
+ private:
+  HD int own_trunk_dofs() const { return t.attach < 0 ? 0 : t.attach + 1 + (m.free_base() ? 5 : 0); }
 };
 
 template <class L, class T> struct PerLink { T trunk[L::kTrunkLinks], limb[L::kLinks]; };

@@ -13,7 +13,7 @@
 //
 // Whoever derives from it owns S, what is subtracted from w, and the order of things; it makes `w` and `held` and calls
 // project_all(), puts Y'(l - held) into `step`, then direction(), line_search() and advance().
-// Cost of a step: Cholesky of (width, width) plus 3/2 width^2 per closed contact.
+// Cost of a step: Cholesky of (width, width) plus 3/2 width^2 per closed contact, of the blocks that rows touch.
 #pragma once
 #include "linalg/gram.h"
 #include "solvers/score.h"
@@ -35,7 +35,9 @@ struct ConvexNewton {
   const Real *target, *bias, *lift;      // (m), (m), (nc): whose they are, see above   m/s
 
   HD explicit ConvexNewton(const RowProblem<Real>& problem)
-      : P(problem), n(problem.width), nc(problem.contacts), nr(problem.scalars), m(problem.rows()) {}
+      : P(problem), n(problem.width), nc(problem.contacts), nr(problem.scalars), m(problem.rows()) {
+    H.set_pattern(P.blocks, nc + nr, [&](int k) { return P.touches(k); });
+  }
 
   HD void carve(Arena<Real>& arena) {
     H.carve(n, arena), step = arena.take(n);
@@ -106,11 +108,11 @@ struct ConvexNewton {
       const SymMat3<Real> g = contact_stiffness(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
       Real* keep = G + 6 * i;
       keep[0] = g.xx, keep[1] = g.xy, keep[2] = g.xz, keep[3] = g.yy, keep[4] = g.yz, keep[5] = g.zz;
-      if (!all(g.zz == Real(0))) H.add(g, P.row(3 * i));
+      if (!all(g.zz == Real(0))) H.add(g, P.row(3 * i), P.touches(i));
     }
     for (int r = 0; r < nr; ++r) {
       const Real g = G[6 * nc + r] = row_stiffness(r, lambda[3 * nc + r]);
-      if (!all(g == Real(0))) H.add(g, P.row(3 * nc + r));
+      if (!all(g == Real(0))) H.add(g, P.row(3 * nc + r), P.touches(nc + r));
     }
   }
 

@@ -75,11 +75,14 @@ HD void copy_controls(const typename L::Model& m, const Loads<L>& from, Loads<L>
   for (int i = 0; i < m.ties; ++i) to.tie_ctrl[i] = from.tie_ctrl[i];
 }
 
-/// Wrenches of xfrc_applied (N, nbody, 6) and of gravity compensation on the links; turns the base's applied torque.
+/// Wrenches of xfrc_applied (N, nbody, 6) and of gravity compensation on the links; turns the base's applied torque. Looks at
+/// where mocap bodies are, too: `bad` if it is nowhere.
 template <class L, class Real = typename L::Real>
 HD void place_loads(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
                     const Rows<Real>& rows, const Kinematics<L>& kin, Loads<L>& applied, Loads<L>& loads,
                     Mask<Real>& bad) {
+  for (int i = 0; i < 3 * m.nmocap; ++i) bad = bad | negate(is_finite(rows.get(a.mocap_pos, 3 * m.nmocap, i)));
+  for (int i = 0; i < 4 * m.nmocap; ++i) bad = bad | negate(is_finite(rows.get(a.mocap_quat, 4 * m.nmocap, i)));
   loads.any_force = applied.any_force, loads.any_wrench = applied.any_wrench;
   if (applied.any_force) {
     each_dof<L>(g, m, [](Real f, Real& to) { to = f; }, applied.force, loads.force);

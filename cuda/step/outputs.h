@@ -47,6 +47,10 @@ HD void write_kinematics(const typename L::Model& m, const BatchArrays<Scalar<ty
     const auto& body = m.body[b];
     Vec3<Real> p = vec<Real>(body.pose.p), none{zero, zero, zero}, linear = none, angular = none;
     Quat<Real> q = quat_cast<Real>(body.quat);
+    if (body.mocap >= 0) {
+      const Pose<Real> at = mocap_pose(arrays, rows, m.nmocap, body.mocap) * body.pose;
+      p = at.p, q = quat_of(at.R);
+    }
     if (body.link >= 0) {
       const Pose<Real>& link = at_flat<L>(w.kin.pose, body.link);
       const Motion<Real>& V = at_flat<L>(w.V, body.link);
@@ -62,6 +66,7 @@ HD void write_kinematics(const typename L::Model& m, const BatchArrays<Scalar<ty
   for (int s = 0; s < m.nsite; ++s) {
     const auto& site = m.site[s];
     Vec3<Real> p = vec<Real>(site.pos);
+    if (site.mocap >= 0) p = mocap_pose(arrays, rows, m.nmocap, site.mocap) * site.pos;
     if (site.link >= 0) p = at_flat<L>(w.kin.pose, site.link) * site.pos + origin(site.link);
     put(out.site_xpos, m.nsite, s, p);
   }

@@ -25,18 +25,20 @@ enum RecordField : int {
   kRecordFields
 };
 
-/// How the records of a world are laid out: slots, then limits and dry friction per dof, then ties.
+/// How the records of a world are laid out: slots, then limits and dry friction per dof, then ties and bonds.
 template <class Model>
 struct RecordLayout {
-  int slots, pairs, dofs, ties;
-  HD explicit RecordLayout(const Model& m) : slots(m.world_slots), pairs(m.pair_slots), dofs(m.nv), ties(m.ties) {}
+  int slots, pairs, dofs, ties, bonds;
+  HD explicit RecordLayout(const Model& m)
+      : slots(m.world_slots), pairs(m.pair_slots), dofs(m.nv), ties(m.ties), bonds(m.bonds) {}
   HD int slot(int c) const { return c * kRecordFields; }
   HD int pair(int s) const { return (slots + s) * kRecordFields; }
   HD int dof_row(int kind, int dof) const { return (slots + pairs) * kRecordFields + kind * dofs + dof; }
   HD int tie(int i) const { return dof_row(kDofRows, 0) + i; }
+  HD int bond(int i) const { return tie(ties) + 3 * i; }
   /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q
   /// and qw per dof.
-  HD int base() const { return tie(ties); }
+  HD int base() const { return bond(bonds); }
   HD int velocity(int dof) const { return base() + 7 + dof; }
   HD int position(int dof) const { return base() + 7 + dofs + dof; }
   HD int quaternion(int dof) const { return base() + 7 + 2 * dofs + dof; }
@@ -98,6 +100,10 @@ struct Records {
                         clamp(real[layout.tie(i)] * problem.tie[i].sign, problem.tie[i].lower, problem.tie[i].upper),
                         zero)
                : zero;
+    for (int i = 0; i < m.bonds; ++i) {
+      const Real* r = real + layout.bond(i);
+      l.bond[i] = warm ? Vec3<Real>{r[0], r[1], r[2]} : none;
+    }
   }
 
   HD void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
@@ -135,6 +141,10 @@ struct Records {
       }
       for (int i = 0; i < m.ties; ++i)
         real[layout.tie(i)] = problem.tie_live[i] ? l.tie[i] * problem.tie[i].sign : Real(0);
+      for (int i = 0; i < m.bonds; ++i) {
+        Real* r = real + layout.bond(i);
+        r[0] = l.bond[i].x, r[1] = l.bond[i].y, r[2] = l.bond[i].z;
+      }
     }
     for (int kind = 0; kind < kDofRows; ++kind)
       if (has_rows(m, kind))

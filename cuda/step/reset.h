@@ -8,18 +8,21 @@ namespace stiction {
 
 template <class T>
 struct ResetRows {
-  int nq, nv, nu, nbody;
-  const T* begin;  // (1 + keyframes, nq + nv + nu)
-  T *qpos, *qvel, *ctrl, *qfrc_applied, *xfrc_applied;
+  int nq, nv, nu, nbody, nmocap;
+  const T* begin;  // (1 + keyframes, nq + nv + nu + 7 nmocap)
+  T *qpos, *qvel, *ctrl, *qfrc_applied, *xfrc_applied, *mocap_pos, *mocap_quat;
   double* time;
   int* status;
 
   HD void state(int64_t e, int keyframe) const {
-    const T* from = begin + static_cast<int64_t>(keyframe + 1) * (nq + nv + nu);
+    const T* from = begin + static_cast<int64_t>(keyframe + 1) * (nq + nv + nu + 7 * nmocap);
     for (int i = 0; i < nq; ++i) qpos[e * nq + i] = from[i];
     for (int i = 0; i < nv; ++i) qvel[e * nv + i] = from[nq + i], qfrc_applied[e * nv + i] = T(0);
     for (int i = 0; i < nu; ++i) ctrl[e * nu + i] = from[nq + nv + i];
     for (int i = 0; i < 6 * nbody; ++i) xfrc_applied[6 * e * nbody + i] = T(0);
+    from += nq + nv + nu;
+    for (int i = 0; i < 3 * nmocap; ++i) mocap_pos[3 * e * nmocap + i] = from[i];
+    for (int i = 0; i < 4 * nmocap; ++i) mocap_quat[4 * e * nmocap + i] = from[3 * nmocap + i];
     time[e] = 0, status[e] = 0;
   }
   /// set(i, x) writes number i of the environment's record.

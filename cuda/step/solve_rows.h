@@ -18,9 +18,8 @@ HD_CALL SolveStats<Real> solve_rows(const RowProblem<Real>& problem, const Solve
 namespace fallback_detail {
 
 /// Some worlds of a problem in double, to be changed.
-template <class Real>
+template <class Double, class Real>
 struct DoubleRows {
-  using Double = typename DoubleOf<Real>::Type;
   static constexpr int W = kWidth<Double>;
   RowArrays<Double> rows;
   RowProblem<Double> view;
@@ -29,7 +28,6 @@ struct DoubleRows {
       : rows(static_cast<const RowCounts&>(p)) {
     rows.near = p.near, rows.blocks = p.blocks;
     rows.carve(arena);
-    for (int k = 0; k < p.contacts + p.scalars; ++k) rows.touched[k] = p.touches(k);
     auto copy = [&](int64_t n, const Real* a, Double* b) {
       for (int64_t i = 0; i < n; ++i) b[i] = taken(a[i], from);
     };
@@ -37,12 +35,27 @@ struct DoubleRows {
     copy(n * p.width, p.Y, rows.Y), copy(n, p.free, rows.free), copy(n, p.e, rows.e), copy(n, p.R, rows.R);
     copy(n, p.W, rows.W), copy(p.contacts, p.mu, rows.mu), copy(p.scalars, p.lower, rows.lower);
     copy(p.scalars, p.upper, rows.upper), copy(n, impulse, rows.impulse);
+    for (int k = 0; k < p.contacts + p.scalars; ++k) rows.touched[k] = touched(k);
     view = rows.view(taken(p.least_velocity, from), taken(p.scale, from));
   }
   HD static Double taken(const Real& x, const int (&from)[W]) {
     Double y;
     for (int w = 0; w < W; ++w) set_lane(y, w, static_cast<double>(lane(x, from[w])));
     return y;
+  }
+  /// What these worlds touch: often less than all of a pack.
+  HD uint32_t touched(int k) const {
+    const int first = k < rows.contacts ? 3 * k : 2 * rows.contacts + k,
+              last = k < rows.contacts ? first + 3 : first + 1;
+    uint32_t set = 0;
+    for (int b = 0; b < rows.blocks.count; ++b) {
+      Double most(0);
+      for (int i = first; i < last; ++i)
+        for (int a = rows.blocks.begin[b]; a < rows.blocks.begin[b + 1]; ++a)
+          most = max(most, abs(rows.Y[static_cast<int64_t>(i) * rows.width + a]));
+      if (any(most > Double(0))) set |= uint32_t(1) << b;
+    }
+    return set;
   }
 
   /// Overlaps, limits that are passed and joints that drifted apart need not close any more. Starts from no impulses.
@@ -56,6 +69,10 @@ struct DoubleRows {
     }
     drop_impulses(which);
   }
+  /// Impulses as they were.
+  HD void take_impulses(const Real* impulse, const int (&from)[W], const Mask<Double>& which) {
+    for (int i = 0; i < rows.rows(); ++i) rows.impulse[i] = select(which, taken(impulse[i], from), rows.impulse[i]);
+  }
   HD void drop_impulses(const Mask<Double>& which) {
     for (int i = 0; i < rows.rows(); ++i) rows.impulse[i] = select(which, Double(0), rows.impulse[i]);
   }
@@ -67,27 +84,30 @@ struct DoubleRows {
   }
 };
 
-}  // namespace fallback_detail
-
-template <class Real>
-HD_CALL void fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
-                       const FallbackScore<Real>& before, void* memory, Real* impulse) {
-  using Rows = fallback_detail::DoubleRows<Real>;
-  using Double = typename Rows::Double;
+/// fall_back for the flagged worlds, as many at a time as Double has lanes.
+template <class Double, class Real>
+HD void improve(const RowProblem<Real>& problem, double certify, const Mask<Real>& flagged,
+                const FallbackScore<Real>& before, void* memory, Real* impulse) {
+  using Rows = DoubleRows<Double, Real>;
   constexpr int W = Rows::W;
-  SolveLimits<double> limits;
-  limits.tolerance = 0.1 * certify, limits.iterations = 30;
+  SolveLimits<double> sweeps, slow, limits;
+  sweeps.tolerance = slow.tolerance = limits.tolerance = 0.1 * certify;
+  sweeps.iterations = kExactSweeps, slow.iterations = kSlowSweeps, limits.iterations = 30;
+  BisectionOptions<double> exact;
+  exact.coulomb = 1;
   CanalOptions<double> options;
   options.inner = 10;
-  const Double hopeless(max(kHopeless, static_cast<double>(certify))), most(kLargestPush<Scalar<Real>>);
+  const Double hopeless(max(kHopeless, certify)), most(kLargestPush<Scalar<Real>>);
 
   for (int next = 0; next < kWidth<Real>;) {
-    int from[W] = {}, count = 0;
+    int from[W], count = 0;
     for (; next < kWidth<Real> && count < W; ++next)
-      if (lane(flagged, next)) from[count++] = next;
+      if (lane(flagged, next)) {
+        if (count == 0)
+          for (int& w : from) w = next;  // something finite where there are fewer; what becomes of it is not looked at
+        from[count++] = next;
+      }
     if (count == 0) break;
-    const int first = from[0];
-    for (int w = count; w < W; ++w) from[w] = first;  // something finite; what becomes of it is not looked at
 
     Arena<Double> arena(static_cast<Double*>(memory));
     Rows d(problem, from, impulse, arena);
@@ -100,10 +120,22 @@ HD_CALL void fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, co
           for (int i = 0; i < problem.rows(); ++i)
             set_lane(impulse[i], from[w], static_cast<Scalar<Real>>(lane(d.rows.impulse[i], w)));
     };
+    const Double swept = Bisection::solve(d.view, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
+    d.take_impulses(impulse, from, negate(swept < Double(kExactSweeps)));
     CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
     auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };
     auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };
     keep(used & bounded() & (stats.converged | (stats.score.own * scale <= r_con * stats.score.scale)));
+
+    const Mask<Double> left = used & negate(stats.converged);
+    if (any(left)) {
+      d.drop_impulses(left);
+      Pgs::solve(d.view, slow, PgsOptions<double>{}, arena.rest(), d.rows.impulse);
+      const auto found = Canal::improve(d.view, {0, limits.tolerance}, options, left, arena.rest(), d.rows.impulse);
+      const Mask<Double> better = left & found.converged;
+      stats.take(found, better);
+      keep(better & bounded());
+    }
 
     const Mask<Double> lost = used & negate(answers() | (r_con <= hopeless * scale));
     if (!any(lost)) continue;
@@ -112,6 +144,20 @@ HD_CALL void fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, co
     d.drop_impulses(lost & negate(answers()));  // nothing is pushed by what is not understood
     keep(lost);
   }
+}
+
+}  // namespace fallback_detail
+
+template <class Real>
+HD_CALL void fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
+                       const FallbackScore<Real>& before, void* memory, Real* impulse) {
+  using Wide = typename DoubleOf<Real>::Type;
+  int worlds = 0;
+  for (int w = 0; w < kWidth<Real>; ++w) worlds += lane(flagged, w) ? 1 : 0;
+  // A world alone fills a register by its columns; which way is taken changes no bit.
+  if (4 * worlds <= kWidth<Wide>)
+    return fallback_detail::improve<double>(problem, static_cast<double>(certify), flagged, before, memory, impulse);
+  fallback_detail::improve<Wide>(problem, static_cast<double>(certify), flagged, before, memory, impulse);
 }
 
 }  // namespace stiction

@@ -10,7 +10,7 @@
 //   integrate   State, v                           State
 #pragma once
 #include "collision/pair_slots.h"
-#include "contact/assemble.h"
+#include "contact/bonds.h"
 #include "contact/residual.h"
 #include "contact/rows.h"
 #include "dynamics/crba.h"
@@ -90,20 +90,23 @@ HD Mask<Real> converges(const StepOptions<S>& opt, const Certificate<Real>& c) {
 /// Rows, their diagonal of W and free velocities; tells whether there is anything to solve.
 template <class L, class Real = typename L::Real>
 HD bool assemble(const typename L::Group& g, const typename L::Model& m, const StepOptions<Scalar<Real>>& options,
-                 const State<L>& x, Workspace<L>& w) {
+                 const BatchArrays<Scalar<Real>>& arrays, const Rows<Real>& rows, const State<L>& x, Workspace<L>& w) {
   const Options<Scalar<Real>>& opt = options.step;
   ContactProblem<L>& problem = w.problem;
   dof_rows<L>(g, m, opt, x.q, problem);
   tie_rows<L>(g, m, opt, x, w.loads.tie_ctrl, problem);
+  bond_rows<L>(g, m, opt, w.kin, [&](int i) { return mocap_pose(arrays, rows, m.nmocap, i); }, problem);
   row_velocities<L>(
       g, m, w.kin, w.contacts, problem.free, w.motions, [&](int c, Vec3<Real> v) { problem.row.slot[c].free = v; },
       [&](int i, Vec3<Real> v1, Vec3<Real> v2) { problem.pair_row[i].free = v2 - v1; });
+  free_bonds<L>(g, m, w.motions, problem);
   // Where iterations are fixed nothing is left for later: that would take a second solve. Nor under the convex law, where what
   // slides may push although it does not close.
   const bool all_at_once = opt.tolerance <= 0 || law_of(options.solver) == Law::kConvex;
   number_rows<L>(g, m, w.contacts, opt.h, all_at_once ? Scalar<Real>(-1) : opt.margin / 10, problem);
   problem.immovable = mask_of<Real>(false);
   half_solve_ties<L>(g, m, problem);
+  half_solve_bonds<L>(g, m, w.kin, w.forces, problem);
   world_rows<L>(g, m, opt, w.kin, w.contacts, problem);
   pair_rows<L>(g, m, opt, w.kin, w.contacts, w.forces, problem);
   fill_rows<L>(g, m, w.contacts, problem);
@@ -135,7 +138,7 @@ HD void assemble_world(const typename L::Group& g, const typename L::Model& m, c
   const StepReach<L> reach{w.motions, opt.h, opt.margin / 10, opt.merge};
   find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts);
   find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts);
-  problem.any_row = assemble<L>(g, m, options, x, w);
+  problem.any_row = assemble<L>(g, m, options, arrays, rows, x, w);
   g.sync();  // records of pairs and ties were written by one lane
   records.warm_start(g, m, w.contacts, problem, opt.warm_start != 0, w.impulses);
 }

@@ -32,6 +32,7 @@ struct BatchArrays {
   const T* ctrl = nullptr;                                   // (N, nu)
   double* time = nullptr;                                    // (N,)
   const T *qfrc_applied = nullptr, *xfrc_applied = nullptr;  // (N, nv), (N, nbody, 6) force, torque at the body's com
+  const T *mocap_pos = nullptr, *mocap_quat = nullptr;       // (N, nmocap, 3), (N, nmocap, 4)
   int* status = nullptr;                                     // (N,)
   T* certificate[kCertificateFields] = {};                   // (N,) each
   T* records = nullptr;                                      // (packs, record_reals, W)
@@ -68,6 +69,14 @@ struct Rows {
     }
   }
 };
+
+/// Where a mocap body stands; a quaternion of zeros is no turn.
+template <class Real>
+HD Pose<Real> mocap_pose(const BatchArrays<Scalar<Real>>& a, const Rows<Real>& rows, int nmocap, int i) {
+  const auto p = [&](int k) { return rows.get(a.mocap_pos, 3 * nmocap, 3 * i + k); };
+  const auto q = [&](int k) { return rows.get(a.mocap_quat, 4 * nmocap, 4 * i + k); };
+  return {rotation(normalized(Quat<Real>{q(0), q(1), q(2), q(3)})), {p(0), p(1), p(2)}};
+}
 
 /// x + 0: a skip may turn a zero's sign, which is not to show in the bits of a state.
 template <class Real> HD Real without_sign_of_zero(Real x) { return x + Real(0); }

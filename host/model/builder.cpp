@@ -86,7 +86,7 @@ ModelBuilder::ModelBuilder(ModelOptions options) {
   model_.body_parentid = {0};
   append(model_.body_pos, Triple{}), append(model_.body_quat, Quadruple{1, 0, 0, 0});
   append(model_.body_ipos, Triple{}), append(model_.body_iquat, Quadruple{1, 0, 0, 0});
-  model_.body_mass = {0}, model_.body_gravcomp = {0};
+  model_.body_mass = {0}, model_.body_gravcomp = {0}, model_.body_mocapid = {-1};
   append(model_.body_inertia, Triple{});
 }
 
@@ -101,6 +101,7 @@ int ModelBuilder::add_body(const BodySpec& spec) {
   m.body_mass.push_back(spec.mass);
   append(m.body_inertia, spec.inertia);
   m.body_gravcomp.push_back(spec.gravcomp);
+  m.body_mocapid.push_back(spec.mocap ? m.nmocap++ : -1);
   return m.nbody++;
 }
 
@@ -212,11 +213,40 @@ int ModelBuilder::add_tendon(const TendonSpec& spec) {
 }
 
 int ModelBuilder::add_equality(const EqualitySpec& spec) {
-  expect_added("equality", "joint1", spec.joint1, model_.njnt);
-  if (spec.joint2 != -1) expect_added("equality", "joint2", spec.joint2, model_.njnt);
-  model_.eq_joint1.push_back(spec.joint1), model_.eq_joint2.push_back(spec.joint2);
-  model_.eq_active.push_back(spec.active);
-  append(model_.eq_data, spec.coefficients);
+  const auto& c = spec.coefficients;
+  return add_equality(Equality::kJoint, model_.njnt, "joint", spec.joint1, spec.joint2, {c.begin(), c.end()},
+                      spec.active);
+}
+
+int ModelBuilder::add_equality(const TendonEqualitySpec& spec) {
+  const auto& c = spec.coefficients;
+  return add_equality(Equality::kTendon, model_.ntendon, "tendon", spec.tendon1, spec.tendon2, {c.begin(), c.end()},
+                      spec.active);
+}
+
+int ModelBuilder::add_connect(const ConnectSpec& spec) {
+  Reals data;
+  append(data, spec.anchor1), append(data, spec.anchor2);
+  return add_equality(Equality::kConnect, model_.nbody, "body", spec.body1, spec.body2, data, spec.active);
+}
+
+int ModelBuilder::add_weld(const WeldSpec& spec) {
+  Reals data;
+  append(data, spec.anchor), append(data, spec.pos), append(data, normalised(spec.quat, "weld: quat"));
+  data.push_back(spec.torquescale);
+  return add_equality(Equality::kWeld, model_.nbody, "body", spec.body1, spec.body2, data, spec.active);
+}
+
+int ModelBuilder::add_equality(Equality type, int count, const char* what, int obj1, int obj2, const Reals& data,
+                               bool active) {
+  const std::string thing = what;
+  expect_added("equality", (thing + "1").c_str(), obj1, count);
+  if (obj2 != -1) expect_added("equality", (thing + "2").c_str(), obj2, count);
+  model_.eq_type.push_back(static_cast<int>(type));
+  model_.eq_obj1id.push_back(obj1), model_.eq_obj2id.push_back(obj2);
+  model_.eq_active.push_back(active);
+  append(model_.eq_data, data);
+  model_.eq_data.resize(11 * (model_.neq + 1), 0);
   return model_.neq++;
 }
 
@@ -274,6 +304,12 @@ Model ModelBuilder::build() const {
     }
     m.tendon_lengthspring[2 * t] = m.tendon_lengthspring[2 * t + 1] = length;
   }
+  Reals mocap_pos, mocap_quat;
+  for (int b = 0; b < m.nbody; ++b) {
+    if (m.body_mocapid[b] < 0) continue;
+    mocap_pos.insert(mocap_pos.end(), &m.body_pos[3 * b], &m.body_pos[3 * b] + 3);
+    mocap_quat.insert(mocap_quat.end(), &m.body_quat[4 * b], &m.body_quat[4 * b] + 4);
+  }
   for (const KeyframeSpec& key : keyframes_) {
     const auto add = [&key](Reals& to, const Reals& values, const Reals& otherwise, const char* field) {
       if (!values.empty() && values.size() != otherwise.size()) {
@@ -285,6 +321,7 @@ Model ModelBuilder::build() const {
     add(m.key_qpos, key.qpos, m.qpos0, "qpos");
     add(m.key_qvel, key.qvel, Reals(m.nv, 0), "qvel");
     add(m.key_ctrl, key.ctrl, Reals(m.nu, 0), "ctrl");
+    append(m.key_mpos, mocap_pos), append(m.key_mquat, mocap_quat);
     ++m.nkey;
   }
   validate(m);

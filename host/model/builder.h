@@ -43,6 +43,7 @@ struct BodySpec {
   Triple ipos{};     // the inertial frame in the body's frame
   Quadruple iquat{1, 0, 0, 0};
   double gravcomp = 0;
+  bool mocap = false;  // moved by the user: a child of the world without joints
 };
 
 struct JointSpec {
@@ -96,6 +97,30 @@ struct EqualitySpec {
   bool active = true;
 };
 
+/// The same between the lengths of fixed tendons, less those at qpos0.
+struct TendonEqualitySpec {
+  int tendon1 = 0, tendon2 = -1;
+  std::array<double, 5> coefficients{0, 1, 0, 0, 0};
+  bool active = true;
+};
+
+/// A point of body 1 held to one of body 2, each in its body's frame.
+struct ConnectSpec {
+  int body1 = 0, body2 = 0;
+  Triple anchor1{}, anchor2{};
+  bool active = true;
+};
+
+/// A frame of body 1 held to one at `anchor` of body 2, parallel to it.
+struct WeldSpec {
+  int body1 = 0, body2 = 0;
+  Triple anchor{};  // on body 2
+  Triple pos{};     // in body 1's frame
+  Quadruple quat{1, 0, 0, 0};
+  double torquescale = 1;  // m
+  bool active = true;
+};
+
 struct ActuatorSpec {
   std::string name = {};
   int joint = -1, tendon = -1;  // exactly one of them
@@ -133,6 +158,9 @@ class ModelBuilder {
   int add_site(const SiteSpec& spec);
   int add_tendon(const TendonSpec& spec);
   int add_equality(const EqualitySpec& spec);
+  int add_equality(const TendonEqualitySpec& spec);
+  int add_connect(const ConnectSpec& spec);
+  int add_weld(const WeldSpec& spec);
   int add_actuator(const ActuatorSpec& spec);
   int add_pair(const PairSpec& spec);
   int add_exclude(const ExcludeSpec& spec);
@@ -142,6 +170,8 @@ class ModelBuilder {
   Model build() const;
 
  private:
+  int add_equality(Equality type, int count, const char* what, int obj1, int obj2, const Reals& data, bool active);
+
   Model model_;                             // everything but what build() derives
   std::vector<KeyframeSpec> keyframes_;     // their lengths are known in build()
   std::vector<bool> default_lengthspring_;  // (ntendon)

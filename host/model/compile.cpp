@@ -6,19 +6,13 @@
 #include <stdexcept>
 
 #include "collision/world_slots.h"
+#include "host/model/capacity.h"
 #include "host/model/geometry.h"
 #include "host/model/links.h"
+#include "host/model/ties.h"
 
 namespace stiction {
 namespace {
-
-[[noreturn]] void too_large(const std::string& what, int got, int most) {
-  throw std::invalid_argument("the model has " + std::to_string(got) + " " + what + "; a slot world holds at most " +
-                              std::to_string(most) + ". Larger scenes need list worlds, which are not available yet");
-}
-void require_at_most(const std::string& what, int got, int most) {
-  if (got > most) too_large(what, got, most);
-}
 
 class Compiler {
  public:
@@ -48,6 +42,7 @@ class Compiler {
   void options() {
     View& v = view();
     v.nq = m_.nq, v.nv = m_.nv, v.nu = m_.nu, v.nbody = m_.nbody, v.ngeom = m_.ngeom, v.nsite = m_.nsite;
+    v.nmocap = m_.nmocap;
     if (!(m_.disableflags & kDisableGravity)) v.gravity = {m_.gravity[0], m_.gravity[1], m_.gravity[2]};
     double mass = 0;
     int moving = 0;
@@ -198,6 +193,9 @@ class Compiler {
   void contacts() {
     for (const GeomPair& p : collision_pairs(m_)) {
       const auto &g1 = out_->geom[p.geom1], &g2 = out_->geom[p.geom2];
+      for (int g : {p.geom1, p.geom2})
+        if (mocap_of(m_, m_.geom_bodyid[g]) >= 0)
+          throw std::invalid_argument("geom " + std::to_string(g) + ": contact with a mocap body is not supported");
       if (candidate_count(g1.type, g2.type) == 0) {
         if (g1.type == GeomKind::kHeightfield || g2.type == GeomKind::kHeightfield)
           throw std::invalid_argument("geom " + std::to_string(g1.type == GeomKind::kHeightfield ? p.geom1 : p.geom2) +
@@ -387,73 +385,23 @@ class Compiler {
     throw std::invalid_argument("joint " + std::to_string(j) + " moves nothing");
   }
 
-  void push_tie(TieModel<double> tie) {
-    require_at_most("rows over several dofs (joint equalities, tendons, limits of ball joints)",
-                    static_cast<int>(out_->tie.size()) + 1, Capacity::kTies);
-    out_->tie.push_back(tie);
-  }
-
   void ties() {
-    if (!(m_.disableflags & kDisableEquality))
-      for (int e = 0; e < m_.neq; ++e) {
-        if (!m_.eq_active[e]) continue;
-        TieModel<double> tie;
-        tie.kind = kTieEquality;
-        for (int j : {m_.eq_joint1[e], m_.eq_joint2[e]}) {
-          if (j < 0) continue;
-          tie.link[tie.terms] = flat_of_joint(j);
-          tie.q0[tie.terms++] = m_.qpos0[m_.jnt_qposadr[j]];
-        }
-        for (int i = 0; i < 5; ++i) tie.poly[i] = m_.eq_data[5 * e + i];
-        push_tie(tie);
-      }
-    for (int t = 0; t < m_.ntendon; ++t) tendon(t);
-    for (int j = 0; j < m_.njnt && !(m_.disableflags & kDisableLimit); ++j)
-      if (m_.jnt_limited[j] && m_.jnt_type[j] == static_cast<int>(JointType::kBall)) {
-        const int first = flat_of_joint(j);
-        TieModel<double> tie;
-        tie.kind = kTieBallLimit, tie.terms = 3;
-        for (int i = 0; i < 3; ++i) tie.link[i] = first + i;
-        push_tie(tie);
-      }
-    view().ties = static_cast<int>(out_->tie.size());
-  }
-
-  void tendon(int t) {
-    TieModel<double> base;
-    for (int w = m_.tendon_adr[t]; w < m_.tendon_adr[t] + m_.tendon_num[t]; ++w) {
-      require_at_most("joints on one tendon", base.terms + 1, Capacity::kTieTerms);
-      base.link[base.terms] = flat_of_joint(m_.wrap_jntid[w]);
-      base.coef[base.terms++] = m_.wrap_coef[w];
-    }
-    auto add = [&](int kind, auto fill) {
-      TieModel<double> tie = base;
-      tie.kind = kind;
-      fill(tie);
-      push_tie(tie);
+    const auto link = [this](int joint) { return flat_of_joint(joint); };
+    out_->tie = ties_of(m_, link);
+    const auto flat = [this](int body) {
+      const int node = graph_.place[body].node;
+      return node < 0 ? -1 : flat_.at(node);
     };
-    if (m_.tendon_limited[t] && !(m_.disableflags & kDisableLimit))
-      add(kTieLimit, [&](auto& x) { x.lower = m_.tendon_range[2 * t], x.upper = m_.tendon_range[2 * t + 1]; });
-    if (m_.tendon_frictionloss[t] > 0 && !(m_.disableflags & kDisableFrictionloss))
-      add(kTieFriction, [&](auto& x) { x.friction = m_.tendon_frictionloss[t]; });
-    double k = m_.disableflags & kDisableSpring ? 0 : m_.tendon_stiffness[t];
-    double d = m_.disableflags & kDisableDamper ? 0 : m_.tendon_damping[t];
-    if (k != 0 || d != 0)
-      add(kTieSpring, [&](auto& x) {
-        x.stiffness = k, x.damping = d;
-        x.lower = m_.tendon_lengthspring[2 * t], x.upper = m_.tendon_lengthspring[2 * t + 1];
-      });
-    for (int a = 0; a < m_.nu && !(m_.disableflags & kDisableActuation); ++a)
-      if (static_cast<Transmission>(m_.actuator_trntype[a]) == Transmission::kTendon && m_.actuator_trnid[a] == t)
-        add(kTieActuator, [&](auto& x) { x.actuator = actuator_of(m_, a, m_.actuator_gear[6 * a]); });
+    out_->bond = bonds_of(m_, graph_, flat);
+    view().ties = static_cast<int>(out_->tie.size()), view().bonds = static_cast<int>(out_->bond.size());
   }
 
   void bodies() {
     for (int b = 0; b < m_.nbody; ++b) {
       const BodyPlace& at = graph_.place[b];
       BodyModel<double> x;
-      x.link = at.node < 0 ? -1 : flat_.at(at.node);
-      x.pose = at.pose, x.quat = quat_of(at.pose.R);
+      x.link = at.node < 0 ? -1 : flat_.at(at.node), x.mocap = mocap_of(m_, b);
+      x.pose = in_carrier(m_, graph_, b), x.quat = quat_of(x.pose.R);
       x.com = at.pose * vec3_at(m_.body_ipos, b);
       out_->body.push_back(x);
     }
@@ -472,8 +420,10 @@ class Compiler {
     v.njnt = m_.njnt, v.masses = static_cast<int>(out_->mass.size()), v.probes = static_cast<int>(out_->probe.size());
     v.pairs = static_cast<int>(out_->pair.size()), v.actuators = static_cast<int>(out_->actuator.size());
     for (int s = 0; s < m_.nsite; ++s) {
-      const BodyPlace& at = graph_.place[m_.site_bodyid[s]];
-      out_->site.push_back({at.node < 0 ? -1 : flat_.at(at.node), at.pose * vec3_at(m_.site_pos, s)});
+      const int b = m_.site_bodyid[s];
+      const BodyPlace& at = graph_.place[b];
+      out_->site.push_back({at.node < 0 ? -1 : flat_.at(at.node), mocap_of(m_, b),
+                            in_carrier(m_, graph_, b) * vec3_at(m_.site_pos, s)});
     }
   }
 

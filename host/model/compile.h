@@ -28,6 +28,7 @@ struct ModelTables {
   std::vector<LinkPairModel> link_pair;
   std::vector<ActuatorModel<S>> actuator;
   std::vector<TieModel<S>> tie;
+  std::vector<BondModel<S>> bond;
   std::vector<BodyModel<S>> body;
   std::vector<SiteModel<S>> site;
   std::vector<MassModel<S>> mass;

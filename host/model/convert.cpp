@@ -18,6 +18,7 @@ template <class S>
 void ModelTables<S>::link() {
   view.probe = probe.data(), view.plane = plane.data(), view.geom = geom.data(), view.pair = pair.data();
   view.link_pair = link_pair.data(), view.actuator = actuator.data(), view.tie = tie.data(), view.body = body.data();
+  view.bond = bond.data();
   view.site = site.data(), view.hull = hull.data(), view.mass = mass.data();
   int first = 0;
   for (HullView<S>& h : hull) {
@@ -35,7 +36,7 @@ std::unique_ptr<ModelTables<S>> convert(const ModelTables<double>& from) {
   out->probe = all<S>(from.probe), out->plane = all<S>(from.plane), out->geom = all<S>(from.geom);
   out->pair = all<S>(from.pair), out->link_pair = from.link_pair, out->actuator = all<S>(from.actuator);
   out->tie = all<S>(from.tie), out->body = all<S>(from.body), out->site = all<S>(from.site);
-  out->mass = all<S>(from.mass);
+  out->mass = all<S>(from.mass), out->bond = all<S>(from.bond);
   for (const auto& h : from.hull) out->hull.push_back({nullptr, nullptr, nullptr, h.count});
   out->hull_vert.assign(from.hull_vert.begin(), from.hull_vert.end());
   out->hull_edgeadr = from.hull_edgeadr, out->hull_edge = from.hull_edge;

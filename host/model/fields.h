@@ -12,7 +12,7 @@ template <class M, class F>
 void visit_sizes(M& m, F&& f) {
   f("nq", m.nq), f("nv", m.nv), f("nu", m.nu), f("nbody", m.nbody), f("njnt", m.njnt), f("ngeom", m.ngeom);
   f("nsite", m.nsite), f("ntendon", m.ntendon), f("nwrap", m.nwrap), f("neq", m.neq), f("nkey", m.nkey);
-  f("nmesh", m.nmesh), f("npair", m.npair), f("nexclude", m.nexclude);
+  f("nmesh", m.nmesh), f("npair", m.npair), f("nexclude", m.nexclude), f("nmocap", m.nmocap);
 }
 
 namespace detail {
@@ -32,7 +32,7 @@ void visit_tree_fields(M& m, F&& f) {
   f("body_pos", m.body_pos, m.nbody, 3), f("body_quat", m.body_quat, m.nbody, 4);
   f("body_ipos", m.body_ipos, m.nbody, 3), f("body_iquat", m.body_iquat, m.nbody, 4);
   f("body_mass", m.body_mass, m.nbody, 1), f("body_inertia", m.body_inertia, m.nbody, 3);
-  f("body_gravcomp", m.body_gravcomp, m.nbody, 1);
+  f("body_gravcomp", m.body_gravcomp, m.nbody, 1), f("body_mocapid", m.body_mocapid, m.nbody, 1);
   f("jnt_type", m.jnt_type, m.njnt, 1), f("jnt_bodyid", m.jnt_bodyid, m.njnt, 1);
   f("jnt_qposadr", m.jnt_qposadr, m.njnt, 1), f("jnt_dofadr", m.jnt_dofadr, m.njnt, 1);
   f("jnt_limited", m.jnt_limited, m.njnt, 1), f("jnt_actfrclimited", m.jnt_actfrclimited, m.njnt, 1);
@@ -74,8 +74,8 @@ void visit_mechanism_fields(M& m, F&& f) {
   f("tendon_frictionloss", m.tendon_frictionloss, m.ntendon, 1);
   f("tendon_lengthspring", m.tendon_lengthspring, m.ntendon, 2), f("tendon_range", m.tendon_range, m.ntendon, 2);
   f("tendon_limited", m.tendon_limited, m.ntendon, 1);
-  f("eq_joint1", m.eq_joint1, m.neq, 1), f("eq_joint2", m.eq_joint2, m.neq, 1);
-  f("eq_active", m.eq_active, m.neq, 1), f("eq_data", m.eq_data, m.neq, 5);
+  f("eq_type", m.eq_type, m.neq, 1), f("eq_obj1id", m.eq_obj1id, m.neq, 1), f("eq_obj2id", m.eq_obj2id, m.neq, 1);
+  f("eq_active", m.eq_active, m.neq, 1), f("eq_data", m.eq_data, m.neq, 11);
   f("actuator_trntype", m.actuator_trntype, m.nu, 1), f("actuator_trnid", m.actuator_trnid, m.nu, 1);
   f("actuator_gear", m.actuator_gear, m.nu, 6), f("actuator_gainprm", m.actuator_gainprm, m.nu, 1);
   f("actuator_biasprm", m.actuator_biasprm, m.nu, 3);
@@ -84,6 +84,7 @@ void visit_mechanism_fields(M& m, F&& f) {
   f("actuator_ctrlrange", m.actuator_ctrlrange, m.nu, 2), f("actuator_forcerange", m.actuator_forcerange, m.nu, 2);
   f("key_qpos", m.key_qpos, m.nkey, m.nq), f("key_qvel", m.key_qvel, m.nkey, m.nv);
   f("key_ctrl", m.key_ctrl, m.nkey, m.nu);
+  f("key_mpos", m.key_mpos, m.nkey, 3 * m.nmocap), f("key_mquat", m.key_mquat, m.nkey, 4 * m.nmocap);
 }
 
 }  // namespace detail

@@ -87,6 +87,7 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
   require_fits("limbs", a.limbs_, Shape::kLimbs);
   require_fits("pairs of links that may touch", a.link_pairs, 0);
   require_fits("joint equalities and tendon rows", a.ties, 0);
+  require_fits("equalities of bodies", a.bonds, 0);
   require_fits("springs on its base", a.has_base_spring, 0);
   for (int t = 0; t < a.trunk_links_; ++t) detail::require_fitting_link<Shape>(a.trunk[t]);
   for (const ProbeModel<S>& p : from.probe)
@@ -122,7 +123,7 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
     if (source) require_fits("links in a limb", source->links, Shape::kLimbLinks);
     const int ghosts = Shape::kLimbLinks - (source ? source->links : 0);  // at the root: feet are on the last link
     const StationModel* share = trunk[limb.attach] ? trunk[limb.attach] : &kNone;
-    detail::fit_station(from, *share, Shape::slot_begin(1), taken[limb.attach], limb.station, out->probe);
+    detail::fit_station(from, *share, Shape::begin_of(1), taken[limb.attach], limb.station, out->probe);
     for (int k = 0; k < Shape::kLimbLinks; ++k) {
       LinkModel<S>& link = v.link[limb.first_link + k];
       const bool real = k >= ghosts;
@@ -133,7 +134,7 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
       link.parent = k - 1;
       const StationModel station = link.station;
       int own = 0;
-      detail::fit_station(from, station, Shape::slot_begin(k + 2) - Shape::slot_begin(k + 1), own, link.station,
+      detail::fit_station(from, station, Shape::begin_of(k + 2) - Shape::begin_of(k + 1), own, link.station,
                           out->probe);
       require_fits("candidate contacts of one link with planes", station.probes, own);
     }

@@ -23,6 +23,7 @@ enum class GeomType : int {
   kMesh = 7
 };
 enum class Transmission : int { kJoint = 0, kTendon = 3 };
+enum class Equality : int { kConnect = 0, kWeld = 1, kJoint = 2, kTendon = 3 };
 
 /// mjtDisableBit, those that we honour.
 enum DisableFlag : int {
@@ -46,7 +47,7 @@ using Names = std::vector<std::string>;
 struct Model {
   // ---- sizes
   int nq = 0, nv = 0, nu = 0, nbody = 0, njnt = 0, ngeom = 0, nsite = 0, ntendon = 0, nwrap = 0, neq = 0, nkey = 0,
-      nmesh = 0, npair = 0, nexclude = 0;
+      nmesh = 0, npair = 0, nexclude = 0, nmocap = 0;
 
   // ---- options
   double timestep = 0.002;     // s
@@ -61,6 +62,7 @@ struct Model {
   Reals body_ipos, body_iquat;      // (nbody, 3 | 4)  inertial frame in the body's frame           m
   Reals body_mass, body_inertia;    // (nbody, | 3)    principal inertia                            kg, kg m^2
   Reals body_gravcomp;              // (nbody)         part of its weight that is compensated       1
+  Ints body_mocapid;                // (nbody)         a child of the world that the user moves, or -1
 
   // ---- joints and dofs
   Ints jnt_type, jnt_bodyid, jnt_qposadr, jnt_dofadr, jnt_limited, jnt_actfrclimited;  // (njnt)
@@ -87,7 +89,7 @@ struct Model {
   Reals pair_friction;                       // (npair)         sliding
   Ints exclude_body1, exclude_body2;         // (nexclude)
 
-  // ---- sites, fixed tendons, joint equalities, actuators, keyframes
+  // ---- sites, fixed tendons, equalities, actuators, keyframes
   Ints site_bodyid;                                             // (nsite)
   Reals site_pos, site_quat;                                    // (nsite, 3 | 4)
   Ints tendon_adr, tendon_num;                                  // (ntendon)       its terms in wrap_*
@@ -96,15 +98,18 @@ struct Model {
   Reals tendon_stiffness, tendon_damping, tendon_frictionloss;  // (ntendon)
   Reals tendon_lengthspring, tendon_range;                      // (ntendon, 2)    dead band of the spring; limits
   Ints tendon_limited;                                          // (ntendon)
-  Ints eq_joint1, eq_joint2,
-      eq_active;  // (neq)           q1 - q1_0 = poly(q2 - q2_0); joint2 = -1: q1 - q1_0 = data[0]
-  Reals eq_data;  // (neq, 5)        polynomial coefficients
+  // joint, tendon: y1 - y1_0 = poly(y2 - y2_0), obj2 = -1: y1 - y1_0 = data[0]. connect: the anchor on body 1, the same on
+  // body 2. weld: the anchor on body 2; position and orientation, in body 1, of a frame at it parallel to body 2;
+  // torquescale. m, 1
+  Ints eq_type, eq_obj1id, eq_obj2id, eq_active;  // (neq)           Equality; joints, tendons or bodies
+  Reals eq_data;                                  // (neq, 11)       polynomial coefficients (5); points, poses
   Ints actuator_trntype, actuator_trnid;  // (nu)            Transmission; joint or tendon
   Reals actuator_gear;  // (nu, 6)         first entry for hinge, slide, tendon; 3 for ball, 6 for free
   Reals actuator_gainprm, actuator_biasprm;          // (nu) | (nu, 3)  force = gain ctrl + bias . (1, length, velocity)
   Ints actuator_ctrllimited, actuator_forcelimited;  // (nu)
   Reals actuator_ctrlrange, actuator_forcerange;     // (nu, 2)
   Reals key_qpos, key_qvel, key_ctrl;                // (nkey, nq | nv | nu)
+  Reals key_mpos, key_mquat;                         // (nkey, 3 | 4 nmocap)
 
   // ---- names, by number; empty where there is none
   Names body_names, joint_names, geom_names, site_names, actuator_names, tendon_names, key_names;

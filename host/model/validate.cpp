@@ -112,6 +112,15 @@ void check_tree(const Model& m) {
     if (m.body_weldid[b] != weld) fail("body_weldid[", b, "] is ", m.body_weldid[b], ", expected ", weld);
   }
   if (m.body_weldid[0] != 0) fail("body_weldid[0] is ", m.body_weldid[0], ", expected 0");
+  int mocaps = 0;
+  for (int b = 0; b < m.nbody; ++b) {
+    const int id = m.body_mocapid[b];
+    if (id < 0) continue;
+    if (id != mocaps++) fail("body_mocapid[", b, "] is ", id, ", expected ", mocaps - 1);
+    if (b == 0 || m.body_parentid[b] != 0 || m.body_jntnum[b] != 0)
+      fail("body ", b, " '", m.body_names[b], "' is a mocap body, expected a child of the world without joints");
+  }
+  if (mocaps != m.nmocap) fail("nmocap is ", m.nmocap, ", expected ", mocaps, " from body_mocapid");
 }
 
 /// Each rigid group that a joint moves needs mass, and inertia unless it can only slide; inertias must be those of a body.
@@ -268,12 +277,20 @@ void check_tendons(const Model& m) {
 }
 
 void check_equalities(const Model& m) {
-  expect_indices("eq_joint1", m.eq_joint1, 0, m.njnt);
-  expect_indices("eq_joint2", m.eq_joint2, -1, m.njnt);
+  expect_indices("eq_type", m.eq_type, 0, 4);
   for (int e = 0; e < m.neq; ++e) {
-    const int first = m.eq_joint1[e], second = m.eq_joint2[e];
-    if (first == second) fail("equality ", e, " joins joint ", first, " to itself");
-    if (!is_scalar_joint(m, first) || (second >= 0 && !is_scalar_joint(m, second))) {
+    const auto type = static_cast<Equality>(m.eq_type[e]);
+    const bool joint = type == Equality::kJoint, bodies = type == Equality::kConnect || type == Equality::kWeld;
+    const int count = joint ? m.njnt : bodies ? m.nbody : m.ntendon, first = m.eq_obj1id[e], second = m.eq_obj2id[e];
+    expect_index("eq_obj1id", e, first, 0, count), expect_index("eq_obj2id", e, second, bodies ? 0 : -1, count);
+    if (first == second)
+      fail("equality ", e, " joins ", joint ? "joint " : bodies ? "body " : "tendon ", first, " to itself");
+    if (type == Equality::kWeld) {
+      const double* data = &m.eq_data[11 * e];
+      expect_unit("eq_data quaternion", Reals(data + 6, data + 10), 4);
+      if (data[10] < 0) fail("eq_data[", e, "] has torquescale ", data[10], ", expected >= 0");
+    }
+    if (joint && (!is_scalar_joint(m, first) || (second >= 0 && !is_scalar_joint(m, second)))) {
       fail("equality ", e, " joins joints ", first, " and ", second, ", expected slide or hinge joints");
     }
   }

@@ -47,21 +47,74 @@ Vector unit_row(const Model& model, int dof, double value) {
   return J;
 }
 
-void add_equalities(const Model& model, const Vector& q, const StepOptions& o, RowList& list) {
+void add_equality(const Vector& J, double violation, double R, const StepOptions& o, RowList& list) {
+  double e = std::clamp(o.erp * violation / o.timestep, -o.max_recovery, o.max_recovery);
+  list.rows.push_back({J, e, R, -kInfinity, kInfinity, RowKind::kEquality});
+}
+
+/// Three rows of bodies held together, none of which may push without bound.
+void add_bond(const Matrix& J, const Vector3d& violation, const Eigen::LLT<Matrix>& factor, const StepOptions& o,
+              RowList& list) {
+  double R = 1e-5 * (J * factor.solve(J.transpose())).trace() / 3;
+  for (int k = 0; k < 3; ++k) add_equality(J.row(k), violation[k], R, o, list);
+}
+
+/// The vector part of (0, u) q as a matrix times u.
+Matrix3d turned_by(const Quaterniond& q) {
+  Matrix3d M;
+  M << q.w(), q.z(), -q.y(), -q.z(), q.w(), q.x(), q.y(), -q.x(), q.w();
+  return M;
+}
+
+void add_body_equality(const Model& model, const Kinematics& k, int i, const Eigen::LLT<Matrix>& factor,
+                       const StepOptions& o, RowList& list) {
+  const bool weld = model.eq_type[i] == static_cast<int>(Equality::kWeld);
+  const int b1 = model.eq_obj1id[i], b2 = model.eq_obj2id[i];
+  if (model.body_weldid[b1] == model.body_weldid[b2]) return;
+  const double* data = &model.eq_data[11 * i];
+  const Vector3d first(data[0], data[1], data[2]), second(data[3], data[4], data[5]);
+  const Vector3d p1 = k.body_pos[b1] + k.body_rot[b1] * (weld ? second : first);
+  const Vector3d p2 = k.body_pos[b2] + k.body_rot[b2] * (weld ? first : second);
+  add_bond(point_jacobian(model, k, b1, p1) - point_jacobian(model, k, b2, p2), p1 - p2, factor, o, list);
+  if (!weld || data[10] == 0) return;
+  const Quaterniond relative(data[6], data[7], data[8], data[9]);
+  Quaterniond turn = k.body_quat[b2].conjugate() * k.body_quat[b1] * relative.normalized();
+  if (turn.w() < 0) turn.coeffs() *= -1;
+  const Matrix spin = angular_jacobian(model, k, b1) - angular_jacobian(model, k, b2);
+  add_bond(0.5 * data[10] * turned_by(turn) * k.body_rot[b2].transpose() * spin, data[10] * turn.vec(), factor, o,
+           list);
+}
+
+void add_equalities(const Model& model, const Kinematics& k, const Vector& q, const Eigen::LLT<Matrix>& factor,
+                    const StepOptions& o, RowList& list) {
   if (disabled(model, kDisableEquality)) return;
   for (int i = 0; i < model.neq; ++i) {
     if (!model.eq_active[i]) continue;
-    int j1 = model.eq_joint1[i], j2 = model.eq_joint2[i], at1 = model.jnt_qposadr[j1];
-    const double* c = &model.eq_data[5 * i];
-    double violation = q[at1] - model.qpos0[at1] - c[0];
-    Vector J = unit_row(model, model.jnt_dofadr[j1], 1);
-    if (j2 >= 0) {
-      double x = q[model.jnt_qposadr[j2]] - model.qpos0[model.jnt_qposadr[j2]];
-      violation -= x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])));
-      J[model.jnt_dofadr[j2]] -= c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4]));
+    const auto type = static_cast<Equality>(model.eq_type[i]);
+    if (type == Equality::kConnect || type == Equality::kWeld) {
+      add_body_equality(model, k, i, factor, o, list);
+      continue;
     }
-    double e = std::clamp(o.erp * violation / o.timestep, -o.max_recovery, o.max_recovery);
-    list.rows.push_back({J, e, 0, -kInfinity, kInfinity, RowKind::kEquality});
+    // How far a joint, or a tendon's length, is from where it is at qpos0, and its row.
+    auto moved = [&](int object, Vector& J) {
+      if (type == Equality::kTendon) {
+        J = tendon_row(model, object);
+        const Vector start = Eigen::Map<const Vector>(model.qpos0.data(), model.nq);
+        return tendon_length(model, object, q) - tendon_length(model, object, start);
+      }
+      const int at = model.jnt_qposadr[object];
+      J = unit_row(model, model.jnt_dofadr[object], 1);
+      return q[at] - model.qpos0[at];
+    };
+    const double* c = &model.eq_data[11 * i];
+    Vector J, J2;
+    double violation = moved(model.eq_obj1id[i], J) - c[0];
+    if (model.eq_obj2id[i] >= 0) {
+      const double x = moved(model.eq_obj2id[i], J2);
+      violation -= x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])));
+      J -= (c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4]))) * J2;
+    }
+    add_equality(J, violation, 0, o, list);
   }
 }
 
@@ -188,7 +241,7 @@ ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, co
   Eigen::LLT<Matrix> factor(free.A);
   for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], i, free.v_free, o, problem);
   RowList list;
-  add_equalities(model, q, o, list);
+  add_equalities(model, k, q, factor, o, list);
   add_friction(model, o, list);
   add_limits(model, q, o, list);
   for (const SoftRow& s : free.soft_rows) list.rows.push_back({s.J, s.e, s.R, s.lower, s.upper, RowKind::kSoft});

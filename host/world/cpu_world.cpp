@@ -158,6 +158,7 @@ class CpuWorld final : public World {
     a.qpos = buffer("qpos").template as<T>(), a.qvel = buffer("qvel").template as<T>();
     a.ctrl = buffer("ctrl").template as<T>(), a.time = buffer("time").template as<double>();
     a.qfrc_applied = buffer("qfrc_applied").template as<T>(), a.xfrc_applied = buffer("xfrc_applied").template as<T>();
+    a.mocap_pos = buffer("mocap_pos").template as<T>(), a.mocap_quat = buffer("mocap_quat").template as<T>();
     a.status = buffer("status").template as<int>();
     a.records = static_cast<T*>(records_.get());
     for (int f = 0; f < kCertificateFields; ++f)

@@ -40,6 +40,7 @@ class DeviceTables {
     ModelView<Capacity, float> to = from.view;
     to.probe = copy(from.probe), to.plane = copy(from.plane), to.geom = copy(from.geom), to.pair = copy(from.pair);
     to.link_pair = copy(from.link_pair), to.actuator = copy(from.actuator), to.tie = copy(from.tie);
+    to.bond = copy(from.bond);
     to.body = copy(from.body), to.site = copy(from.site);
     const float* vert = copy(from.hull_vert);
     const int *edgeadr = copy(from.hull_edgeadr), *edge = copy(from.hull_edge);
@@ -216,6 +217,7 @@ class CudaWorld final : public World {
     a.num_envs = num_envs(), a.records = static_cast<float*>(records_->data());
     a.qpos = buffer("qpos").as<float>(), a.qvel = buffer("qvel").as<float>(), a.ctrl = buffer("ctrl").as<float>();
     a.qfrc_applied = buffer("qfrc_applied").as<float>(), a.xfrc_applied = buffer("xfrc_applied").as<float>();
+    a.mocap_pos = buffer("mocap_pos").as<float>(), a.mocap_quat = buffer("mocap_quat").as<float>();
     a.time = buffer("time").as<double>(), a.status = buffer("status").as<int>();
     for (int f = 0; f < kCertificateFields; ++f)
       a.certificate[f] = buffer(std::string("certificate.") + kCertificateNames[f]).as<float>();

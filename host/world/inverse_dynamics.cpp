@@ -11,8 +11,9 @@ namespace stiction {
 namespace {
 
 constexpr int kPasses = 100;
-/// Of V: slower than that a rigid contact neither opens nor slides.
-constexpr double kAtRest = 1e-9;
+/// Of gravity's speed in a step: slower than that a rigid contact neither opens nor slides. What a solver stops at, 1e-5 V, is
+/// below it: what it left of a velocity is no direction for friction.
+constexpr double kAtRest = 1e-4;
 
 /// The impulse of a contact that moves at w: Signorini and Coulomb one after the other, the strict projection of -(w + e) / R where
 /// R > 0; what a rigid one leaves open is the guess.

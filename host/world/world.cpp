@@ -31,6 +31,7 @@ World::World(std::shared_ptr<const Model> model, const WorldOptions& options)
   add("qpos", real, {n, m.nq}, true), add("qvel", real, {n, m.nv}, true), add("ctrl", real, {n, m.nu}, true);
   add("time", DType::kFloat64, {n}, true);
   add("qfrc_applied", real, {n, m.nv}, true), add("xfrc_applied", real, {n, m.nbody, 6}, true);
+  add("mocap_pos", real, {n, m.nmocap, 3}, true), add("mocap_quat", real, {n, m.nmocap, 4}, true);
   add("status", DType::kInt32, {n}, false);
   add("xpos", real, {n, m.nbody, 3}, false), add("xquat", real, {n, m.nbody, 4}, false);
   add("body_linvel", real, {n, m.nbody, 3}, false), add("body_angvel", real, {n, m.nbody, 3}, false);
@@ -252,29 +253,39 @@ void World::clear_status(const uint8_t* mask) {
 template <class T>
 ResetRows<T> World::make_reset_rows() {
   const Model& m = *model_;
-  const int row = m.nq + m.nv + m.nu;
+  const int np = 3 * m.nmocap, row = m.nq + m.nv + m.nu + 7 * m.nmocap;
   begin_ = allocate(sizeof(T) * row * (1 + m.nkey));
   T* begin = static_cast<T*>(begin_->mirror());
   auto write = [](T* to, const double* from, int n) {
     for (int i = 0; i < n; ++i) to[i] = static_cast<T>(from[i]);
   };
   write(begin, m.qpos0.data(), m.nq);
+  for (int b = 0; b < m.nbody; ++b)
+    if (const int i = m.body_mocapid[b]; i >= 0) {
+      T* to = begin + m.nq + m.nv + m.nu;
+      write(to + 3 * i, &m.body_pos[3 * b], 3), write(to + np + 4 * i, &m.body_quat[4 * b], 4);
+    }
   for (int k = 0; k < m.nkey; ++k) {
     T* to = begin + static_cast<int64_t>(k + 1) * row;
     write(to, m.key_qpos.data() + k * m.nq, m.nq), write(to + m.nq, m.key_qvel.data() + k * m.nv, m.nv);
     write(to + m.nq + m.nv, m.key_ctrl.data() + k * m.nu, m.nu);
+    to += m.nq + m.nv + m.nu;
+    write(to, m.key_mpos.data() + k * np, np), write(to + np, m.key_mquat.data() + k * 4 * m.nmocap, 4 * m.nmocap);
   }
   send(*begin_);
   return {m.nq,
           m.nv,
           m.nu,
           m.nbody,
+          m.nmocap,
           static_cast<const T*>(begin_->data()),
           buffer("qpos").as<T>(),
           buffer("qvel").as<T>(),
           buffer("ctrl").as<T>(),
           buffer("qfrc_applied").as<T>(),
           buffer("xfrc_applied").as<T>(),
+          buffer("mocap_pos").as<T>(),
+          buffer("mocap_quat").as<T>(),
           buffer("time").as<double>(),
           buffer("status").as<int>()};
 }

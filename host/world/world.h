@@ -56,7 +56,7 @@ class World {
   World(std::shared_ptr<const Model> model, const WorldOptions& options);
   virtual ~World() = default;
 
-  /// By name: qpos, qvel, ctrl, time, qfrc_applied, xfrc_applied, status; xpos, xquat, body_linvel, body_angvel, site_xpos;
+  /// By name: qpos, qvel, ctrl, time, qfrc_applied, xfrc_applied, mocap_pos, mocap_quat, status; xpos, xquat, body_linvel, body_angvel, site_xpos;
   /// certificate.<field>; contact.<field>, net_contact_force. Derived arrays are brought up to date by the call, and from then
   /// on by every step. Throws std::invalid_argument for another name.
   /// Where the backend has it; `host_array`: where the host sees it, from now on after every wait().

@@ -58,7 +58,9 @@ class ContactProblem:
 
     def __init__(self, arrays: dict[str, np.ndarray], *, batch: bool, least_velocity=None):
         """Use `from_delassus`, `from_primal` or `from_fclib`. Arrays here have the axis of problems and are checked."""
-        self._arrays = arrays
+        self._arrays = {name: np.array(values) for name, values in arrays.items()}
+        for values in self._arrays.values():
+            values.setflags(write=False)  # factors of them are kept
         self.batch = batch
         self._least_velocity = least_velocity
 

@@ -9,8 +9,6 @@ def residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, n
     """The worst of each problem (B,), of impulses and their velocities (B, n).
 
     r_con, r_ccp, r_mdp and the velocity scale in m/s, r_row over its own scale.
-
-    What nothing can move, W_ii = 0, is left out: its impulse says nothing.
     """
     count, nc = problem.num_problems, problem.num_contacts
     n = 3 * nc
@@ -21,13 +19,12 @@ def residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, n
 
     pushed, s_c, mu, blocks = triples(impulse), triples(s), problem._arrays["mu"], problem._blocks
     g = np.trace(blocks, axis1=2, axis2=3) / 3
-    moves = g > 1e-14 * g.max(1, initial=0)[:, None]
     held = g[:, :, None] * pushed
     blind = np.abs(held).max(2, initial=0) * np.finfo(float).eps
 
     def worst(lifted):
         distance = np.linalg.norm(held - _projected(held - lifted, mu), axis=2)
-        return _largest(np.where(moves, np.maximum(distance, blind), 0))
+        return _largest(np.maximum(distance, blind))
 
     slip = np.linalg.norm(s_c[:, :, :2], axis=2)
     turned = s_c + _dissipative(pushed, s_c, mu, blocks, triples(problem._row_compliance))

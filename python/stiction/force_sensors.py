@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+_TENDON = 3  # of an actuator's trntype, mjTRN_TENDON
 _HINGE_OR_SLIDE = (2, 3)
 _NO_ACTUATION, _NO_CLAMP = 1 << 11, 1 << 7
 
@@ -26,6 +27,12 @@ class ForceSensors:
     def _torque(self, joint: int):
         """(N,)"""
         model, torque = self._model, self._zeros(self._sim.num_envs)
+        for a in np.flatnonzero(np.asarray(model.actuator_trntype) == _TENDON).tolist():
+            tendon = model.actuator_trnid[a]
+            begin = model.tendon_adr[tendon]
+            if joint in list(model.wrap_jntid[begin : begin + model.tendon_num[tendon]]):
+                driven, by = model.joint_names[joint] or joint, model.actuator_names[a] or a
+                raise ValueError(f"joint {driven!r} is driven by actuator {by!r} through a tendon: not computed")
         of_joints = np.asarray(model.actuator_trntype) == 0
         driving = np.flatnonzero(of_joints & (np.asarray(model.actuator_trnid) == joint)).tolist()
         if driving:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .mjmodel_features import (
+    EQ_TENDON,
+    EQ_WELD,
     FREE,
     HFIELD,
     MESH,
@@ -19,18 +21,18 @@ from .mjmodel_features import (
 
 COPIED = """
     body_parentid body_weldid body_jntadr body_jntnum body_dofadr body_dofnum body_pos body_quat body_ipos body_iquat
-    body_mass body_inertia body_gravcomp
+    body_mass body_inertia body_gravcomp body_mocapid
     jnt_type jnt_bodyid jnt_qposadr jnt_dofadr jnt_limited jnt_actfrclimited jnt_pos jnt_axis jnt_stiffness jnt_range
     jnt_actfrcrange dof_bodyid dof_jntid dof_armature dof_damping dof_frictionloss qpos0 qpos_spring
     geom_type geom_bodyid geom_contype geom_conaffinity geom_condim geom_priority geom_size geom_pos geom_quat
-    geom_friction site_bodyid site_pos site_quat key_qpos key_qvel
+    geom_friction site_bodyid site_pos site_quat key_qpos key_qvel key_mpos key_mquat
 """.split()
 
 
 def model_arrays(m, found: Findings, mujoco) -> dict:
     """The dictionary for ``_core.Model.from_arrays``; what ``found`` lists as unsupported is left out."""
     out = {name: np.array(getattr(m, name)) for name in COPIED}
-    out.update(nq=m.nq, nv=m.nv, nbody=m.nbody, njnt=m.njnt, ngeom=m.ngeom, nsite=m.nsite, nkey=m.nkey)
+    out.update(nq=m.nq, nv=m.nv, nbody=m.nbody, njnt=m.njnt, ngeom=m.ngeom, nsite=m.nsite, nkey=m.nkey, nmocap=m.nmocap)
     out.update(timestep=float(m.opt.timestep), gravity=np.array(m.opt.gravity), disableflags=found.disableflags)
     names = ("body", "joint", "geom", "site", "key"), ("body", "jnt", "geom", "site", "key")
     out.update({f"{ours}_names": names_of(m, theirs) for ours, theirs in zip(*names, strict=True)})
@@ -43,7 +45,7 @@ def model_arrays(m, found: Findings, mujoco) -> dict:
     _geoms(m, found, out, mujoco)
     _pairs(m, found, out)
     _tendons(m, found, out)
-    _equalities(m, found, out)
+    _equalities(m, found, out, mujoco)
     _actuators(m, found, out)
     return out
 
@@ -160,10 +162,29 @@ def _fold_armature(m, tendon: int, armature: float, out: dict) -> None:
             out["dof_armature"][m.jnt_dofadr[m.wrap_objid[wrap]]] += m.wrap_prm[wrap] ** 2 * armature
 
 
-def _equalities(m, found: Findings, out: dict) -> None:
-    keep = found.keep_equality
-    out.update(neq=int(keep.sum()), eq_joint1=np.asarray(m.eq_obj1id)[keep], eq_joint2=np.asarray(m.eq_obj2id)[keep])
-    out.update(eq_active=np.asarray(m.eq_active0)[keep], eq_data=np.asarray(m.eq_data)[keep, :5])
+def _equalities(m, found: Findings, out: dict, mujoco) -> None:
+    kept = np.flatnonzero(found.keep_equality)
+    kind, ends = np.array(m.eq_type)[kept], np.stack([m.eq_obj1id, m.eq_obj2id], axis=1)[kept]
+    data = np.array(m.eq_data)[kept, :11]
+    tendon_number = np.cumsum(found.keep_tendon) - 1
+    on_tendon = (kind == EQ_TENDON)[:, None] & (ends >= 0)
+    ends[on_tendon] = tendon_number[ends[on_tendon]]
+    of_sites = (kind <= EQ_WELD) & (np.asarray(m.eq_objtype)[kept] == int(mujoco.mjtObj.mjOBJ_SITE))
+    for i in np.flatnonzero(of_sites):
+        data[i] = _between_bodies(m, kind[i], *ends[i], data[i], mujoco)
+        ends[i] = np.asarray(m.site_bodyid)[ends[i]]
+    out.update(neq=len(kept), eq_type=kind, eq_obj1id=ends[:, 0], eq_obj2id=ends[:, 1], eq_data=data)
+    out["eq_active"] = np.asarray(m.eq_active0)[kept]
+
+
+def _between_bodies(m, kind: int, site1: int, site2: int, data: np.ndarray, mujoco) -> np.ndarray:
+    """The data of a connect or weld of two sites as of their bodies; a weld's rotation has the axes of body 2."""
+    if kind != EQ_WELD:
+        return np.concatenate([m.site_pos[site1], m.site_pos[site2], data[6:]])
+    back, relative = np.zeros(4), np.zeros(4)
+    mujoco.mju_negQuat(back, m.site_quat[site2])
+    mujoco.mju_mulQuat(relative, m.site_quat[site1], back)
+    return np.concatenate([m.site_pos[site2], m.site_pos[site1], relative, data[10:]])
 
 
 def _actuators(m, found: Findings, out: dict) -> None:

@@ -15,7 +15,7 @@ DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 FREE, BALL, SLIDE, HINGE = range(4)
 PLANE, HFIELD, MESH, SDF = 0, 1, 7, 8
 TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_TENDON = 0, 1, 3
-EQ_JOINT = 2
+EQ_CONNECT, EQ_WELD, EQ_JOINT, EQ_TENDON = range(4)
 # Those of mjtDisableBit that change what we compute; our numbers are MuJoCo's (host/model/model.h).
 HONOURED_FLAGS = (
     "EQUALITY FRICTIONLOSS LIMIT CONTACT SPRING DAMPER GRAVITY CLAMPCTRL FILTERPARENT ACTUATION EULERDAMP".split()
@@ -170,9 +170,13 @@ def _zero(m, found: Findings, kind: str, name: str, what: str, offset: float = 0
 
 
 def _bodies_and_joints(m, found: Findings) -> None:
-    mocap = np.flatnonzero(np.asarray(m.body_mocapid) >= 0)
-    if len(mocap):
-        found.refuse(f"mocap body {listed(m, 'body', mocap)}")
+    carried = np.asarray(m.body_mocapid)[np.asarray(m.body_rootid)] >= 0
+    moving = carried & (np.asarray(m.body_jntnum) > 0)
+    if moving.any():
+        found.refuse(f"joints on a mocap body: body {listed(m, 'body', np.flatnonzero(moving))}")
+    touching = carried[np.asarray(m.geom_bodyid)] & found.colliding
+    if touching.any():
+        found.refuse(f"contact with a mocap body: geom {listed(m, 'geom', np.flatnonzero(touching))}")
     kind = np.asarray(m.jnt_type)
 
     def refuse_joints(mask, what):
@@ -314,21 +318,25 @@ def _actuator_reason(m, mujoco, a: int, found: Findings) -> str:
 
 def _equalities(m, mujoco, found: Findings) -> None:
     kind, active = np.asarray(m.eq_type), np.asarray(m.eq_active0) != 0
-    joint = kind == EQ_JOINT
-    enabled = not found.disableflags & int(mujoco.mjtDisableBit.mjDSBL_EQUALITY)
-    for value in np.unique(kind[~joint]):
+    active &= not found.disableflags & int(mujoco.mjtDisableBit.mjDSBL_EQUALITY)
+    ends = np.stack([m.eq_obj1id, m.eq_obj2id], axis=1)
+    spatial = np.append(~found.keep_tendon, False)  # -1: no second tendon
+    through_space = (kind == EQ_TENDON) & spatial[np.where(kind == EQ_TENDON, ends.T, -1)].any(axis=0)
+    found.keep_equality = (kind <= EQ_TENDON) & ~through_space
+    for value in np.unique(kind):
         text = f"{enum_name(mujoco.mjtEq, value)} equality"
-        on = np.flatnonzero((kind == value) & active & enabled)
-        off = np.flatnonzero((kind == value) & ~(active & enabled))
-        if len(on):
-            found.refuse(f"{text} {listed(m, 'eq', on)}")
-        if len(off):
-            found.note("ignored", f"inactive {text} {listed(m, 'eq', off)}")
-    found.keep_equality = joint
-    if joint.any():
-        found.note(
-            "approximated", f"soft equality of joint {listed(m, 'jnt', np.asarray(m.eq_obj1id)[joint])} -> rigid"
-        )
+        for mask, told in ((through_space, " of spatial tendons"), (kind > EQ_TENDON, "")):
+            if (refused := np.flatnonzero((kind == value) & active & mask)).size:
+                found.refuse(f"{text}{told} {listed(m, 'eq', refused)}")
+        off, on = ((kind == value) & ~active), (kind == value) & active & found.keep_equality
+        if value == EQ_JOINT and (on | off).any():
+            joints = np.asarray(m.eq_obj1id)[on | off]
+            found.note("approximated", f"soft equality of joint {listed(m, 'jnt', joints)} -> rigid")
+            continue
+        if on.any():
+            found.note("approximated", f"soft {text} {listed(m, 'eq', np.flatnonzero(on))} -> rigid")
+        if off.any():
+            found.note("ignored", f"inactive {text} {listed(m, 'eq', np.flatnonzero(off))}")
 
 
 def _softness(m, found: Findings) -> None:

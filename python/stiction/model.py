@@ -14,7 +14,7 @@ from .mjcf_import import compile_source, require_mujoco
 from .mjmodel_arrays import model_arrays
 from .mjmodel_features import examine
 
-_FORMAT = 1  # of the files written by save
+_FORMAT = 2  # of the files written by save
 _MJMODEL = "mujoco_binary"
 
 

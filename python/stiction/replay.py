@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-_FORMAT = 2
-_APPLIED = ("ctrl", "qfrc_applied", "xfrc_applied")
+_FORMAT = 3
+_APPLIED = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 _CERTIFICATE = (
     *("r_dyn", "r_con", "r_ccp", "r_mdp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations"),
 )

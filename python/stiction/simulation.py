@@ -37,8 +37,8 @@ class Simulation:
     """``num_envs`` copies of a model.
 
     Arrays are row-major (num_envs, ...) with MuJoCo's layout and meaning. They are views of the simulation's own
-    memory: what is written into `qpos`, `qvel`, `ctrl`, `time`, `qfrc_applied` or `xfrc_applied` is what the next step
-    sees, and a view stays valid, and keeps the memory, after the simulation is gone. ``sim.ctrl = x`` copies ``x`` in.
+    memory: what is written into `qpos`, `qvel`, `ctrl`, `time`, `qfrc_applied`, `xfrc_applied`, `mocap_pos` or
+    `mocap_quat` is what the next step sees, and a view stays valid, and keeps the memory, after the simulation is gone. ``sim.ctrl = x`` copies ``x`` in.
 
     After `step`, `reset` and `set_state` the poses are those of the current ``qpos`` and the contacts those of the
     step. After writing ``qpos`` or ``qvel`` call `forward`.
@@ -70,6 +70,8 @@ class Simulation:
     time = Array("Seconds since the reset (num_envs,).", writable=True)
     qfrc_applied = Array("Applied joint forces (num_envs, nv), N or N m.", writable=True)
     xfrc_applied = Array("Applied force and torque at bodies' centres of mass (num_envs, nbody, 6).", writable=True)
+    mocap_pos = Array("Positions of mocap bodies, where the user moves them (num_envs, nmocap, 3), m.", writable=True)
+    mocap_quat = Array("Orientations of mocap bodies (num_envs, nmocap, 4).", writable=True)
     xpos = Array("Positions of body frames (num_envs, nbody, 3), m.")
     xquat = Array("Orientations of body frames (num_envs, nbody, 4).")
     body_linvel = Array("Velocities of body frames' origins, world axes (num_envs, nbody, 3), m/s.")

@@ -17,6 +17,8 @@ class SimulationState:
     time: np.ndarray
     qfrc_applied: np.ndarray
     xfrc_applied: np.ndarray
+    mocap_pos: np.ndarray
+    mocap_quat: np.ndarray
     records: np.ndarray
 
     def __getitem__(self, envs) -> SimulationState:

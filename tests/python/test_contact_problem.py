@@ -190,7 +190,7 @@ def test_what_nothing_can_move_gets_no_impulse():
     W[:3, :3] = np.eye(3)
     found = solve_contact_problem(W, [0, 0, -1, 0, 0, -1], [1, 1])
     np.testing.assert_allclose(found.impulse, [[0, 0, 1], [0, 0, 0]], atol=1e-7)
-    assert found.converged
+    assert not found.converged and found.r_con == pytest.approx(1)  # it goes on closing
 
 
 def test_compliance_bears_a_load():
@@ -259,7 +259,7 @@ def test_a_steps_problem_is_solved_again():
         assert step["scale"] == pytest.approx(c.scale[1], rel=1e-6)
         assert step["r_con"] == pytest.approx(c.r_con[1], rel=1e-3, abs=1e-11 * step["scale"])
         assert step["r_row"] == pytest.approx(c.r_row[1], rel=1e-3, abs=1e-9)
-        for solver, near in (("canal", 1e-7), ("subadmm", 1e-5)):  # the latter stops by what a pass changes
+        for solver, near in (("canal", 1e-7), ("subadmm", 1e-4)):  # the latter stops by what a pass changes
             found = solve(problem, solver, tolerance=1e-7, max_iterations=5000)
             assert max(found.r_con / found.scale, found.r_row) <= near
     assert rows > 0 and contacts > 20
@@ -354,3 +354,19 @@ def test_the_docs_say_what_works():
     for block in blocks:
         exec(compile(block, page.name, "exec"), names)
     assert len(blocks) == 5 and names["solution"].converged
+
+
+def test_a_contact_that_nothing_can_move_is_not_solved():
+    found = solve(ContactProblem.from_delassus(np.zeros((3, 3)), [2, 3, -1.0], [0.1]))
+    assert not found.converged and found.r_con > 0.99
+    held = solve(ContactProblem.from_delassus(np.zeros((3, 3)), [0, 0, 1.0], [0.1]))
+    assert held.converged
+
+
+def test_what_a_problem_is_made_of_cannot_be_changed():
+    problem = primal()
+    with pytest.raises(ValueError, match="read-only"):
+        problem.A[:] = 2
+    A = np.eye(2)
+    ContactProblem.from_primal(A, np.ones((3, 2)), np.ones(2), [0.5])
+    A[:] = 3  # the caller's own stays as it was

@@ -13,14 +13,12 @@ ANT = Path(stiction.__file__).parent / "assets" / "ant.xml"
 
 def blocks(problem: dict):
     """(W_ii + diag(R), impulse, s = J v + e + R l, mu) of every contact."""
-    v = np.linalg.solve(
-        problem["A"], problem["b"] + problem["J"].T @ problem["impulse"] + problem["J_row"].T @ problem["row_impulse"]
-    )
-    s = problem["J"] @ v + problem["e"] + problem["R"] * problem["impulse"]
-    W = problem["J"] @ np.linalg.solve(problem["A"], problem["J"].T) + np.diag(problem["R"])
-    for i, mu in enumerate(problem["mu"]):
+    v = np.linalg.solve(problem.A, problem.b + problem.J.T @ problem.impulse + problem.J_row.T @ problem.row_impulse)
+    s = problem.J @ v + problem.e + problem.R * problem.impulse
+    W = problem.J @ np.linalg.solve(problem.A, problem.J.T) + np.diag(problem.R)
+    for i, mu in enumerate(problem.mu):
         at = slice(3 * i, 3 * i + 3)
-        yield W[at, at], problem["impulse"][at], s[at], mu
+        yield W[at, at], problem.impulse[at], s[at], mu
 
 
 def energy_left(W, push, s, mu) -> tuple[float, float]:
@@ -72,10 +70,10 @@ def test_certificate_of_a_wrong_answer_is_that_of_the_dense_problem():
     for _ in range(200):
         sim.step(1)
         for env in range(32):
-            problem = sim.contact_problem(env) if sim.certificate.r_mdp[env] > 0.01 else {"mu": ()}
-            if len(problem["mu"]) == 1:
+            problem = sim.contact_problem(env) if sim.certificate.r_mdp[env] > 0.01 else None
+            if problem and len(problem.mu) == 1:
                 (W, push, s, mu), seen = next(blocks(problem)), seen + 1
-                mobility = np.trace(W - np.diag(problem["R"])) / 3
+                mobility = np.trace(W - np.diag(problem.R)) / 3
                 np.testing.assert_allclose(sim.certificate.r_mdp[env], r_mdp(W, push, s, mu, mobility), rtol=1e-6)
         if seen > 50:
             return

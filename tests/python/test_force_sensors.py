@@ -102,3 +102,12 @@ def test_sensors_of_a_file_are_named_in_the_report():
     report = stiction.Model.from_mjcf(with_sensors).import_report
     assert "ignored: sensors 'middle', 'place'; see stiction.Sensors" in report
     assert not [line for line in stiction.Model.from_mjcf(TOWER).import_report if "sensor" in line]
+
+
+def test_a_joint_driven_through_a_tendon_is_refused():
+    xml = """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1"/></body></worldbody>
+      <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
+      <actuator><motor name="m" tendon="t"/></actuator></mujoco>"""
+    sensors = stiction.Sensors(stiction.Simulation(stiction.Model.from_mjcf(xml)))
+    with pytest.raises(ValueError, match="joint 'j' is driven by actuator 'm' through a tendon"):
+        sensors.joint_torque("j")

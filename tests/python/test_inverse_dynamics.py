@@ -59,7 +59,7 @@ def test_sliding_is_given_back_to_the_last_digits(acceleration):
     np.testing.assert_allclose(found.qfrc[0, 0], 2 * acceleration + 0.5 * normal, rtol=1e-9, atol=1e-9)
     step_with(sim, found)
     np.testing.assert_allclose(sim.qvel, before + sim.timestep * qacc, atol=1e-10)
-    impulse = sim.contact_problem(0)["impulse"].reshape(-1, 3)
+    impulse = sim.contact_problem(0).impulse.reshape(-1, 3)
     np.testing.assert_allclose(impulse[:, 2].sum(), found.impulse[0][:, 2].sum(), rtol=1e-7)
 
 
@@ -76,7 +76,7 @@ def test_a_compliant_contact_says_both_velocity_and_impulse():
     step_with(sim, found)
     np.testing.assert_allclose(sim.qvel, wanted, atol=1e-10)
     for env in range(8):
-        np.testing.assert_allclose(sim.contact_problem(env)["impulse"].reshape(-1, 3), found.impulse[env], atol=1e-9)
+        np.testing.assert_allclose(sim.contact_problem(env).impulse.reshape(-1, 3), found.impulse[env], atol=1e-9)
     assert max(impulse[:, 2].max() for impulse in found.impulse) > 1e-3
 
 

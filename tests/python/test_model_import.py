@@ -40,9 +40,11 @@ def test_robot_equals_its_mjmodel(name):
         np.testing.assert_array_equal(getattr(model, field), expected.astype(float), err_msg=field)
     for size in ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nkey", "npair", "nexclude"):
         assert getattr(model, size) == getattr(compiled, size), size
-    joint = compiled.eq_type == mujoco.mjtEq.mjEQ_JOINT
-    np.testing.assert_array_equal(model.eq_data, compiled.eq_data[joint, :5])
-    np.testing.assert_array_equal(model.eq_joint1, compiled.eq_obj1id[joint])
+    for field in ("eq_type", "eq_obj1id", "eq_obj2id", "eq_data"):
+        expected = getattr(compiled, field)
+        np.testing.assert_array_equal(
+            getattr(model, field), expected[:, :11] if field == "eq_data" else expected, err_msg=field
+        )
     affine = (compiled.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
     np.testing.assert_array_equal(model.actuator_biasprm, compiled.actuator_biasprm[:, :3] * affine)
     np.testing.assert_array_equal(model.actuator_gainprm, compiled.actuator_gainprm[:, 0])

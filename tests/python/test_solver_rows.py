@@ -61,8 +61,10 @@ def test_every_solver_gives_the_same_motion(solver):
     model = Model.from_mjcf(xml)
     qpos, qvel = kicked(model, 16, seed=3)
     after, contacts, solved = [], [], []
+    law = {"bisection": {"law": "coulomb"}}
     for kind in ("subadmm", solver):
-        sim = Simulation(model, 16, dtype="float64", solver=SolverOptions(name=kind, law="coulomb", **TIGHT))
+        options = SolverOptions(name=kind, **law.get(kind, {}), **TIGHT)
+        sim = Simulation(model, 16, dtype="float64", solver=options)
         sim.qpos, sim.qvel = qpos, qvel
         sim.step(1)
         solved.append(sim.certificate.r_con <= near * sim.certificate.scale)
@@ -141,5 +143,5 @@ def test_contacts_that_hardly_differ_count_once(carried):
 def test_switches_must_be_switches_and_solvers_known():
     with pytest.raises(TypeError, match="anderson"):
         SolverOptions(anderson=2)
-    with pytest.raises(ValueError, match="'newton', expected one of 'subadmm', 'pgs', 'canal', 'bisection', 'cond'"):
+    with pytest.raises(ValueError, match="'newton', expected one of 'subadmm', 'pgs', 'canal', "):
         SolverOptions(name="newton")

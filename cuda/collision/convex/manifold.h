@@ -148,8 +148,30 @@ template <class T> HD T turn(Vec3<T> a, Vec3<T> b, Vec3<T> c) {
   return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
 
+/// The plane of a polygon's points: Newell's normal, which way round they go, and how long its edges are across.
+template <class T> struct Area {
+  Vec3<T> centre, normal;
+  T orient, edge[Feature<T>::kPoints];
+  bool upright;  // seen along n it has no width
+};
+template <class T> HD_CALL Area<T> area_of(const Feature<T>& f) {
+  Area<T> area;
+  area.centre = area.normal = {0, 0, 0}, area.orient = 1, area.upright = true;
+  if (f.count < 3) return area;
+  const Vec3<T> a = f.point[0];
+  for (int i = 0; i < f.count; ++i) {
+    Vec3<T> p = f.point[i], q = f.point[(i + 1) % f.count];
+    area.centre = area.centre + p * (T(1) / f.count);
+    area.normal = area.normal + cross(p - a, q - a);
+    area.edge[i] = sqrt((q.x - p.x) * (q.x - p.x) + (q.y - p.y) * (q.y - p.y));
+  }
+  area.upright = !(abs(area.normal.z) > T(1e-9) * norm(area.normal));
+  area.orient = area.normal.z > 0 ? T(1) : T(-1);
+  return area;
+}
+
 /// True and the height of the feature where it is over or under x, within `slack` across.
-template <class T> HD_CALL bool height_of(const Feature<T>& f, Vec3<T> x, T slack, T& z) {
+template <class T> HD_CALL bool height_of(const Feature<T>& f, const Area<T>& area, Vec3<T> x, T slack, T& z) {
   if (f.round > 0) {
     z = disc_height(f, x);
     const Vec3<T> d = Vec3<T>{x.x, x.y, z} - f.centre;
@@ -164,21 +186,11 @@ template <class T> HD_CALL bool height_of(const Feature<T>& f, Vec3<T> x, T slac
     z = a.z + e.z * t;
     return dx * dx + dy * dy <= slack * slack;
   }
-  // Newell's normal and the signs of all turns.
-  Vec3<T> centre = {0, 0, 0}, normal = {0, 0, 0};
-  for (int i = 0; i < f.count; ++i) {
-    Vec3<T> p = f.point[i], q = f.point[(i + 1) % f.count];
-    centre = centre + p * (T(1) / f.count);
-    normal = normal + cross(p - a, q - a);
-  }
-  if (!(abs(normal.z) > T(1e-9) * norm(normal))) return false;
-  T orient = normal.z > 0 ? T(1) : T(-1);
-  for (int i = 0; i < f.count; ++i) {
-    Vec3<T> p = f.point[i], q = f.point[(i + 1) % f.count];
-    T length = sqrt((q.x - p.x) * (q.x - p.x) + (q.y - p.y) * (q.y - p.y));
-    if (orient * turn(p, q, x) < -slack * length) return false;
-  }
-  z = centre.z - (normal.x * (x.x - centre.x) + normal.y * (x.y - centre.y)) / normal.z;
+  if (area.upright) return false;
+  for (int i = 0; i < f.count; ++i)
+    if (area.orient * turn(f.point[i], f.point[(i + 1) % f.count], x) < -slack * area.edge[i]) return false;
+  const Vec3<T> n = area.normal, c = area.centre;
+  z = c.z - (n.x * (x.x - c.x) + n.y * (x.y - c.y)) / n.z;
   return true;
 }
 
@@ -250,10 +262,13 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
   T same = size * T(2e-3), z;
   // Lines have no width: give them some. A border of 0.1 % lets equal faces, stacked flush, keep the corners of A.
   T slack_a = size * T(a.count == 2 ? 1e-2 : 1e-3), slack_b = size * T(b.count == 2 ? 1e-2 : 1e-3);
+  const Area<T> area_a = area_of(a), area_b = area_of(b);
   for (int i = 0; i < a.count; ++i)
-    if (height_of(b, a.point[i], slack_b, z)) add_corner(m, a.point[i].x, a.point[i].y, a.point[i].z, z, i, same);
+    if (height_of(b, area_b, a.point[i], slack_b, z))
+      add_corner(m, a.point[i].x, a.point[i].y, a.point[i].z, z, i, same);
   for (int i = 0; i < b.count; ++i)
-    if (height_of(a, b.point[i], slack_a, z)) add_corner(m, b.point[i].x, b.point[i].y, z, b.point[i].z, 4 + i, same);
+    if (height_of(a, area_a, b.point[i], slack_a, z))
+      add_corner(m, b.point[i].x, b.point[i].y, z, b.point[i].z, 4 + i, same);
   if (a.round > 0 && b.round > 0 && abs(a.axis.z) > T(0.9999) && abs(b.axis.z) > T(0.9999)) {
     cross_discs(a, b, same, m);
   } else if (a.round > 0) {

@@ -18,7 +18,9 @@ template <class T> struct Separation {
   int edge_a, edge_b;  // axes whose product is the normal, or -1
 };
 
-template <class T> HD_CALL Separation<T> largest_separation(const GeomPose<T>& a, const GeomPose<T>& b) {
+/// Of boxes that a face keeps `reach` apart not the largest, but one at least as large as reach.
+template <class T>
+HD_CALL Separation<T> largest_separation(const GeomPose<T>& a, const GeomPose<T>& b, T reach) {
   const T ha[3] = {a.size.x, a.size.y, a.size.z}, hb[3] = {b.size.x, b.size.y, b.size.z};
   Vec3<T> d = b.pose.p - a.pose.p;
   Separation<T> best = {{0, 0, 1}, T(-1e300), -1, -1};
@@ -30,6 +32,7 @@ template <class T> HD_CALL Separation<T> largest_separation(const GeomPose<T>& a
     if (abs(along) - reach > best.gap + tie) best = {along < 0 ? -n : n, abs(along) - reach, i, j};
   };
   for (int k = 0; k < 6; ++k) offer(column(k < 3 ? a.pose.R : b.pose.R, k % 3), -1, -1);
+  if (best.gap >= reach) return best;
   for (int k = 0; k < 9; ++k) {
     Vec3<T> n = cross(column(a.pose.R, k / 3), column(b.pose.R, k % 3));
     T square = dot(n, n);
@@ -53,14 +56,19 @@ template <class T, class S> HD Vec3<T> deepest_middle(ConvexShape<T, S>& a, Conv
   return face_of_a ? q - s.normal * (s.gap * T(0.5)) : p + s.normal * (s.gap * T(0.5));
 }
 
-/// S: that of the hulls elsewhere, so that both share the routines of convex/.
+/// S: that of the hulls elsewhere, so that both share the routines of convex/. None where the boxes are `reach` apart or more.
 template <class T, class S>
-HD_CALL void box_box(const GeomPose<T>& a, const GeomPose<T>& b, const Closing<T>& closing, Candidate<T>* out) {
+HD_CALL void box_box(const GeomPose<T>& a, const GeomPose<T>& b, T reach, const Closing<T>& closing,
+                     Candidate<T>* out) {
   ConvexShape<T, S> sa = {GeomKind::kBox, a.size, a.pose, {nullptr, nullptr, nullptr, 0}, 0}, sb = sa;
   sb.size = b.size, sb.pose = b.pose;
   const T scale = max(norm(a.size), norm(b.size)), size = min(norm(a.size), norm(b.size));
   const T noise = size * T(1e-7) + scale * T(2e-9);
-  Separation<T> s = largest_separation(a, b);
+  Separation<T> s = largest_separation(a, b, reach);
+  if (s.gap >= reach) {
+    for (int k = 0; k < 8; ++k) out[k] = absent<T>();
+    return;
+  }
   Vec3<T> p, q;
   if (s.gap > scale * T(1e-9) && closest_points(sa, sb, scale * T(1e-9), T(kFar), p, q) == Distance::kApart) {
     Vec3<T> n = q - p;

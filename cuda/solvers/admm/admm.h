@@ -30,13 +30,13 @@ class Iteration {
   using M = Mask<Real>;
 
   HD Iteration(const RowProblem<Real>& problem, const SolveLimits<S>& limits, const AdmmOptions<S>& options, Real* l)
-      : P(problem), limits_(limits), opt(options), best_{l}, nc(problem.contacts), nr(problem.scalars), n(P.rows()) {}
+      : P(problem), limits_(limits), opt(options), best_{l} {}
 
   HD void carve(Arena<Real>& arena) {
     Real** const rows[] = {&scale_, &q_, &p_, &y_, &z_, &f_, &next_, &rho_, &tried_};
     for (Real** each : rows) *each = arena.take(n);
     lower_ = arena.take(nr), upper_ = arena.take(nr), u_ = arena.take(P.width);
-    inverse_.carve(n, P.width, arena);
+    inverse_.carve(arena);
     anderson_.carve(n, arena);
   }
 
@@ -272,8 +272,8 @@ class Iteration {
   const SolveLimits<S>& limits_;
   const AdmmOptions<S>& opt;
   Best<Real> best_;
-  const int nc, nr, n;
-  ShiftedInverse<Real> inverse_;
+  const int nc = P.contacts, nr = P.scalars, n = P.rows();
+  ShiftedInverse<Real> inverse_{P};
   AndersonVector<Real> anderson_;
   Real *scale_, *q_, *p_, *y_, *z_, *f_, *next_, *rho_, *tried_;  // (n), scaled
   Real *lower_, *upper_, *u_;                                     // (scalars) x2, scaled; (width)

@@ -6,7 +6,9 @@
 //
 // Which side a world takes depends on its own rows alone, so that its bits do not depend on its pack; a mixed pack does both.
 #pragma once
+#include "contact/row_problem.h"
 #include "linalg/gram.h"
+#include "linalg/small_cholesky.h"
 
 namespace stiction {
 
@@ -17,8 +19,10 @@ class ShiftedInverse {
 
   Real *X, *D;  // (n, width), (n): the caller's to fill, X before prepare(), D before factor()
 
-  HD void carve(int n, int width, Arena<Real>& arena) {
-    n_ = n, width_ = width;
+  HD explicit ShiftedInverse(const RowProblem<Real>& problem)
+      : p_(problem), n_(problem.rows()), width_(problem.width) {}
+  HD void carve(Arena<Real>& arena) {
+    const int n = n_, width = width_;
     X = arena.take(static_cast<int64_t>(n) * width), D = arena.take(n);
     W_ = arena.take(n), rows_ = arena.take(static_cast<int64_t>(n) * n);
     columns_.carve(width, arena);
@@ -27,6 +31,7 @@ class ShiftedInverse {
 
   /// `used`: the rows of each world that are not 0.
   HD void prepare(Real used) {
+    columns_.set_pattern(p_.blocks, p_.contacts + p_.scalars, [&](int k) { return p_.touches(k); });
     by_rows_ = used <= Real(S(width_));
     if (!any(by_rows_)) return;
     for (int i = 0; i < n_; ++i) {  // X X' below the diagonal, where the factor above it leaves it alone
@@ -46,7 +51,7 @@ class ShiftedInverse {
     }
     if (all(by_rows_)) return;
     columns_.begin();
-    for (int i = 0; i < n_; ++i) columns_.add(Real(1) / D[i], row(i));
+    for (int i = 0; i < n_; ++i) columns_.add(Real(1) / D[i], row(i), p_.touches(p_.block_of(i)));
     columns_.factor();
   }
 
@@ -72,7 +77,8 @@ class ShiftedInverse {
 
  private:
   HD int64_t at(int i, int j) const { return static_cast<int64_t>(i) * n_ + j; }
-  int n_, width_;
+  const RowProblem<Real>& p_;
+  const int n_, width_;
   Mask<Real> by_rows_;
   Real *W_, *rows_;  // (n) diagonal of X X'; (n, n) U from the diagonal up, X X' below it
   GramMatrix<Real> columns_;

@@ -53,6 +53,15 @@ struct CanalStats : SolveStats<Real> {
   RowScore<Real> score;  // of the answer
   Mask<Real> converged;  // by it
   Mask<Real> sound;      // false: numbers are not finite; the answer is 0 then
+
+  /// Those of another answer, of worlds `which`.
+  HD void take(const CanalStats& other, const Mask<Real>& which) {
+    auto put = [&which](const auto& from, auto& to) { to = select(which, from, to); };
+    put(other.iterations, this->iterations), put(other.factorizations, this->factorizations);
+    put(other.score.own, score.own), put(other.score.split, score.split), put(other.score.scale, score.scale);
+    put(other.score.row_ratio, score.row_ratio), put(other.score.finite, score.finite);
+    put(other.converged, converged), put(other.sound, sound);
+  }
 };
 
 namespace canal_detail {

@@ -89,11 +89,12 @@ struct Iteration {
     for (int a = 0; a < p.width; ++a) before[a] = u[a];
   }
   HD void factor() {
+    H.set_pattern(p.blocks, p.contacts + p.scalars, [&](int k) { return p.touches(k); });
     H.begin();
     for (int i = 0; i < p.rows(); ++i) {
       const Real G = node.G[p.block_of(i)];
       const M on = G > Real(0);
-      H.add(select(on, Real(1) / select(on, G, Real(1)), Real(0)), p.row(i));
+      H.add(select(on, Real(1) / select(on, G, Real(1)), Real(0)), p.row(i), p.touches(p.block_of(i)));
     }
     H.factor();
   }

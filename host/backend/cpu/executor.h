@@ -33,6 +33,7 @@ class EnvironmentTables {
     tables_.view.pair = tables_.pair = all(pair_, m.pair, m.pairs);
     tables_.view.actuator = tables_.actuator = all(actuator_, m.actuator, m.actuators);
     tables_.view.tie = tables_.tie = all(tie_, m.tie, m.ties);
+    tables_.view.bond = all(bond_, m.bond, m.bonds);
     tables_.view.plane = all(plane_, m.plane, m.planes);
     tables_.view.body = all(body_, m.body, m.nbody), tables_.view.site = all(site_, m.site, m.nsite);
     tables_.view.link_pair = m.link_pair, tables_.view.hull = m.hull;
@@ -50,6 +51,7 @@ class EnvironmentTables {
   std::vector<ActuatorModel<Real>> actuator_;
   std::vector<PlaneModel<Real>> plane_;
   std::vector<TieModel<Real>> tie_;
+  std::vector<BondModel<Real>> bond_;
   std::vector<BodyModel<Real>> body_;
   std::vector<SiteModel<Real>> site_;
 };

@@ -68,7 +68,7 @@ const Case kCases[] = {
     {"MeshWithoutHull", [](Model& m) { m.geom_type[1] = 7; }, "geom_dataid[1] is -1"},
     {"Friction", [](Model& m) { m.geom_friction[3] = -0.1; }, "geom_friction[3] is -0.1"},
     {"TendonOnFreeJoint", [](Model& m) { m.wrap_jntid[0] = 0; }, "wrap_jntid[0]"},
-    {"EqualityWithItself", [](Model& m) { m.eq_joint2[0] = m.eq_joint1[0]; }, "to itself"},
+    {"EqualityWithItself", [](Model& m) { m.eq_obj2id[0] = m.eq_obj1id[0]; }, "to itself"},
     {"Transmission", [](Model& m) { m.actuator_trntype[0] = 4; }, "actuator_trntype[0] is 4"},
     {"ActuatorTarget", [](Model& m) { m.actuator_trnid[1] = 1; }, "actuator_trnid[1] is 1"},
 };

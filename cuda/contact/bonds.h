@@ -1,0 +1,125 @@
+// Bonds: two frames held together, on two links or on a link and the world, three bilateral rows at a time.
+//
+//   point   g = x_1 - x_2                                     J = X_1(x_1) - X_2(x_2), world axes
+//   turn    g = s v,  (c, v) the quaternion of R_2' R_1       J = s/2 (c 1 - [v]x) R_2' (w_1 - w_2)
+//   e = clamp(erp g / h, +-max_recovery),   R = 1e-5 tr(W) / 3
+//
+// These are MuJoCo's rows of connect (a point) and weld (both; s: torquescale). A planar mechanism moves in fewer directions than
+// it is held in: R keeps the rows that say nothing new from pushing without bound. A load of a weights of the mass 1 / W that the
+// bond sees pulls it apart by 1e-5 a g h^2 / erp: a tenth of a nanometre per weight... at 2 ms.
+#pragma once
+#include "contact/assemble.h"
+
+namespace stiction {
+
+/// R of a bond as a part of its mean W.
+template <class S> inline constexpr S kBondCompliance = S(1e-5);
+
+/// The origin of the tree of a flat link.
+template <class L, class Real = typename L::Real>
+HD Vec3<Real> tree_origin(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin, int flat) {
+  if (flat < L::kTrunkLinks) return kin.trunk_origin;
+  Vec3<Real> origin{Real(0), Real(0), Real(0)};
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    const int k = flat - L::kTrunkLinks - limb.t.first_link;
+    if (k >= 0 && k < limb.links()) origin = kin.limb_origin[at.limb];
+  });
+  sum_over(g, origin);
+  return origin;
+}
+
+/// Wrenches and biases of the bonds. mocap(i): the pose of a mocap body in the world.
+template <class L, class Mocap, class Real = typename L::Real>
+HD void bond_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                  const Kinematics<L>& kin, Mocap mocap, ContactProblem<L>& problem) {
+  const Real zero(0), one(1), unbounded(1e30f), limit(opt.max_recovery);
+  const Vec3<Real> none{zero, zero, zero};
+  const Mat3<Real> axes{{{one, zero, zero}, {zero, one, zero}, {zero, zero, one}}};
+  for (int i = 0; i < m.bonds; ++i) {
+    const auto& bond = m.bond[i];
+    BondRows<Real>& rows = problem.bond[i];
+    Pose<Real> x[2];  // relative to origin
+    Vec3<Real> origin[2], gap;
+    for (int end = 0; end < 2; ++end) {
+      origin[end] = bond.still[end] ? none : tree_origin<L>(g, m, kin, bond.link[end]);
+      const Pose<Real> carrier = bond.mocap[end] >= 0 ? mocap(bond.mocap[end])
+                                 : bond.still[end]    ? Pose<Real>{axes, none}
+                                                      : gather_at<L>(g, m, kin.pose, bond.link[end]);
+      x[end] = carrier * bond.frame[end];
+    }
+    if (bond.kind == kBondPoint) {
+      gap = x[0].p - x[1].p + (origin[0] - origin[1]);
+      rows.F[0] = axis_forces(x[0].p, axes), rows.F[1] = axis_forces(x[1].p, -axes);
+    } else {
+      const Quat<Real> q = quat_of(transposed(x[1].R) * x[0].R);
+      const Real s(bond.scale), half = s * Real(0.5f);
+      gap = Vec3<Real>{q.x, q.y, q.z} * s;
+      const Vec3<Real> a = column(x[1].R, 0), b = column(x[1].R, 1), c = column(x[1].R, 2);
+      const Vec3<Real> torque[3] = {(a * q.w + b * q.z - c * q.y) * half, (b * q.w + c * q.x - a * q.z) * half,
+                                    (c * q.w + a * q.y - b * q.x) * half};
+      for (int k = 0; k < 3; ++k) rows.F[0].axis[k] = {torque[k], none}, rows.F[1].axis[k] = {-torque[k], none};
+    }
+    for (int end = 0; end < 2; ++end)
+      if (bond.still[end])
+        for (int k = 0; k < 3; ++k) rows.F[end].axis[k] = zero_force<Real>();
+    const Real part[3] = {gap.x, gap.y, gap.z};
+    for (int k = 0; k < 3; ++k) {
+      ScalarRow<Real>& row = rows.row[k];
+      row.e = clamp(part[k] * (opt.erp / opt.h), -limit, limit);
+      row.sign = one, row.lower = -unbounded, row.upper = unbounded, row.active = mask_of<Real>(true);
+    }
+  }
+}
+
+/// J v* of the bonds, from the twists of the links.
+template <class L, class Real = typename L::Real>
+HD void free_bonds(const typename L::Group& g, const typename L::Model& m, const PerLink<L, Motion<Real>>& V,
+                   ContactProblem<L>& problem) {
+  for (int i = 0; i < m.bonds; ++i) {
+    const Vec3<Real> w = bond_velocity<L>(g, m, problem, V, i);
+    ScalarRow<Real>(&row)[3] = problem.bond[i].row;
+    row[0].free = w.x, row[1].free = w.y, row[2].free = w.z;
+  }
+}
+
+/// Rows of the bonds in Y, their W and R. Rows of one bond that nothing moves, or hardly, are held above a part of the others, as
+/// those of contacts; where nothing moves at all they get no impulse. F: scratch.
+template <class L, class Real = typename L::Real>
+HD void half_solve_bonds(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                         PerLink<L, Force<Real>>& F, ContactProblem<L>& problem) {
+  const RowTable<L>& table = problem.table;
+  for (int i = 0; i < m.bonds; ++i) {
+    const int(&link)[2] = m.bond[i].link;
+    BondRows<Real>& rows = problem.bond[i];
+    const Places<Real> places = table.bond(i);
+    Vec3<Real> w;
+    if constexpr (L::Group::kSize == 1) {
+      w = pair_compliance<L>(m, problem.factor, kin.S, link[0], rows.F[0], link[1], rows.F[1], table, places);
+    } else {
+      Real each[3];
+      for (int k = 0; k < 3; ++k) {
+        clear_forces<L>(g, m, F);
+        for (int end = 0; end < 2; ++end) add_at<L>(g, m, F, link[end], rows.F[end].axis[k]);
+        TreeVector<L> x;
+        Real share[L::kTrunkDofs];
+        each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
+        add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &F, x, share);
+        each[k] = half_solve<L>(
+            g, m, problem.factor, x, share,
+            [&](const auto& limb, Place at, int j, Real y) { table.visit(limb, at, places).direction(k, false, j, y); },
+            [&](int t, Real y) { table.visit(places).direction(k, true, t, y); });
+      }
+      w = {each[0], each[1], each[2]};
+    }
+    const Real sum = w.x + w.y + w.z, one(1), zero(0), own[3] = {w.x, w.y, w.z};
+    const Mask<Real> moves = sum * Real(m.mean_mass) > Real(1e-10f);
+    for (int k = 0; k < 3; ++k) {
+      ScalarRow<Real>& row = rows.row[k];
+      row.W = select(moves, max(own[k], sum * Real(1e-3f)), one);
+      row.R = select(moves, sum * Real(kBondCompliance<Scalar<Real>> / 3), one);
+      row.e = select(moves, row.e, zero);
+    }
+  }
+}
+
+}  // namespace stiction

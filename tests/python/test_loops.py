@@ -1,0 +1,226 @@
+"""Equalities of bodies and tendons: their rows against MuJoCo and the oracle, loops that stay closed, mocap bodies."""
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip("mujoco")
+
+from stiction import Model, Simulation, Status, UnsupportedModelError  # noqa: E402
+from stiction.solver_options import SolverOptions  # noqa: E402
+from test_against_mujoco import error, put, quat_error, random_state, steps_of_the_oracle  # noqa: E402
+
+UNTURNED, ITSELF = 4, 7  # equalities of LOOPS: a weld with torquescale 0, and one of a body with itself
+ERP, EQUALITY = 0.2, int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+
+#: Loops within a floating robot, between it and a free body, with the world and with what is fixed to it.
+LOOPS = """
+<mujoco><compiler autolimits="true"/>
+<option timestep="0.002" gravity="1 -2 -9" jacobian="dense"><flag contact="disable"/></option><worldbody>
+  <body name="pelvis" pos="0 0 1" euler="10 20 30"><freejoint/><geom size=".1" mass="2" pos=".02 .01 0"/>
+    <site name="s0" pos=".1 .2 .3" euler="30 20 10"/>
+    <body name="thigh" pos=".3 .1 0" euler="20 30 40"><joint name="hip" axis="0 1 1" pos=".1 0 0"/>
+      <geom type="box" size=".1 .05 .2" mass="1.2" euler="10 20 30"/>
+      <body name="shin" pos="0 .2 .3" euler="0 10 0"><joint type="ball" pos="0 .1 0"/>
+        <geom type="capsule" size=".05 .2" mass=".7"/>
+        <body name="part" pos=".1 .2 0" euler="5 6 70"><geom size=".05" mass=".3"/></body></body></body>
+    <body name="rod" pos="-.3 0 0"><joint type="ball"/><joint name="knee" type="slide" axis="1 0 1"/>
+      <geom type="box" size=".1 .02 .02" mass=".5"/></body></body>
+  <body name="cube" pos="1 0 0" euler="0 50 0"><freejoint/><geom type="box" size=".1 .05 .2" mass=".8" pos=".03 0 .02"/>
+    <site name="s1" pos="0 .1 0" euler="0 0 40"/></body>
+  <body name="lamp" pos="2 0 1"><joint name="swing" axis="1 0 0"/><geom size=".1" mass=".6" pos="0 .05 -.3"/>
+    <body name="bulb" pos="0 0 -.3"><joint name="twist" axis="0 1 1"/><geom size=".1" mass=".4" pos="0 .2 .1"/></body></body>
+  <body name="post" pos="1 1 1" euler="40 50 60"/>
+</worldbody>
+<tendon>
+  <fixed name="t0"><joint joint="hip" coef="2"/><joint joint="knee" coef="-1.5"/></fixed>
+  <fixed name="t1"><joint joint="hip" coef=".3"/><joint joint="swing" coef="1"/></fixed></tendon>
+<equality>
+  <connect body1="rod" body2="part" anchor=".1 .2 .3"/>
+  <weld body1="cube" body2="part" torquescale=".7" relpose=".1 .2 .3 .9 .1 .2 .3" anchor=".3 .2 .1"/>
+  <connect body1="lamp" anchor="0 0 .4"/>
+  <weld body1="post" body2="cube" torquescale="2"/>
+  <weld body1="bulb" torquescale="0"/>
+  <connect site1="s0" site2="s1"/>
+  <connect body1="shin" body2="cube" anchor="0 0 0" active="false"/>
+  <connect body1="shin" body2="part" anchor="0 0 0"/>
+  <tendon tendon1="t0" tendon2="t1" polycoef=".1 .8 .3 .2 .1"/>
+  <tendon tendon1="t1" polycoef=".2 0 0 0 0"/>
+  <joint joint1="swing" joint2="twist" polycoef=".1 2 .3 0 0"/>
+</equality></mujoco>"""
+
+
+def simulation(m, num_envs=1, integrator="euler", **options):
+    return Simulation(Model.from_mjmodel(m), num_envs, dtype="float64", integrator=integrator, num_threads=1, **options)
+
+
+def of_mujoco(m, d):
+    """J and the violation of the equalities, without rows that hold nothing."""
+    n = d.nefc
+    ids = np.where(np.asarray(d.efc_type) == EQUALITY, d.efc_id, -1)[:n]
+    J, gap = np.asarray(d.efc_J).reshape(-1, m.nv)[:n], np.asarray(d.efc_pos)[:n]
+    first = np.argmax(ids == UNTURNED)
+    holds = (ids >= 0) & (ids != ITSELF) & ~((ids == UNTURNED) & (np.arange(n) >= first + 3))
+    return J[holds], gap[holds]
+
+
+def with_one_sign(J, gap):
+    """A weld's rotation is that of either sign of a quaternion."""
+    sign = np.where(np.take_along_axis(J, np.abs(J).argmax(axis=1)[:, None], 1) < 0, -1.0, 1.0)[:, 0]
+    return J * sign[:, None], gap * sign
+
+
+def test_rows_match_mujoco():
+    m = mujoco.MjModel.from_xml_string(LOOPS)
+    h = m.opt.timestep
+    sim = simulation(m, solver=SolverOptions(max_recovery=1e9))
+    signs = set()
+    for seed in range(20):
+        d = random_state(m, seed, spread=1.5)
+        put(sim, d)
+        sim.step()
+        problem = sim.contact_problem(0)
+        assert problem.J_row.shape == (3 + 6 + 3 + 6 + 3 + 3 + 3, m.nv)
+        got = with_one_sign(problem.J_row, problem.e_row * h / ERP)
+        J, gap = of_mujoco(m, d)
+        expected = with_one_sign(J, gap)
+        assert error(got[0], expected[0]) <= 1e-12 and error(got[1], expected[1]) <= 1e-12
+        assert np.all(problem.lower <= -1e30) and np.all(problem.upper >= 1e30)
+        signs.update(np.sign(np.sum(problem.J_row[6:9] * J[6:9], axis=1)))
+    assert signs == {-1, 1}
+
+
+def test_a_weld_of_sites_is_mujocos_in_the_axes_of_the_body():
+    text = LOOPS.replace('<connect site1="s0" site2="s1"/>', '<weld site1="s0" site2="s1" torquescale=".5"/>')
+    m = mujoco.MjModel.from_xml_string(text)
+    sim = simulation(m, solver=SolverOptions(max_recovery=1e9))
+    axes = np.zeros(9)
+    mujoco.mju_quat2Mat(axes, m.site_quat[1])
+    axes = axes.reshape(3, 3)
+    for seed in range(5):
+        d = random_state(m, seed)
+        put(sim, d)
+        sim.step()
+        problem = sim.contact_problem(0)
+        J, gap = of_mujoco(m, d)
+        point, turn = slice(21, 24), slice(24, 27)
+        assert error(problem.J_row[point], J[point]) <= 1e-12
+        assert min(error(problem.J_row[turn], s * axes @ J[turn]) for s in (-1, 1)) <= 1e-12
+        gap_here = problem.e_row * m.opt.timestep / ERP
+        assert error(gap_here[point], gap[point]) <= 1e-12
+        assert min(error(gap_here[turn], s * axes @ gap[turn]) for s in (-1, 1)) <= 1e-12
+
+
+def test_rows_and_steps_match_the_oracle():
+    reference = pytest.importorskip("stiction_reference")
+    m = mujoco.MjModel.from_xml_string(LOOPS)
+    oracle = reference.Model(Model.from_mjmodel(m).to_arrays())
+    sim = simulation(m, integrator="implicit")
+    for seed in range(10):
+        d = random_state(m, seed)
+        put(sim, d)
+        sim.step()
+        problem = sim.contact_problem(0)
+        expected = reference.assemble(oracle, d.qpos, d.qvel, d.ctrl, {}, "implicit", m.opt.timestep)
+        for name in ("J_row", "e_row", "R_row"):
+            assert error(getattr(problem, name), expected[name], floor=0) <= 1e-10, name
+    # All of them ask for more than the dofs can do: steps of those that go together.
+    m.eq_active0[[2, 3, 4, 5]] = 0
+    oracle = reference.Model(Model.from_mjmodel(m).to_arrays())
+    sim = simulation(m, integrator="implicit", solver=SolverOptions(tolerance=1e-12, iterations=20000))
+    for seed in range(4):
+        for q, v in steps_of_the_oracle(oracle, sim, random_state(m, seed)):
+            assert sim.contact_problem(0).J_row.shape[0] == 12
+            assert error(sim.qpos[0], q) <= 1e-9 and error(sim.qvel[0], v) <= 1e-7
+
+
+#: A crank, a coupler and a rocker: a planar loop, held in three directions where it needs two.
+FOUR_BAR = """
+<mujoco><option timestep="{h}" gravity="0 0 -9.81" integrator="Euler"/>
+<default><geom type="capsule" size=".01" contype="0" conaffinity="0"/>
+  <equality solref="{solref} 1" solimp=".9999 .9999 .001"/></default>
+<worldbody><body name="frame" pos="0 0 1" euler="{tilt}">
+  <body name="crank"><joint name="crank" axis="0 1 0"/><geom fromto="0 0 0 0 0 .1" mass=".2"/>
+    <body name="coupler" pos="0 0 .1"><joint axis="0 1 0"/><geom fromto="0 0 0 .3 0 .05" mass=".3"/></body></body>
+  <body name="rocker" pos=".3 0 0"><joint axis="0 1 0"/><geom fromto="0 0 0 0 0 .15" mass=".25"/></body></body>
+</worldbody>
+<equality><connect body1="coupler" body2="rocker" anchor=".3 0 .05"/></equality>
+<actuator><motor joint="crank" ctrlrange="-1 1"/></actuator></mujoco>"""
+#: Two halves of a bar, and the bar on a hinge: welded, they swing as one.
+WELDED = """
+<mujoco><option timestep="{h}" gravity="0 0 -9.81" integrator="Euler"/>
+<default><geom type="box" size=".05 .02 .02" contype="0" conaffinity="0"/>
+  <equality solref="{solref} 1" solimp=".9999 .9999 .001"/></default>
+<worldbody>
+  <body name="first" pos="0 0 1" euler="0 0 {tilt}"><joint axis="0 1 0" pos="-.05 0 0"/><geom mass=".2"/></body>
+  <body name="second" pos=".1 0 1" euler="0 0 {tilt}"><freejoint/><geom mass=".3"/></body></worldbody>
+<equality><weld body1="first" body2="second"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("text", [FOUR_BAR, WELDED], ids=["four-bar linkage", "welded pair"])
+def test_a_second_of_motion_matches_mujoco(text):
+    """MuJoCo's equality is a stiff spring: at 0.1 ms, both are near the loop that never opens."""
+    h = 1e-4
+    m = mujoco.MjModel.from_xml_string(text.format(h=h, solref=2 * h, tilt="0 0 0" if text is FOUR_BAR else "0"))
+    sim, d = simulation(m, solver=SolverOptions(tolerance=1e-10, iterations=1000)), mujoco.MjData(m)
+    d.qvel[0] = 1.0
+    if text is FOUR_BAR:
+        d.qvel[:] = [1, -1, 1 / 1.5]
+    put(sim, d)
+    start = d.qpos.copy()
+    for _ in range(10):
+        sim.step(1000)
+        mujoco.mj_step(m, d, 1000)
+        sim.forward()
+        mujoco.mj_kinematics(m, d)
+        assert np.abs(sim.xpos[0] - d.xpos).max() <= 1e-3 and quat_error(sim.xquat[0], d.xquat) <= 1e-3
+        assert np.abs(loop_gap(Model.from_mjmodel(m), sim)).max() <= 1e-6
+    assert np.abs(sim.qpos[0] - start).max() > 0.4
+
+
+def loop_gap(model, sim):
+    """Distances of the two points of every connect and weld, (num_envs, neq), m."""
+    x, quat = sim.xpos.astype(np.float64), sim.xquat.astype(np.float64)
+    turned = np.zeros(3)
+    gaps = np.zeros((len(x), model.neq))
+    for e in np.flatnonzero((model.eq_type <= 1) & (model.eq_active != 0)):
+        points = model.eq_data[e, :6].reshape(2, 3)
+        points = points[::-1] if model.eq_type[e] == 1 else points
+        for env in range(len(x)):
+            at = []
+            for body, point in zip((model.eq_obj1id[e], model.eq_obj2id[e]), points, strict=True):
+                mujoco.mju_rotVecQuat(turned, point, quat[env, body])
+                at.append(x[env, body] + turned)
+            gaps[env, e] = np.linalg.norm(at[0] - at[1])
+    return gaps
+
+
+def finger(side, sign):
+    """A driver and a coupler on one side, a spring link and a finger tip on the other, closed by a connect."""
+    return f"""
+  <body name="{side}_driver" pos="0 {0.03 * sign} .05" euler="0 0 {0 if sign > 0 else 180}">
+    <joint name="{side}_driver" axis="1 0 0" range="0 .8" armature=".005" damping=".1"/>
+    <inertial mass=".009" pos="0 .018 .001" diaginertia="2e-6 2e-6 3e-7"/>
+    <body name="{side}_coupler" pos="0 .031 -.004"><joint axis="1 0 0" range="-1.57 0"/>
+      <inertial mass=".014" pos="0 .003 .023" diaginertia="4e-6 3e-6 9e-7"/></body></body>
+  <body name="{side}_link" pos="0 {0.013 * sign} .06" euler="0 0 {0 if sign > 0 else 180}">
+    <joint axis="1 0 0" range="-.3 .8" stiffness=".05" springref="2.6" damping=".00125"/>
+    <inertial mass=".022" pos="0 .018 .021" diaginertia="9e-6 7e-6 3e-6"/>
+    <body name="{side}_tip" pos="0 .055 .037"><joint axis="1 0 0" pos="0 -.018 .006" range="-.87 .87"/>
+      <inertial mass=".0125" pos="0 -.011 .012" diaginertia="3e-6 2.5e-6 6e-7"/>
+      <geom type="box" size=".011 .004 .02" pos="0 -.02 .035" mass=".0035" friction=".7"/></body></body>"""
+
+
+#: The layout of the common two-finger adaptive gripper: two four-bar linkages on one motor, in radians.
+GRIPPER = f"""
+<mujoco><compiler angle="radian" autolimits="true"/><option timestep=".002"/><worldbody>
+  <body name="base" pos="0 0 .1">{finger("right", 1)}{finger("left", -1).replace("180", "3.141592653589793")}</body>
+  <body name="ball" pos="0 0 .215"><freejoint/><geom size=".015" mass=".01"/></body>
+</worldbody>
+<tendon><fixed name="split"><joint joint="right_driver" coef=".5"/><joint joint="left_driver" coef=".5"/></fixed></tendon>
+<equality>
+  <connect body1="right_tip" body2="right_coupler" anchor="0 0 0"/>
+  <connect body1="left_tip" body2="left_coupler" anchor="0 0 0"/>
+  <joint joint1="right_driver" joint2="left_driver" polycoef="0 1 0 0 0"/></equality>
+<actuator><general tendon="split" biastype="affine" forcerange="-5 5" ctrlrange="0 255" gainprm=".3137255"
+  biasprm="0 -100 -10"/></actuator></mujoco>"""
+SOLVERS = ("subadmm", "canal", "pgs", "admm", "sap")
