@@ -52,19 +52,15 @@ HD Vec3<Real> slip_of(const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l) {
 
 /// r_mdp of the contact at that place among the half-solved rows, which have W_nt.
 template <class Real>
-HD void judge_dissipation(const RowArrays<Real>& rows, Real place, const ContactPoint<Real>& x,
+HD void judge_dissipation(const RowProblem<Real>& rows, Real place, const ContactPoint<Real>& x,
                           const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l, Certificate<Real>& worst) {
-  const Real zero(0);
-  Vec2<Real> coupling{zero, zero};
+  Vec2<Real> coupling{Real(0), Real(0)};
   Places<Real>(place).each([&](int k, const Mask<Real>& is) {
-    const Real *a = rows.Y + 3ll * k * rows.width, *b = a + rows.width, *n = b + rows.width;
-    Vec2<Real> W{zero, zero};
-    for (int i = 0; i < rows.width; ++i) W = {W.x + n[i] * a[i], W.y + n[i] * b[i]};
-    const Real one_over = Real(1) / (row.W_n + row.R_n);
-    blend(is, W.x * one_over, coupling.x), blend(is, W.y * one_over, coupling.y);
+    const Vec2<Real> c = rows.coupling(k);
+    blend(is, c.x, coupling.x), blend(is, c.y, coupling.y);
   });
   const Vec3<Real> s = dissipative_slip(l, slip_of(row, w, l), x.mu, coupling);
-  worst.r_mdp = max(worst.r_mdp, select(x.active, contact_residual(l, s, x.mu, mean_mobility(row)).con, zero));
+  worst.r_mdp = max(worst.r_mdp, select(x.active, contact_residual(l, s, x.mu, mean_mobility(row)).con, Real(0)));
 }
 
 template <class Real>
@@ -92,10 +88,11 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   const Real zero(0), one(1);
   Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
   const RowTable<L>& table = problem.table;
+  const RowProblem<Real> rows = table.rows.view(zero, zero);
   auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> li,
                    Certificate<Real>& worst) {
     judge_contact(x, row, w, li, worst);
-    if (law == Law::kDissipation) judge_dissipation(table.rows, place, x, row, w, li, worst);
+    if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, w, li, worst);
   };
   row_velocities<L>(
       g, m, kin, contacts, v, V,

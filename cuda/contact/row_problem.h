@@ -76,6 +76,13 @@ struct RowProblem : RowCounts {
     });
     return w;
   }
+  /// s_i = w_i + e_i + R_i l_i of impulses l and u = Y'l.
+  HD Real slip(int i, const Real* l, const Real* u) const { return velocity(i, u) + e[i] + R[i] * l[i]; }
+  /// W_nt / (W_nn + R_n) of contact k, which is used: how its normal impulse moves its tangents, per how it moves its normal.
+  HD Vec2<Real> coupling(int k) const {
+    const Real *y = row(3 * k + 2), one_over = Real(1) / (W[3 * k + 2] + R[3 * k + 2]);
+    return {along(3 * k, y) * one_over, along(3 * k + 1, y) * one_over};
+  }
   /// The contact, or other row behind the contacts, that row i belongs to.
   HD int block_of(int i) const { return i < 3 * contacts ? i / 3 : i - 2 * contacts; }
 };

@@ -7,7 +7,7 @@
 // world has forgotten, are 0 and get gamma = 0. For few unknowns that a costly F improves; see linalg/anderson.h for many.
 // docs/theory.md, section 11.
 #pragma once
-#include "core/arena.h"
+#include "linalg/gram.h"
 #include "linalg/small_cholesky.h"
 
 namespace stiction {
@@ -55,8 +55,8 @@ struct AndersonVector {
     Real gram[kDepth * kDepth], gamma[kDepth], scale[kDepth];
     const Real ridge(kEpsilon<S> * S(100)), zero(0), one(1);
     for (int j = 0; j < kDepth; ++j) {
-      for (int k = j; k < kDepth; ++k) gram[j * kDepth + k] = product(df + j * size, df + k * size);
-      gamma[j] = product(df + j * size, f);
+      for (int k = j; k < kDepth; ++k) gram[j * kDepth + k] = dot(size, df + j * size, df + k * size);
+      gamma[j] = dot(size, df + j * size, f);
     }
     // Columns scaled to length one: the ridge then means the same for all.
     for (int j = 0; j < kDepth; ++j) {
@@ -75,11 +75,6 @@ struct AndersonVector {
       const Real a = gamma[j] * scale[j], *moved = dimage + j * size;
       for (int i = 0; i < size; ++i) next[i] = next[i] - a * moved[i];
     }
-  }
-  HD Real product(const Real* a, const Real* b) const {
-    Real sum(0);
-    for (int i = 0; i < size; ++i) sum = sum + a[i] * b[i];
-    return sum;
   }
 };
 

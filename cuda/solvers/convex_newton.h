@@ -15,18 +15,10 @@
 // project_all(), puts Y'(l - held) into `step`, then direction(), line_search() and advance().
 // Cost of a step: Cholesky of (width, width) plus 3/2 width^2 per closed contact, of the blocks that rows touch.
 #pragma once
-#include "linalg/block_cholesky.h"
-#include "solvers/solver.h"
+#include "linalg/gram.h"
+#include "solvers/score.h"
 
 namespace stiction {
-
-/// How far impulses are from each law (contact/law.h), the worst of a world.
-template <class Real>
-struct LawResiduals {
-  Real con, ccp, split, scale;  // m/s; scale: V
-  Real row_ratio;               // worst of row / max(|J v*|, least velocity)
-  Mask<Real> finite;
-};
 
 template <class Real>
 struct ConvexNewton {
@@ -35,32 +27,28 @@ struct ConvexNewton {
 
   const RowProblem<Real>& P;
   int n, nc, nr, m;
-  Real *H, *step;                        // (n, n), (n)
+  GramMatrix<Real> H;
+  Real* step;                            // (n)
   Real *w, *held, *lambda, *dw, *dheld;  // (m)
-  Real *mobility, *root_t, *root_n;      // (nc + nr): w_i, 1/sqrt(S_t), 1/sqrt(S_n)
+  Real *root_t, *root_n;                 // (nc + nr): 1/sqrt(S_t), 1/sqrt(S_n)
   Real* G;                               // (6 nc + nr)
   const Real *target, *bias, *lift;      // (m), (m), (nc): whose they are, see above   m/s
-  BlockPattern pattern;                  // of H
 
   HD explicit ConvexNewton(const RowProblem<Real>& problem)
       : P(problem), n(problem.width), nc(problem.contacts), nr(problem.scalars), m(problem.rows()) {
-    for (int k = 0; k < nc + nr; ++k) pattern.couple(P.touches(k));
-    pattern.fill(P.blocks.count);
+    H.set_pattern(P.blocks, nc + nr, [&](int k) { return P.touches(k); });
   }
 
   HD void carve(Arena<Real>& arena) {
-    H = arena.take(static_cast<int64_t>(n) * n), step = arena.take(n);
+    H.carve(n, arena), step = arena.take(n);
     Real** const rows[] = {&w, &held, &lambda, &dw, &dheld};
     for (Real** each : rows) *each = arena.take(m);
-    Real** const blocks[] = {&mobility, &root_t, &root_n};
-    for (Real** each : blocks) *each = arena.take(nc + nr);
-    G = arena.take(6 * nc + nr);
+    root_t = arena.take(nc + nr), root_n = arena.take(nc + nr), G = arena.take(6 * nc + nr);
   }
 
-  HD int block_of(int i) const { return i < 3 * nc ? i / 3 : i - 2 * nc; }
   /// 1 / sqrt(S), 0 of what nothing moves.
   HD Real root_of(int block, Real compliance) const {
-    const M moves = mobility[block] > Real(0);
+    const M moves = P.mobility(block) > Real(0);
     return select(moves, Real(1) / sqrt(select(moves, compliance, Real(1))), Real(0));
   }
 
@@ -85,8 +73,8 @@ struct ConvexNewton {
     return (target[3 * nc + r] - w_r - bias[3 * nc + r]) * root * root;
   }
   HD Real row_impulse(int r, Real w_r) const { return clamp(row_trial(r, w_r), lower(r), upper(r)); }
-  HD Real lower(int r) const { return select(mobility[nc + r] > Real(0), P.lower[r], Real(0)); }
-  HD Real upper(int r) const { return select(mobility[nc + r] > Real(0), P.upper[r], Real(0)); }
+  HD Real lower(int r) const { return select(P.W[3 * nc + r] > Real(0), P.lower[r], Real(0)); }
+  HD Real upper(int r) const { return select(P.W[3 * nc + r] > Real(0), P.upper[r], Real(0)); }
 
   HD_ONCE void project_all() {
     for (int i = 0; i < nc; ++i) {
@@ -107,69 +95,31 @@ struct ConvexNewton {
 
   // ---- a step -----------------------------------------------------------------------------------------------------------
 
-  HD Real product(const Real* a, const Real* b) const {
-    Real sum(0);
-    for (int k = 0; k < n; ++k) sum = sum + a[k] * b[k];
-    return sum;
-  }
-
   /// step = Y'(l - held), minus the gradient; dheld = l - held.
   HD void descend() {
     for (int i = 0; i < m; ++i) dheld[i] = lambda[i] - held[i];
     P.push(dheld, step);
   }
 
-  /// visit(j) for the columns from k on of a row of H that touches the runs, k in run r.
-  template <class Visit>
-  HD static void from(const ColumnBlocks::Runs& runs, int r, int k, Visit visit) {
-    for (int j = k; j < runs.end[r]; ++j) visit(j);
-    for (int s = r + 1; s < runs.count; ++s)
-      for (int j = runs.begin[s]; j < runs.end[s]; ++j) visit(j);
-  }
-
-  /// G and the upper triangle of H = I + Y'GY, where it is not 0.
+  /// G, and H = I + Y'GY.
   HD void assemble() {
-    const Real zero(0);
-    for (int b = 0; b < P.blocks.count; ++b) {
-      const ColumnBlocks::Runs runs = P.blocks.runs(pattern.upper[b] | uint32_t(1) << b);
-      for (int k = P.blocks.begin[b]; k < P.blocks.begin[b + 1]; ++k)
-        from(runs, 0, k, [&](int j) { H[k * n + j] = Real(j == k ? 1 : 0); });
-    }
+    H.begin();
     for (int i = 0; i < nc; ++i) {
       const SymMat3<Real> g = contact_stiffness(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
       Real* keep = G + 6 * i;
       keep[0] = g.xx, keep[1] = g.xy, keep[2] = g.xz, keep[3] = g.yy, keep[4] = g.yz, keep[5] = g.zz;
-      if (all(g.zz == zero)) continue;
-      const Real *a = P.row(3 * i), *b = a + n, *c = b + n;
-      const ColumnBlocks::Runs runs = P.blocks.runs(P.touches(i));
-      for (int r = 0; r < runs.count; ++r)
-        for (int k = runs.begin[r]; k < runs.end[r]; ++k) {
-          const Real x = g.xx * a[k] + g.xy * b[k] + g.xz * c[k], y = g.xy * a[k] + g.yy * b[k] + g.yz * c[k],
-                     z = g.xz * a[k] + g.yz * b[k] + g.zz * c[k];
-          Real* row = H + k * n;
-          from(runs, r, k, [&](int j) { row[j] = row[j] + (x * a[j] + y * b[j] + z * c[j]); });
-        }
+      if (!all(g.zz == Real(0))) H.add(g, P.row(3 * i), P.touches(i));
     }
     for (int r = 0; r < nr; ++r) {
       const Real g = G[6 * nc + r] = row_stiffness(r, lambda[3 * nc + r]);
-      if (all(g == zero)) continue;
-      const Real* a = P.row(3 * nc + r);
-      const ColumnBlocks::Runs runs = P.blocks.runs(P.touches(nc + r));
-      for (int s = 0; s < runs.count; ++s)
-        for (int k = runs.begin[s]; k < runs.end[s]; ++k) {
-          const Real x = g * a[k];
-          Real* row = H + k * n;
-          from(runs, s, k, [&](int j) { row[j] = row[j] + x * a[j]; });
-        }
+      if (!all(g == Real(0))) H.add(g, P.row(3 * nc + r), P.touches(nc + r));
     }
   }
 
   /// step, Y'(l - held) on entry, = the Newton direction du; dw, dheld.
   HD_ONCE void direction() {
     assemble();
-    block_factor(P.blocks, pattern, n, H, Real(S(0.5)));  // H >= I
-    block_solve<1>(P.blocks, pattern, n, H, P.blocks.all(), step);
-    block_solve_back(P.blocks, pattern, n, H, step);
+    H.factor(), H.solve(step);
     for (int i = 0; i < m; ++i) dw[i] = P.along(i, step);
     for (int i = 0; i < nc; ++i) {
       const Real *g = G + 6 * i, *d = dw + 3 * i, *l = lambda + 3 * i, *h = held + 3 * i;
@@ -221,34 +171,6 @@ struct ConvexNewton {
       x = select(searching, select((next > low) & (next < high), next, (low + high) * S(0.5)), x);
     }
     return x;
-  }
-
-  /// Of impulses l at s = w + e + R l, given by sigma(i).
-  template <class Sigma>
-  HD LawResiduals<Real> residuals(const Real* l, Sigma sigma) const {
-    const Real zero(0), one(1);
-    LawResiduals<Real> out{zero, zero, zero, P.least_velocity, zero, {}};
-    Real sum(0);
-    for (int i = 0; i < nc; ++i) {
-      const Real *li = l + 3 * i, *q = P.free + 3 * i;
-      const M on = mobility[i] > zero;
-      const Vec3<Real> f{li[0], li[1], li[2]}, s{sigma(3 * i), sigma(3 * i + 1), sigma(3 * i + 2)};
-      const M touching = on & ((max(max(abs(f.x), abs(f.y)), abs(f.z)) > zero) | (P.e[3 * i + 2] <= zero));
-      out.scale = max(out.scale, select(touching, max(max(abs(q[0]), abs(q[1])), abs(q[2])), zero));
-      const ContactResidual<Real> r = contact_residual(f, s, P.mu[i], select(on, mobility[i], one));
-      out.con = max(out.con, select(on, r.con, zero)), out.ccp = max(out.ccp, select(on, r.ccp, zero));
-      out.split = max(out.split, select(on, r.split, zero));
-      sum = sum + select(on, r.con + r.split, zero);
-    }
-    for (int r = 0; r < nr; ++r) {
-      const int k = 3 * nc + r;
-      const M on = mobility[nc + r] > zero;
-      const Real s = sigma(k), d = row_residual(l[k], s, lower(r), upper(r), select(on, mobility[nc + r], one));
-      out.row_ratio = max(out.row_ratio, select(on, d / max(abs(P.free[k]), P.least_velocity), zero)),
-      sum = sum + select(on, abs(s), zero);
-    }
-    out.finite = is_finite(sum);
-    return out;
   }
 
   /// Worlds `which` take x of the step.

@@ -1,55 +1,121 @@
-// How well impulses solve half-solved rows, by the solver's own arithmetic: the natural residuals of contact/law.h over all contacts
-// and rows of a world. What solvers stop on and compare iterates by; the certificate is computed elsewhere, from v itself.
+// What every solver stops on and compares iterates by, and the loop that stops: the natural residuals of contact/law.h over all
+// contacts and rows of a world, by the solver's own arithmetic. The certificate is computed elsewhere, from v itself.
+//
+//   score = max(own / V, split / 10 V, r_row / V_row)     own: con, ccp or mdp, as the law is; no split in the convex law
+//
+// A world is done when its score is at most the tolerance.
 #pragma once
 #include "contact/law.h"
-#include "contact/row_problem.h"
+#include "solvers/solver.h"
 
 namespace stiction {
 
+/// Scores of what is not finite, and of nothing at all.
+template <class Real> inline constexpr auto kLost = Scalar<Real>(1e30);
+template <class Real> inline constexpr auto kUntried = Scalar<Real>(1e29);
+
 template <class Real>
 struct RowScore {
-  Real con, split, row_ratio;  // largest: m/s, m/s, of |J v*|
-  Real scale;                  // V of these impulses, m/s
+  Real own, split;  // largest of the law, and of its parts apart    m/s
+  Real row_ratio;   // largest of other rows, of max(|J v*|, least velocity)
+  Real scale;       // V of these impulses                           m/s
   Mask<Real> finite;
 
-  /// The worst of con / V, split / 10 V and row / V_row; 1e30 where something is not finite.
   HD Real worst() const {
-    const Real score = max(max(con, split * Scalar<Real>(0.1)) / scale, row_ratio);
-    return select(finite & is_finite(score), score, Real(Scalar<Real>(1e30)));
-  }
-  HD Mask<Real> below(Scalar<Real> tolerance) const {
-    return (max(con, split * Scalar<Real>(0.1)) <= scale * tolerance) & (row_ratio <= Real(tolerance));
+    const Real score = max(max(own, split * Scalar<Real>(0.1)) / scale, row_ratio);
+    return select(finite & is_finite(score), score, Real(kLost<Real>));
   }
 };
 
-/// Of impulses l (n) at velocities w(i), each asked for once and in order. Rows with W = 0 do not count.
-template <class Real, class Velocity>
-HD RowScore<Real> score_rows(const RowProblem<Real>& p, const Real* l, Velocity w) {
+/// Of impulses l (n) at s_i = slip(i), each asked for once and in order. Places that are not used do not count.
+template <class Real, class Slip>
+HD_ONCE RowScore<Real> score_rows(const RowProblem<Real>& p, Law law, const Real* l, Slip slip) {
   const Real zero(0), one(1);
-  Real con(0), split(0), ratio(0), scale = p.least_velocity, sum(0);
+  RowScore<Real> score{zero, zero, zero, p.least_velocity, {}};
+  Real sum(0);
   for (int k = 0; k < p.contacts; ++k) {
     const int i = 3 * k;
     const Real g = p.mobility(k);
     const Mask<Real> on = g > zero;
     const Vec3<Real> f{l[i], l[i + 1], l[i + 2]};
-    const Vec3<Real> s{w(i) + p.e[i] + p.R[i] * f.x, w(i + 1) + p.e[i + 1] + p.R[i + 1] * f.y,
-                       w(i + 2) + p.e[i + 2] + p.R[i + 2] * f.z};
+    Vec3<Real> s{slip(i), slip(i + 1), slip(i + 2)};
+    if (law == Law::kDissipation) s = dissipative_slip(f, s, p.mu[k], p.coupling(k));
     const Mask<Real> touching = on & ((max(max(abs(f.x), abs(f.y)), abs(f.z)) > zero) | (p.e[i + 2] <= zero));
     const Real fast = max(max(abs(p.free[i]), abs(p.free[i + 1])), abs(p.free[i + 2]));
-    scale = max(scale, select(touching, fast, zero));
+    score.scale = max(score.scale, select(touching, fast, zero));
     const ContactResidual<Real> r = contact_residual(f, s, p.mu[k], select(on, g, one));
-    con = max(con, select(on, r.con, zero)), split = max(split, select(on, r.split, zero));
+    const bool convex = law == Law::kConvex;
+    score.own = max(score.own, select(on, convex ? r.ccp : r.con, zero));
+    if (!convex) score.split = max(score.split, select(on, r.split, zero));
     sum = sum + select(on, r.con + r.split, zero);
   }
   for (int k = 0; k < p.scalars; ++k) {
     const int i = p.scalar_row(k);
     const Mask<Real> on = p.W[i] > zero;
-    const Real s = w(i) + p.e[i] + p.R[i] * l[i];
-    const Real d = row_residual(l[i], s, p.lower[k], p.upper[k], select(on, p.W[i], one));
-    ratio = max(ratio, select(on, d / max(abs(p.free[i]), p.least_velocity), zero));
+    const Real s = slip(i), r = row_residual(l[i], s, p.lower[k], p.upper[k], select(on, p.W[i], one));
+    score.row_ratio = max(score.row_ratio, select(on, r / max(abs(p.free[i]), p.least_velocity), zero));
     sum = sum + select(on, abs(s), zero);
   }
-  return {con, split, ratio, scale, is_finite(sum)};
+  score.finite = is_finite(sum);
+  return score;
+}
+
+/// `to` = l as cones and bounds allow it, 0 in places that are not used; `to` may be l.
+template <class Real>
+HD void admit(const RowProblem<Real>& p, const Real* l, Real* to) {
+  const Real zero(0);
+  for (int k = 0; k < p.contacts; ++k) {
+    const int i = 3 * k;
+    const Vec3<Real> f = project_strict(Vec3<Real>{l[i], l[i + 1], l[i + 2]}, p.mu[k]);
+    const Mask<Real> on = p.W[i] > zero;
+    to[i] = select(on, f.x, zero), to[i + 1] = select(on, f.y, zero), to[i + 2] = select(on, f.z, zero);
+  }
+  for (int k = 0; k < p.scalars; ++k) {
+    const int i = p.scalar_row(k);
+    to[i] = select(p.W[i] > zero, clamp(l[i], p.lower[k], p.upper[k]), zero);
+  }
+}
+
+/// The best of the impulses that an iteration tries: its answer.
+template <class Real>
+struct Best {
+  Real* impulse;  // (n)
+  Real score = Real(kUntried<Real>);
+
+  HD void take(const Mask<Real>& which, Real of_l, const Real* l, int n) {
+    const Mask<Real> better = which & (of_l < score);
+    score = select(better, of_l, score);
+    for (int i = 0; i < n; ++i) impulse[i] = select(better, l[i], impulse[i]);
+  }
+};
+
+/// Tells when scores stop improving.
+template <class Real>
+struct Stall {
+  Real mark, idle;  // a score, and how often it was looked at without one of 0.7 of it
+
+  HD explicit Stall(Real score = Real(0)) : mark(score), idle(Real(0)) {}
+  /// Worlds that were looked at more than `patience` times in vain; for them counting begins anew.
+  HD Mask<Real> look(Real score, int patience) {
+    const Mask<Real> progress = score < mark * Scalar<Real>(0.7);
+    mark = select(progress, score, mark), idle = select(progress, Real(0), idle + Real(1));
+    const Mask<Real> stuck = idle > Real(static_cast<Scalar<Real>>(patience));
+    idle = select(stuck, Real(0), idle);
+    return stuck;
+  }
+};
+
+/// pass(running), then every `check` passes, and after the last of `most`, running = going(running), until no world is left.
+/// Returns the passes of each world.
+template <class Real, class Pass, class Going>
+HD Real iterate(int most, int check, Mask<Real> running, Pass pass, Going going) {
+  Real passes(0);
+  for (int k = 1; k <= most && any(running); ++k) {
+    pass(running);
+    passes = passes + select(running, Real(1), Real(0));
+    if (k % check == 0 || k == most) running = going(running);
+  }
+  return passes;
 }
 
 }  // namespace stiction

@@ -4,13 +4,15 @@
 //     static constexpr const char* kName;                                  what users call it
 //     template <class S> struct Options;                                   its own knobs, with defaults; S a plain number
 //       template <class Visit, class... O> static void each_field(Visit, O&...);   visit("name", o.name...) for each knob
-//     template <class S> static Law law(const Options<S>&);                what it converges to, and is judged by
+//       Law law() const;                                                   what it converges to, and is judged by
 //     template <class Real> static int64_t memory(RowCounts most);         Reals of scratch for problems up to that size
 //     template <class Real> static SolveStats<Real> solve(problem, limits, options, memory, impulse);
 //   };
 //
-// solve: `problem` is read only; `impulse` (n) is the warm start on entry, finite, and the answer on exit, in each world of a
-// pack by that world's numbers alone. A world is frozen as soon as its own residual is below limits.tolerance V; tolerance 0:
+// IterativeSolver makes all of it but the name from a class that iterates. What it stops on: solvers/score.h.
+//
+// solve: `problem` is read only; `impulse` (n) is the warm start on entry, 0 for what is not finite, and the answer on exit, in
+// each world of a pack by that world's numbers alone. A world is frozen as soon as its own residual is below limits.tolerance V; tolerance 0:
 // limits.iterations, or until rounding is all that changes. Rows with W = 0 get 0. No allocation, no error: what is not finite,
 // or not solved, the certificate shows.
 // A solver that cannot carry some kind of row says so where a world is made (none today).
@@ -29,20 +31,40 @@ struct SolveLimits {
   S tolerance = S(1e-5);  // times V, m/s; 0: until nothing changes any more
 };
 
-/// Reals that carve(problem, arena) takes for problems of that size: what `memory` of a solver tells.
-template <class Real, class Carve>
-HD int64_t measured(const RowCounts& most, Carve carve) {
-  RowProblem<Real> largest;
-  static_cast<RowCounts&>(largest) = most;
-  Arena<Real> arena;
-  carve(largest, arena);
-  return arena.used();
-}
-
 template <class Real>
 struct SolveStats {
   Real iterations = Real(0);      // that changed each world
-  Real factorizations = Real(0);  // of matrices, for each world; 0 of solvers that do not count them
+  Real factorizations = Real(0);  // of matrices, for each world
+};
+
+/// Of Iteration<Real>(problem, limits, options, impulse), with carve(arena) and solve(), which tells SolveStats<Real>.
+template <template <class> class Iteration, template <class> class Knobs>
+struct IterativeSolver {
+  template <class S>
+  using Options = Knobs<S>;
+  template <class Real>
+  HD static int64_t memory(const RowCounts& most) {
+    RowProblem<Real> largest;
+    static_cast<RowCounts&>(largest) = most;
+    Arena<Real> arena;
+    Iteration<Real>(largest, {}, {}, nullptr).carve(arena);
+    return arena.used();
+  }
+  /// Before its first pass.
+  template <class Real>
+  HD static Iteration<Real> iteration(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                      const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
+    for (int i = 0; i < problem.rows(); ++i) impulse[i] = select(is_finite(impulse[i]), impulse[i], Real(0));
+    Iteration<Real> made(problem, limits, options, impulse);
+    Arena<Real> arena(memory);
+    made.carve(arena);
+    return made;
+  }
+  template <class Real>
+  HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                   const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
+    return iteration(problem, limits, options, memory, impulse).solve();
+  }
 };
 
 template <class Solver, class Real>
@@ -50,7 +72,7 @@ concept ContactSolver = requires(const RowProblem<Real>& problem, const SolveLim
                                  const typename Solver::template Options<Scalar<Real>>& options, Real* memory,
                                  Real* impulse, const char* name, Law law, int64_t size, SolveStats<Real> stats) {
   name = Solver::kName;
-  law = Solver::law(options);
+  law = options.law();
   size = Solver::template memory<Real>(RowCounts{});
   stats = Solver::template solve<Real>(problem, limits, options, memory, impulse);
 };

@@ -129,9 +129,9 @@ HD_ONCE void improve(const RowProblem<Real>& problem, double certify, const Mask
     const Double swept = solve_with<Bisection, Double>(d.view, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
     d.take_impulses(impulse, from, negate(swept < Double(kExactSweeps)));
     CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
-    auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.scale); };
-    auto answers = [&] { return bounded() & (stats.r_con <= hopeless * stats.scale); };
-    keep(used & bounded() & (stats.converged | (stats.r_con * scale <= r_con * stats.scale)));
+    auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };
+    auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };
+    keep(used & bounded() & (stats.converged | (stats.score.own * scale <= r_con * stats.score.scale)));
 
     const Mask<Double> left = used & negate(stats.converged);
     if (any(left)) {

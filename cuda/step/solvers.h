@@ -64,7 +64,7 @@ HD void each_solver(Visit visit, Options&... options) {
 
 template <class S>
 HD Law law_of(const SolverOptions<S>& o) {
-  return with_solver(o, [](auto solver, const auto& options) { return decltype(solver)::law(options); });
+  return with_solver(o, [](auto, const auto& options) { return options.law(); });
 }
 
 /// Reals that the chosen solver needs for problems up to that size.

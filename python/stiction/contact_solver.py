@@ -44,7 +44,7 @@ class Solution:
     #: What the solver converges to: "coulomb", "convex" or "dissipation".
     law: str
     iterations: int | np.ndarray
-    #: Matrices factored; None of a solver that does not count.
+    #: Matrices factored; None where none was.
     factorizations: int | np.ndarray | None
     #: The residual of ``law`` is at most tolerance V, and r_row at most tolerance.
     converged: bool | np.ndarray

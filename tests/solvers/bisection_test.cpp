@@ -178,8 +178,8 @@ TEST(OneContact, FalsePositionNeedsFewEvaluations) {
 TEST(Bisection, SaysWhichLawItSolves) {
   BisectionOptions<double> coulomb;
   coulomb.coulomb = 1;
-  EXPECT_EQ(Bisection::law(BisectionOptions<double>{}), Law::kDissipation);
-  EXPECT_EQ(Bisection::law(coulomb), Law::kCoulomb);
+  EXPECT_EQ(BisectionOptions<double>{}.law(), Law::kDissipation);
+  EXPECT_EQ(coulomb.law(), Law::kCoulomb);
   for (unsigned seed = 0; seed < 10; ++seed) {
     const auto d = problems::random_problem(18, 3, seed, true, seed % 2);
     const auto own = testing::solve_dense<Bisection, double>(d, {5000, 1e-9});

@@ -71,12 +71,12 @@ TEST(Canal, TakesAnExactGuessWithoutANewtonStep) {
   ASSERT_TRUE(first.stats.converged);
   const auto again = improve<double>(first.solved.d, tight());
   EXPECT_TRUE(again.stats.converged);
-  EXPECT_EQ(again.stats.newton, 0);
+  EXPECT_EQ(again.stats.factorizations, 0);
 }
 
 TEST(Canal, SaysWhenTheCapStopsIt) {
   const auto r = improve<double>(problems::random_problem(18, 6, 5), {1, 1e-8});
-  EXPECT_EQ(r.stats.outer, 1);
+  EXPECT_EQ(r.stats.iterations, 1);
   EXPECT_FALSE(r.stats.converged);
   EXPECT_GT(r.solved.residual.r_con, 1e-8 * r.solved.residual.scale);
 }
@@ -90,12 +90,6 @@ TEST(Canal, RejectsWhatIsNotFinite) {
   for (double l : r.solved.d.impulse) EXPECT_EQ(l, 0);
 }
 
-TEST(Canal, TakesAWarmStartThatIsNotFiniteAsNone) {
-  Dense<double> d = problems::random_problem(6, 2, 1);
-  d.impulse[1] = std::nan("");
-  EXPECT_TRUE(improve<double>(d, tight()).stats.converged);
-}
-
 TEST(Canal, LeavesWorldsThatAreNotAskedForAlone) {
   using Wide = Pack<double, 4>;
   std::vector<Dense<double>> worlds;
@@ -106,7 +100,7 @@ TEST(Canal, LeavesWorldsThatAreNotAskedForAlone) {
   Mask<Wide> which{};
   set_lane(which, 2, -1);
   const auto stats = Canal::improve(view, tight(), {}, which, memory.data(), w.rows.impulse);
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(lane(stats.newton, i) > 0, i == 2);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(lane(stats.factorizations, i) > 0, i == 2);
 }
 
 }  // namespace

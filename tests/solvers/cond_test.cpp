@@ -60,7 +60,7 @@ TEST(Cond, SolvesTheConvexLawWhereAsked) {
   for (int multiplier : {0, 1}) {
     CondOptions<double> o = nodes(1e4);
     o.multiplier = multiplier, o.convex = 1;
-    EXPECT_EQ(Cond::law(o), Law::kConvex);
+    EXPECT_EQ(o.law(), Law::kConvex);
     const auto r =
         testing::solve_dense<Cond, double>(problems::box_on_plane(2, {1, 0, -0.1}, 0.5), {200000, 1e-9}, 1e-4, o);
     EXPECT_LE(r.residual.r_ccp, (multiplier ? 1e-8 : 1e-3) * r.residual.scale);

@@ -36,7 +36,7 @@ class Conformance : public ::testing::Test {
   static constexpr T kTolerance = kWide ? T(1e-9) : T(1e-5);
   static constexpr double kNear = kWide ? 1e-8 : 1e-4;
   /// What it aims at: what is known in closed form depends on it.
-  static Law law() { return Solver::law(typename Solver::template Options<T>{}); }
+  static Law law() { return typename Solver::template Options<T>{}.law(); }
 
   /// A box on its corners, of which all laws say the same: under maximum dissipation its rotation is locked, since friction at
   /// a corner that turns is deflected by its own W_nt.
@@ -204,6 +204,15 @@ TYPED_TEST(Conformance, TakesAnExactGuessAsItIs) {
   auto again = this->solve(first.d, 20000, 20 * this->kTolerance);
   EXPECT_LE(again.iterations, 1);
   for (size_t i = 0; i < first.v.size(); ++i) EXPECT_NEAR(again.v[i], first.v[i], 100 * this->kNear);
+}
+
+TYPED_TEST(Conformance, TakesAWarmStartThatIsNotFiniteAsNone) {
+  Dense<double> d = problems::random_problem(6, 2, 1);
+  const auto none = this->solve(d, 5);
+  d.impulse[1] = std::nan(""), d.impulse[5] = std::numeric_limits<double>::infinity();
+  const auto r = this->solve(d, 5);
+  EXPECT_EQ(r.d.impulse, none.d.impulse);
+  EXPECT_EQ(r.iterations, none.iterations);
 }
 
 TYPED_TEST(Conformance, StopsAtTheCap) {

@@ -58,7 +58,7 @@ std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& wor
   const auto stats = Solver::template solve<Real>(view, limits, options, memory.data(), whitened.rows.impulse);
   std::vector<Solved> solved;
   for (size_t i = 0; i < worlds.size(); ++i) {
-    solved.push_back({worlds[i], {}, {}, double(lane(stats.iterations, static_cast<int>(i))), Solver::law(options)});
+    solved.push_back({worlds[i], {}, {}, double(lane(stats.iterations, static_cast<int>(i))), options.law()});
     whitened.take(solved.back().d, static_cast<int>(i));
     judge(solved.back(), least_velocity);
   }

@@ -77,7 +77,7 @@ TYPED_TEST(TileStep, MatchesSerialOnEveryKindOfRow) {
 
 template <class Solver>
 Law law_of_default() {
-  return Solver::law(typename Solver::template Options<double>{});
+  return typename Solver::template Options<double>{}.law();
 }
 
 /// The certificate takes W_nt from rows that several lanes wrote.

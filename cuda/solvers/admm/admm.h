@@ -11,15 +11,13 @@
 // point f = y and z = s + sigma, which is De Saxce's form of the law. rho may differ between worlds, and is smaller for rows without
 // bounds, whose z is 0.
 //
-// Stop: con <= tolerance V, split <= 10 tolerance V and every row <= tolerance V_row (solvers/score.h) of y, projected strictly;
-// the best of the tested ones is the answer. A world that is done is frozen by masks.
+// Stop: solvers/score.h of y, projected strictly; the best of the tested ones is the answer. A world that is done is frozen by masks.
 // Cost of a pass: n^2 multiply-adds, or 2 n width + width^2 where that is less; of a new rho: one Cholesky factor.
 #pragma once
 #include "linalg/anderson_vector.h"
 #include "solvers/admm/options.h"
 #include "solvers/admm/shifted_inverse.h"
 #include "solvers/score.h"
-#include "solvers/solver.h"
 
 namespace stiction {
 
@@ -32,81 +30,65 @@ class Iteration {
   using M = Mask<Real>;
 
   HD Iteration(const RowProblem<Real>& problem, const SolveLimits<S>& limits, const AdmmOptions<S>& options, Real* l)
-      : P(problem), limits_(limits), opt(options), answer_(l), nc(problem.contacts), nr(problem.scalars), n(P.rows()) {}
+      : P(problem), limits_(limits), opt(options), best_{l} {}
 
   HD void carve(Arena<Real>& arena) {
     Real** const rows[] = {&scale_, &q_, &p_, &y_, &z_, &f_, &next_, &rho_, &tried_};
     for (Real** each : rows) *each = arena.take(n);
     lower_ = arena.take(nr), upper_ = arena.take(nr), u_ = arena.take(P.width);
-    inverse_.carve(n, P.width, arena);
+    inverse_.carve(arena);
     anderson_.carve(n, arena);
   }
 
   HD SolveStats<Real> solve() {
-    const bool until = limits_.tolerance > S(0);
-    SolveStats<Real> stats;
+    const Real one(1), zero(0);
     begin();
-    M running = until ? best_ > Real(limits_.tolerance) : mask_of<Real>(true);
-    if (!any(running) || limits_.iterations < 1) return stats;
+    const M running = unsolved(mask_of<Real>(true));
+    if (!any(running) || limits_.iterations < 1) return {};
     scale_rows();
     start();
-    stats.factorizations = select(running, Real(1), Real(0));
-    for (int k = 1; k <= limits_.iterations && any(running); ++k) {
-      pass();
-      M changed = mask_of<Real>(false);
-      if (k % opt.interval == 0) changed = running & balance();
-      if (opt.patience > 0) changed = changed | (running & unstick());
-      advance(running, changed);
-      if (any(changed)) inverse_.factor();
-      stats.iterations = stats.iterations + select(running, Real(1), Real(0));
-      stats.factorizations = stats.factorizations + select(changed, Real(1), Real(0));
-      if (k % opt.check == 0 || k == limits_.iterations) {
-        const M lost = negate(test(running));
-        running = running & negate(lost);
-        if (until) running = running & (best_ > Real(limits_.tolerance));
-      }
-    }
+    SolveStats<Real> stats;
+    stats.factorizations = select(running, one, zero);
+    int k = 0;
+    stats.iterations = iterate<Real>(
+        limits_.iterations, opt.check, running,
+        [&](const M& on) {
+          pass();
+          M changed = mask_of<Real>(false);
+          if (++k % opt.interval == 0) changed = on & balance();
+          if (opt.patience > 0) changed = changed | (on & unstick());
+          advance(on, changed);
+          if (any(changed)) inverse_.factor();
+          stats.factorizations = stats.factorizations + select(changed, one, zero);
+        },
+        [&](const M& on) { return test(on); });
     return stats;
   }
 
  private:
   static constexpr int kPowerPasses = 20;
 
-  HD int block_of(int i) const { return i < 3 * nc ? i / 3 : i - 2 * nc; }
   HD bool is_contact(int i) const { return i < 3 * nc; }
 
-  /// Keeps l of worlds `which` if it is the best yet. False: not finite.
-  HD_ONCE M judge(const M& which, const Real* l, bool zero) {
-    const Real none(0);
-    if (!zero) P.push(l, u_);
-    const Real score = score_rows(P, l, [&](int i) { return zero ? P.free[i] : P.velocity(i, u_); }).worst();
-    const M better = which & (score < best_);
-    best_ = select(better, score, best_);
-    for (int i = 0; i < n; ++i) answer_[i] = select(better, zero ? none : l[i], answer_[i]);
-    return score < Real(S(1e29));
+  /// Scores `tried`, at u of it, as an answer of worlds `which`. False: not finite.
+  HD_ONCE M judge(const M& which) {
+    P.push(tried_, u_);
+    const Real score = score_rows(P, opt.law(), tried_, [&](int i) { return P.slip(i, tried_, u_); }).worst();
+    best_.take(which, score, tried_, n);
+    return score < Real(kUntried<Real>);
+  }
+  HD M unsolved(const M& which) const {
+    if (!(limits_.tolerance > S(0))) return which;
+    return which & (best_.score > Real(limits_.tolerance));
   }
   /// The warm start, as the cone and the bounds allow it, and no impulse at all where that is exact.
   HD void begin() {
     const Real zero(0);
-    for (int k = 0; k < nc; ++k) {
-      const int i = 3 * k;
-      const M on = P.mobility(k) > zero;
-      put(on, project_strict(Vec3<Real>{answer_[i], answer_[i + 1], answer_[i + 2]}, P.mu[k]), tried_ + i);
-    }
-    for (int k = 0; k < nr; ++k) {
-      const int i = P.scalar_row(k);
-      tried_[i] = select(P.W[i] > zero, clamp(answer_[i], P.lower[k], P.upper[k]), zero);
-    }
-    best_ = Real(S(1e29));
-    const M every = mask_of<Real>(true);
-    for (int i = 0; i < n; ++i) answer_[i] = zero;
-    judge(every, answer_, true);
-    best_ = select(best_ > zero, Real(S(1e29)), best_);
-    judge(every, tried_, false);
-  }
-  HD static void put(const M& on, Vec3<Real> a, Real* to) {
-    const Real zero(0);
-    to[0] = select(on, a.x, zero), to[1] = select(on, a.y, zero), to[2] = select(on, a.z, zero);
+    admit(P, best_.impulse, tried_);
+    for (int i = 0; i < n; ++i) best_.impulse[i] = zero;
+    const Real none = score_rows(P, opt.law(), best_.impulse, [&](int i) { return P.free[i] + P.e[i]; }).worst();
+    best_.score = select(none > zero, best_.score, none);
+    judge(mask_of<Real>(true));
   }
 
   HD void scale_rows() {
@@ -114,7 +96,7 @@ class Iteration {
     Real used(0);
     trace_ = zero;
     for (int i = 0; i < n; ++i) {
-      const Real g = P.mobility(block_of(i));
+      const Real g = P.mobility(P.block_of(i));
       const M on = g > zero;
       scale_[i] = select(on, one / sqrt(select(on, g, one)), zero);
       q_[i] = (P.free[i] + P.e[i]) * scale_[i];
@@ -145,12 +127,12 @@ class Iteration {
   /// p of the warm start, with z = sigma + (0, 0, mu |sigma_t|) of it.
   HD void start() {
     const Real zero(0), one(1);
-    stalls_ = idle_ = zero, mark_ = best_;
+    stalls_ = zero, stall_ = Stall<Real>(best_.score);
     set_penalty(Real(opt.penalty));
     inverse_.factor();
     P.push(tried_, u_);
     for (int i = 0; i < n; ++i) {
-      const Real s = scale_[i], sigma = (P.velocity(i, u_) + P.e[i] + P.R[i] * tried_[i]) * s;
+      const Real s = scale_[i], sigma = P.slip(i, tried_, u_) * s;
       y_[i] = select(s > zero, tried_[i] / select(s > zero, s, one), zero), z_[i] = sigma;
     }
     for (int k = 0; k < nc; ++k) z_[3 * k + 2] = z_[3 * k + 2] + lift(k);
@@ -215,12 +197,10 @@ class Iteration {
   /// Scores that do not improve: extrapolation off, or on again; rho / 5 at the first time, then rho x 5 three times.
   HD M unstick() {
     const Real zero(0), one(1);
-    const M progress = best_ < mark_ * S(0.7);
-    mark_ = select(progress, best_, mark_), idle_ = select(progress, zero, idle_ + one);
-    const M stuck = idle_ > Real(S(opt.patience));
+    const M stuck = stall_.look(best_.score, opt.patience);
     if (!any(stuck)) return stuck;
     const Real by = select(stalls_ > zero, select(stalls_ < Real(4), Real(5), one), Real(S(0.2)));
-    idle_ = select(stuck, zero, idle_), mark_ = select(stuck, best_, mark_);
+    stall_.mark = select(stuck, best_.score, stall_.mark);
     if (opt.accelerate) plain_ = select(stuck, negate(plain_), plain_), anderson_.forget(stuck);
     project(next_, tried_);
     const M changed = change_penalty(select(stuck, penalty_ * by, penalty_), tried_);
@@ -280,58 +260,31 @@ class Iteration {
     for (int i = 0; i < n; ++i) p_[i] = select(running, next_[i], p_[i]);
   }
 
-  /// Judges y = P(p), strictly projected.
+  /// Judges y = P(p), strictly projected. Those of worlds `running` that go on.
   HD M test(const M& running) {
-    for (int k = 0; k < nc; ++k) {
-      const int i = 3 * k;
-      const Vec3<Real> a = project_proximal(Vec3<Real>{p_[i], p_[i + 1], p_[i + 2]}, P.mu[k]) * scale_[i];
-      put(scale_[i] > Real(0), project_strict(a, P.mu[k]), tried_ + i);
-    }
-    for (int k = 0; k < nr; ++k) {
-      const int i = 3 * nc + k;
-      tried_[i] = select(P.W[i] > Real(0), clamp(p_[i] * scale_[i], P.lower[k], P.upper[k]), Real(0));
-    }
-    return judge(running, tried_, false);
+    project(p_, tried_);
+    for (int i = 0; i < n; ++i) tried_[i] = (is_contact(i) ? tried_[i] : p_[i]) * scale_[i];  // bounds: exactly
+    admit(P, tried_, tried_);
+    return unsolved(running & judge(running));
   }
 
   const RowProblem<Real>& P;
   const SolveLimits<S>& limits_;
   const AdmmOptions<S>& opt;
-  Real* answer_;
-  const int nc, nr, n;
-  ShiftedInverse<Real> inverse_;
+  Best<Real> best_;
+  const int nc = P.contacts, nr = P.scalars, n = P.rows();
+  ShiftedInverse<Real> inverse_{P};
   AndersonVector<Real> anderson_;
   Real *scale_, *q_, *p_, *y_, *z_, *f_, *next_, *rho_, *tried_;  // (n), scaled
   Real *lower_, *upper_, *u_;                                     // (scalars) x2, scaled; (width)
-  Real penalty_, trace_, best_, mark_, idle_, stalls_;
+  Stall<Real> stall_;
+  Real penalty_, trace_, stalls_;
   Real step_;  // of the spectral rule
   M plain_;    // worlds that do not extrapolate at present
 };
 
 }  // namespace admm_detail
 
-struct Admm {
-  static constexpr const char* kName = "admm";
-  template <class S>
-  using Options = AdmmOptions<S>;
-  template <class S>
-  HD static Law law(const Options<S>&) {
-    return Law::kCoulomb;
-  }
-  template <class Real>
-  HD static int64_t memory(const RowCounts& most) {
-    return measured<Real>(most, [](const RowProblem<Real>& largest, Arena<Real>& arena) {
-      admm_detail::Iteration<Real>(largest, {}, {}, nullptr).carve(arena);
-    });
-  }
-  template <class Real>
-  HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
-                                   const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
-    admm_detail::Iteration<Real> iteration(problem, limits, options, impulse);
-    Arena<Real> arena(memory);
-    iteration.carve(arena);
-    return iteration.solve();
-  }
-};
+struct Admm : IterativeSolver<admm_detail::Iteration, AdmmOptions> { static constexpr const char* kName = "admm"; };
 
 }  // namespace stiction

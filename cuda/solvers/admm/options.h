@@ -1,5 +1,5 @@
 #pragma once
-#include "core/platform.h"
+#include "contact/law.h"
 
 namespace stiction {
 
@@ -21,6 +21,7 @@ struct AdmmOptions {
   int check = 5;                  // passes between two tests
   S factor = S(2), tube = S(10);  // of the other rules: what rho changes by, and from which ratio of residuals on
 
+  HD Law law() const { return Law::kCoulomb; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("penalty", o.penalty...), visit("proximal", o.proximal...), visit("rule", o.rule...);

@@ -6,7 +6,8 @@
 //
 // Which side a world takes depends on its own rows alone, so that its bits do not depend on its pack; a mixed pack does both.
 #pragma once
-#include "core/arena.h"
+#include "contact/row_problem.h"
+#include "linalg/gram.h"
 #include "linalg/small_cholesky.h"
 
 namespace stiction {
@@ -18,26 +19,28 @@ class ShiftedInverse {
 
   Real *X, *D;  // (n, width), (n): the caller's to fill, X before prepare(), D before factor()
 
-  HD void carve(int n, int width, Arena<Real>& arena) {
-    n_ = n, width_ = width;
+  HD explicit ShiftedInverse(const RowProblem<Real>& problem)
+      : p_(problem), n_(problem.rows()), width_(problem.width) {}
+  HD void carve(Arena<Real>& arena) {
+    const int n = n_, width = width_;
     X = arena.take(static_cast<int64_t>(n) * width), D = arena.take(n);
     W_ = arena.take(n), rows_ = arena.take(static_cast<int64_t>(n) * n);
-    columns_ = arena.take(static_cast<int64_t>(width) * width);
+    columns_.carve(width, arena);
     u_ = arena.take(width), other_ = arena.take(n);
   }
 
   /// `used`: the rows of each world that are not 0.
   HD void prepare(Real used) {
+    columns_.set_pattern(p_.blocks, p_.contacts + p_.scalars, [&](int k) { return p_.touches(k); });
     by_rows_ = used <= Real(S(width_));
     if (!any(by_rows_)) return;
     for (int i = 0; i < n_; ++i) {  // X X' below the diagonal, where the factor above it leaves it alone
-      for (int j = 0; j < i; ++j) rows_[at(i, j)] = product(row(i), row(j));
-      W_[i] = product(row(i), row(i));
+      for (int j = 0; j < i; ++j) rows_[at(i, j)] = dot(width_, row(i), row(j));
+      W_[i] = dot(width_, row(i), row(i));
     }
   }
 
   HD_ONCE void factor() {
-    const Real zero(0), one(1);
     if (any(by_rows_)) {
       Real least = D[0];
       for (int i = 0; i < n_; ++i) {
@@ -47,18 +50,9 @@ class ShiftedInverse {
       cholesky_factor(n_, rows_, least * S(0.5));
     }
     if (all(by_rows_)) return;
-    for (int a = 0; a < width_ * width_; ++a) columns_[a] = zero;
-    for (int a = 0; a < width_; ++a) columns_[a * width_ + a] = one;
-    for (int i = 0; i < n_; ++i) {
-      const Real *x = row(i), weight = one / D[i];
-      for (int a = 0; a < width_; ++a) {
-        const Real scaled = x[a] * weight;
-        if (all(scaled == zero)) continue;
-        Real* c = columns_ + a * width_;
-        for (int b = a; b < width_; ++b) c[b] = c[b] + scaled * x[b];
-      }
-    }
-    cholesky_factor(width_, columns_, Real(S(0.5)));  // C >= I
+    columns_.begin();
+    for (int i = 0; i < n_; ++i) columns_.add(Real(1) / D[i], row(i), p_.touches(p_.block_of(i)));
+    columns_.factor();
   }
 
   /// r <- (X X' + D)^-1 r.
@@ -72,8 +66,8 @@ class ShiftedInverse {
       const Real *x = row(i), weighted = f[i] / D[i];
       for (int a = 0; a < width_; ++a) u_[a] = u_[a] + x[a] * weighted;
     }
-    cholesky_solve(width_, columns_, u_);
-    for (int i = 0; i < n_; ++i) f[i] = (f[i] - product(row(i), u_)) / D[i];
+    columns_.solve(u_);
+    for (int i = 0; i < n_; ++i) f[i] = (f[i] - dot(width_, row(i), u_)) / D[i];
     if (!some) return;
     cholesky_solve(n_, rows_, r);
     for (int i = 0; i < n_; ++i) r[i] = select(by_rows_, r[i], f[i]);
@@ -83,17 +77,13 @@ class ShiftedInverse {
 
  private:
   HD int64_t at(int i, int j) const { return static_cast<int64_t>(i) * n_ + j; }
-  HD Real product(const Real* a, const Real* b) const {
-    Real sum(0);
-    for (int k = 0; k < width_; ++k) sum = sum + a[k] * b[k];
-    return sum;
-  }
-
-  int n_, width_;
+  const RowProblem<Real>& p_;
+  const int n_, width_;
   Mask<Real> by_rows_;
-  Real *W_, *rows_;     // (n) diagonal of X X'; (n, n) U from the diagonal up, X X' below it
-  Real *columns_, *u_;  // (width, width) U; (width)
-  Real* other_;         // (n)
+  Real *W_, *rows_;  // (n) diagonal of X X'; (n, n) U from the diagonal up, X X' below it
+  GramMatrix<Real> columns_;
+  Real* u_;      // (width)
+  Real* other_;  // (n)
 };
 
 }  // namespace stiction

@@ -17,13 +17,12 @@
 //
 // Limits, dry friction, bilateral and soft rows have multipliers in both forms, and a clamp for Proj.
 //
-// Stop: tested every `check` passes from the impulses alone, at w = J v* + Y Y'l: con (ccp, if `convex`) <= tolerance V, split <=
-// 10 tolerance V and every row <= tolerance V_row, the natural residuals of contact/law.h; of nodes with R + G for R, or no node
-// would ever pass. The answer is the best of those tests. Tolerance 0: always `iterations` passes, and the last.
+// Stop: solvers/score.h, tested every `check` passes from the impulses alone, at w = J v* + Y Y'l; of nodes with R + G for R, or no
+// node would ever pass. The answer is the best of those tests. Tolerance 0: always `iterations` passes, and the last.
 // Cost of a pass: 6 width multiply-adds a contact, width^2 for the joints; 6 width more where it is tested.
 #pragma once
-#include "linalg/small_cholesky.h"
-#include "solvers/solver.h"
+#include "linalg/gram.h"
+#include "solvers/score.h"
 
 namespace stiction {
 
@@ -38,6 +37,7 @@ struct CondOptions {
   int start = 8;  // plain passes before it, and after it went astray
   int check = 4;  // passes between two tests
 
+  HD Law law() const { return convex ? Law::kConvex : Law::kCoulomb; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("multiplier", o.multiplier...), visit("convex", o.convex...), visit("gain", o.gain...);
@@ -65,58 +65,38 @@ struct Iteration {
   const RowProblem<Real>& p;
   const SolveLimits<S>& limits;
   const CondOptions<S>& opt;
-  Real* answer;
+  Best<Real> best;
   Nodes<Real> node;
-  Real *H, *u, *next, *before;  // (width, width), (width): joints now, after the pass, before
+  GramMatrix<Real> H;       // I + Y'K Y
+  Real *u, *next, *before;  // (width): joints now, after the pass, before
 
   HD Iteration(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const CondOptions<S>& options, Real* l)
-      : p(problem), limits(limits_), opt(options), answer(l) {}
+      : p(problem), limits(limits_), opt(options), best{l} {}
 
   HD void carve(Arena<Real>& arena) {
     node.carve(p.contacts + p.scalars, p.rows(), arena);
-    H = arena.take(static_cast<int64_t>(p.width) * p.width);
+    H.carve(p.width, arena);
     u = arena.take(p.width), next = arena.take(p.width), before = arena.take(p.width);
   }
 
-  HD Real product(int i, const Real* a) const {
-    const Real* y = p.row(i);
-    Real sum(0);
-    for (int k = 0; k < p.width; ++k) sum = sum + y[k] * a[k];
-    return sum;
-  }
-
-  /// Gains, the joints' factor, and the warm start as far as cone and bounds allow.
+  /// Gains, and the warm start as far as cone and bounds allow.
   HD void begin() {
-    const Real zero(0), one(1);
-    const S gain = opt.multiplier ? opt.gain : opt.node_gain;
-    for (int i = 0; i < p.width * p.width; ++i) H[i] = zero;
-    for (int k = 0; k < p.width; ++k) H[k * p.width + k] = one;
-    for (int k = 0; k < p.contacts + p.scalars; ++k) {
-      const bool contact = k < p.contacts;
-      const Real G = node.G[k] = p.mobility(k) / (contact ? gain : opt.gain);
-      const M on = G > zero;
-      const Real K = select(on, one / select(on, G, one), zero);
-      const int first = contact ? 3 * k : p.scalar_row(k - p.contacts);
-      for (int i = first; i < first + (contact ? 3 : 1); ++i) {
-        const Real* y = p.row(i);
-        for (int a = 0; a < p.width; ++a) {
-          const Real ka = K * y[a];
-          if (all(ka == zero)) continue;
-          for (int b = a; b < p.width; ++b) H[a * p.width + b] = H[a * p.width + b] + ka * y[b];
-        }
-        answer[i] = select(on, answer[i], zero);
-      }
-      if (contact) {
-        const Vec3<Real> f = project_strict(Vec3<Real>{answer[first], answer[first + 1], answer[first + 2]}, p.mu[k]);
-        answer[first] = f.x, answer[first + 1] = f.y, answer[first + 2] = f.z;
-      } else {
-        answer[first] = select(on, clamp(answer[first], p.lower[k - p.contacts], p.upper[k - p.contacts]), zero);
-      }
+    for (int k = 0; k < p.contacts + p.scalars; ++k)
+      node.G[k] = p.mobility(k) / (k < p.contacts && !opt.multiplier ? opt.node_gain : opt.gain);
+    admit(p, best.impulse, node.l);
+    p.push(node.l, u);
+    for (int i = 0; i < p.rows(); ++i) best.impulse[i] = node.l[i];
+    for (int a = 0; a < p.width; ++a) before[a] = u[a];
+  }
+  HD void factor() {
+    H.set_pattern(p.blocks, p.contacts + p.scalars, [&](int k) { return p.touches(k); });
+    H.begin();
+    for (int i = 0; i < p.rows(); ++i) {
+      const Real G = node.G[p.block_of(i)];
+      const M on = G > Real(0);
+      H.add(select(on, Real(1) / select(on, G, Real(1)), Real(0)), p.row(i), p.touches(p.block_of(i)));
     }
-    cholesky_factor(p.width, H, Real(S(0.5)));  // H >= I
-    p.push(answer, u);
-    for (int i = 0; i < p.rows(); ++i) node.l[i] = answer[i];
-    for (int k = 0; k < p.width; ++k) before[k] = u[k];
+    H.factor();
   }
 
   // ---- a pass -----------------------------------------------------------------------------------------------------------
@@ -130,7 +110,7 @@ struct Iteration {
   /// Node velocities of joints u, and the impulses that the law gives them, in worlds `which`.
   HD void project(const M& which) {
     const bool multiplier = opt.multiplier != 0;
-    for (int i = 0; i < p.rows(); ++i) node.x[i] = product(i, u);
+    for (int i = 0; i < p.rows(); ++i) node.x[i] = p.along(i, u);
     for (int k = 0; k < p.contacts; ++k) {
       const int i = 3 * k;
       const Real G = node.G[k], zero(0), one(1);
@@ -157,47 +137,22 @@ struct Iteration {
     const Real zero(0), one(1);
     for (int a = 0; a < p.width; ++a) next[a] = zero;
     for (int i = 0; i < p.rows(); ++i) {
-      const Real G = node.G[i < 3 * p.contacts ? i / 3 : i - 2 * p.contacts];
+      const Real G = node.G[p.block_of(i)];
       const M on = G > zero;
       p.add_push(i, select(on, node.x[i] / select(on, G, one) + node.l[i], zero), next);
     }
-    cholesky_solve(p.width, H, next);
+    H.solve(next);
   }
 
-  // ---- the certificate --------------------------------------------------------------------------------------------------
-
-  /// How many times the tolerance the impulses are away, of worlds `which`; the best yet becomes the answer.
-  HD_ONCE Real score(const M& which, Real& best) {
-    const Real zero(0), one(1);
-    Real V = p.least_velocity, own(0), split(0), ratio(0), sum(0);
+  /// Those of worlds `running` whose impulses do not pass; the best yet are the answer.
+  HD_ONCE M unsolved(const M& running) {
     p.push(node.l, next);
-    for (int k = 0; k < p.contacts; ++k) {
-      const int i = 3 * k;
-      const M on = node.G[k] > zero;
-      const Real more = opt.multiplier ? zero : node.G[k];
-      const Real* l = node.l + i;
-      auto slip = [&](int a) { return p.free[i + a] + product(i + a, next) + p.e[i + a] + (p.R[i + a] + more) * l[a]; };
-      const Vec3<Real> f{l[0], l[1], l[2]}, s{slip(0), slip(1), slip(2)};
-      const ContactResidual<Real> r = contact_residual(f, s, p.mu[k], select(on, p.mobility(k), one));
-      const Real fast = max(max(abs(p.free[i]), abs(p.free[i + 1])), abs(p.free[i + 2]));
-      V = max(V, select(on & ((f.z > zero) | (p.e[i + 2] <= zero)), fast, zero));
-      own = max(own, select(on, opt.convex ? r.ccp : r.con, zero));
-      if (!opt.convex) split = max(split, select(on, r.split, zero));
-      sum = sum + select(on, abs(s.x) + abs(s.y) + abs(s.z), zero);
-    }
-    for (int k = 0; k < p.scalars; ++k) {
-      const int i = p.scalar_row(k);
-      const M on = node.G[p.contacts + k] > zero;
-      const Real s = p.free[i] + product(i, next) + p.e[i] + p.R[i] * node.l[i];
-      const Real r = row_residual(node.l[i], s, p.lower[k], p.upper[k], select(on, p.W[i], one));
-      ratio = max(ratio, select(on, r / max(abs(p.free[i]), p.least_velocity), zero));
-      sum = sum + select(on, abs(s), zero);
-    }
-    const Real found = select(is_finite(sum), max(max(own, split * S(0.1)) / V, ratio), Real(S(1e30)));
-    const M better = which & (found < best);
-    best = select(better, found, best);
-    for (int i = 0; i < p.rows(); ++i) answer[i] = select(better, node.l[i], answer[i]);
-    return found;
+    const Real score = score_rows(p, opt.law(), node.l, [&](int i) {
+                         const Real s = p.slip(i, node.l, next);
+                         return opt.multiplier || i >= 3 * p.contacts ? s : s + node.G[i / 3] * node.l[i];
+                       }).worst();
+    best.take(running, score, node.l, p.rows());
+    return running & (score > Real(limits.tolerance));
   }
 
   // ---- the iteration ----------------------------------------------------------------------------------------------------
@@ -226,55 +181,33 @@ struct Iteration {
     }
   }
 
-  HD Real solve() {
+  HD SolveStats<Real> solve() {
     const bool until = limits.tolerance > 0, accelerated = opt.chebyshev && !opt.multiplier;
-    const Real zero(0), one(1), limit(limits.tolerance);
-    Real count(0), best(S(1e29)), contacts(0);
+    const Real zero(0), one(1);
     begin();
+    const M running = until ? unsolved(mask_of<Real>(true)) : mask_of<Real>(true);
+    if (!any(running) || limits.iterations < 1) return {};
+    factor();
+    Real contacts(0);
     for (int k = 0; k < p.contacts; ++k) contacts = contacts + select(node.G[k] > zero, one, zero);
     const Real stiff = contacts * opt.node_gain, radius = stiff / (one + stiff);
-    Chebyshev chebyshev{radius * radius, one, Real(S(1e29)), zero};
-    M running = mask_of<Real>(true);
-    if (until) running = score(running, best) > limit;
-    for (int k = 1; k <= limits.iterations && any(running); ++k) {
-      project(running);
-      pull();
-      if (accelerated) extrapolate(chebyshev);
-      for (int a = 0; a < p.width; ++a)
-        before[a] = select(running, u[a], before[a]), u[a] = select(running, next[a], u[a]);
-      count = count + select(running, one, zero);
-      if (until && (k % opt.check == 0 || k == limits.iterations)) running = running & (score(running, best) > limit);
-    }
-    if (!until)
-      for (int i = 0; i < p.rows(); ++i) answer[i] = node.l[i];
-    return count;
+    Chebyshev chebyshev{radius * radius, one, Real(kUntried<Real>), zero};
+    const Real passes = iterate<Real>(
+        limits.iterations, opt.check, running,
+        [&](const M& on) {
+          project(on);
+          pull();
+          if (accelerated) extrapolate(chebyshev);
+          for (int a = 0; a < p.width; ++a) before[a] = select(on, u[a], before[a]), u[a] = select(on, next[a], u[a]);
+        },
+        [&](const M& on) { return until ? unsolved(on) : on; });
+    for (int i = 0; i < p.rows() && !until; ++i) best.impulse[i] = node.l[i];
+    return {passes, select(running, one, zero)};
   }
 };
 
 }  // namespace cond_detail
 
-struct Cond {
-  static constexpr const char* kName = "cond";
-  template <class S>
-  using Options = CondOptions<S>;
-  template <class S>
-  HD static Law law(const Options<S>& o) {
-    return o.convex ? Law::kConvex : Law::kCoulomb;
-  }
-  template <class Real>
-  HD static int64_t memory(const RowCounts& most) {
-    return measured<Real>(most, [](const RowProblem<Real>& largest, Arena<Real>& arena) {
-      cond_detail::Iteration<Real>(largest, {}, {}, nullptr).carve(arena);
-    });
-  }
-  template <class Real>
-  HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
-                                   const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
-    cond_detail::Iteration<Real> iteration(problem, limits, options, impulse);
-    Arena<Real> arena(memory);
-    iteration.carve(arena);
-    return {iteration.solve()};
-  }
-};
+struct Cond : IterativeSolver<cond_detail::Iteration, CondOptions> { static constexpr const char* kName = "cond"; };
 
 }  // namespace stiction

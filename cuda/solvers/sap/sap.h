@@ -41,6 +41,7 @@ struct SapOptions {
     o.sigma = S(1e-3);
     return o;
   }
+  HD Law law() const { return Law::kConvex; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("penalty", o.penalty...), visit("penalty_cap", o.penalty_cap...), visit("growth", o.growth...);
@@ -56,18 +57,18 @@ struct Proximal : ConvexNewton<Real> {
   using Base = ConvexNewton<Real>;
   using S = Scalar<Real>;
   using M = Mask<Real>;
-  using Base::dheld, Base::mobility, Base::root_t, Base::root_n, Base::lower, Base::upper, Base::product;
+  using Base::dheld, Base::root_t, Base::root_n, Base::lower, Base::upper;
   using Base::P, Base::n, Base::nc, Base::nr, Base::m, Base::step, Base::w, Base::held, Base::lambda, Base::dw;
 
   const SolveLimits<S>& limits;
   const SapOptions<S>& opt;
-  Real* answer;
+  Best<Real> best;
   Real *u, *rest;                        // (n)   D^1/2 L (v - v*), and what rounding leaves of it
   Real *zero, *R, *D, *slack, *lambda0;  // (m)   slack: w + e; then w of the base is w + e - D l0
-  Real penalty, best, gap, last_gap, drift, idle;
+  Real penalty, gap, last_gap, drift, idle;
 
   HD Proximal(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const SapOptions<S>& options, Real* l)
-      : Base(problem), limits(limits_), opt(options), answer(l) {}
+      : Base(problem), limits(limits_), opt(options), best{l} {}
 
   HD void carve(Arena<Real>& arena) {
     Base::carve(arena);
@@ -84,7 +85,7 @@ struct Proximal : ConvexNewton<Real> {
     Real sum(0);
     for (int a = 0; a < 3; ++a)
       for (int b = 0; b < 3; ++b) {
-        const Real x = product(P.row(3 * k + a), P.row(3 * k + b));
+        const Real x = P.along(3 * k + a, P.row(3 * k + b));
         sum = sum + x * x;
       }
     return sqrt(sum) * S(1.0 / 3);
@@ -106,7 +107,7 @@ struct Proximal : ConvexNewton<Real> {
     const bool proximal = !(opt.sigma > S(0));
     for (int k = 0; k < nc + nr; ++k) {
       const int first = k < nc ? 3 * k : 2 * nc + k, last = k < nc ? first + 3 : first + 1;
-      const Real least = mobility[k] / penalty;
+      const Real least = P.mobility(k) / penalty;
       for (int i = first; i < last; ++i) {
         D[i] = proximal ? max(least - R[i], Real(0)) : Real(0);
         w[i] = slack[i] - D[i] * lambda0[i];
@@ -130,7 +131,7 @@ struct Proximal : ConvexNewton<Real> {
       Sum sum(P.free[i]);
       const Real* y = P.row(i);
       for (int a = 0; a < n; ++a) sum.add(y[a], u[a]);
-      sum.add(P.e[i], Real(1)), sum.add(product(y, rest), Real(1));
+      sum.add(P.e[i], Real(1)), sum.add(dot(n, y, rest), Real(1));
       slack[i] = sum.rounded();
     }
   }
@@ -160,28 +161,16 @@ struct Proximal : ConvexNewton<Real> {
 
   /// Keeps l (at w + e = slack + dw) of worlds `which` where it is the best yet.
   HD_ONCE void judge(const M& which) {
-    const LawResiduals<Real> r = this->residuals(lambda, [&](int i) { return slack[i] + dw[i] + R[i] * lambda[i]; });
-    const Real ratio = max(r.ccp / r.scale, r.row_ratio);
-    const M better = which & r.finite & (ratio < best);
-    best = select(better, ratio, best);
-    for (int i = 0; i < m; ++i) answer[i] = select(better, lambda[i], answer[i]);
+    auto slip = [&](int i) { return slack[i] + dw[i] + R[i] * lambda[i]; };
+    best.take(which, score_rows(P, opt.law(), lambda, slip).worst(), lambda, m);
   }
 
-  /// The caller's impulses where they are finite, projected.
   template <class Sum>
   HD void begin() {
     const Real none(0);
-    penalty = Real(opt.penalty), best = last_gap = Real(S(1e29)), idle = none;
-    for (int k = 0; k < nc + nr; ++k) mobility[k] = P.mobility(k);
-    for (int i = 0; i < m; ++i) lambda[i] = select(is_finite(answer[i]), answer[i], none), answer[i] = zero[i] = none;
-    for (int k = 0; k < nc; ++k) {
-      const M on = mobility[k] > none;
-      Real* l = lambda + 3 * k;
-      const Vec3<Real> f = project_strict(Vec3<Real>{l[0], l[1], l[2]}, P.mu[k]);
-      l[0] = select(on, f.x, none), l[1] = select(on, f.y, none), l[2] = select(on, f.z, none);
-    }
-    for (int r = 0; r < nr; ++r) lambda[3 * nc + r] = clamp(lambda[3 * nc + r], lower(r), upper(r));
-    for (int i = 0; i < m; ++i) held[i] = lambda0[i] = lambda[i], dw[i] = none;
+    penalty = Real(opt.penalty), last_gap = Real(kUntried<Real>), idle = none;
+    admit(P, best.impulse, lambda);
+    for (int i = 0; i < m; ++i) held[i] = lambda0[i] = lambda[i], best.impulse[i] = zero[i] = dw[i] = none;
     set_compliance();
     push<Sum>(held);
     renew<Sum>();
@@ -196,7 +185,7 @@ struct Proximal : ConvexNewton<Real> {
     descend<Sum>();
     drift = gap = Real(0);
     for (int i = 0; i < m; ++i) {
-      dw[i] = product(P.row(i), step);
+      dw[i] = P.along(i, step);
       drift = max(drift, abs(dw[i])), gap = max(gap, D[i] * abs(lambda[i] - lambda0[i]));
     }
     judge(which);
@@ -221,7 +210,7 @@ struct Proximal : ConvexNewton<Real> {
   /// Worlds whose step is rounding: an error of w by its last digits changes the objective by S^-1 times their square.
   HD M is_rounding(Real falls) const {
     const S digits = S(4) * kEpsilon<S>;
-    return falls <= product(u, u) * penalty * (digits * digits);
+    return falls <= dot(n, u, u) * penalty * (digits * digits);
   }
 
   /// The objective at x of the step, against that at 0.
@@ -248,7 +237,7 @@ struct Proximal : ConvexNewton<Real> {
   /// Armijo's rule from 1 down; 1 where the fall is rounding.
   HD Real backtrack(M searching, Real falls) const {
     Real x(1);
-    searching = searching & (falls > product(u, u) * kEpsilon<S>);
+    searching = searching & (falls > dot(n, u, u) * kEpsilon<S>);
     for (int k = 0; k < opt.search; ++k) {
       searching = searching & (rise(x) > x * falls * S(-1e-4));
       if (!any(searching)) break;
@@ -258,52 +247,35 @@ struct Proximal : ConvexNewton<Real> {
   }
 
   template <class Sum>
-  HD_ONCE Real solve() {
-    Real steps(0);
-    begin<Sum>();
-    M going = best > Real(limits.tolerance);
-    if (any(going)) look<Sum>(going);
-    for (int k = 0;; ++k) {
-      going = going & (best > Real(limits.tolerance)) & (best < Real(S(1e29))) & (idle < Real(S(3)));
-      if (k == limits.iterations || !any(going)) return steps;
-      const M near = going & ((drift <= gap * penalty * opt.recentre) | (idle > Real(0)));
-      if (any(near)) move_centre<Sum>(near);
-      this->direction();
-      const Real falls = decrement();
-      idle = select(is_rounding(falls), idle + Real(1), Real(0));
-      advance<Sum>(going, opt.armijo ? backtrack(going, falls) : this->line_search(going, opt.search));
-      renew<Sum>();
-      set_centre();
-      steps = steps + select(going, Real(1), Real(0));
-      look<Sum>(going);
-    }
+  HD void newton_step(const M& which) {
+    const M near = which & ((drift <= gap * penalty * opt.recentre) | (idle > Real(0)));
+    if (any(near)) move_centre<Sum>(near);
+    this->direction();
+    const Real falls = decrement();
+    idle = select(is_rounding(falls), idle + Real(1), Real(0));
+    advance<Sum>(which, opt.armijo ? backtrack(which, falls) : this->line_search(which, opt.search));
+    renew<Sum>();
+    set_centre();
+    look<Sum>(which);
   }
+  template <class Sum>
+  HD SolveStats<Real> solve_by() {
+    const Real limit(limits.tolerance);
+    auto unsolved = [&](const M& running) -> M {
+      return running & (best.score > limit) & (best.score < Real(kUntried<Real>)) & (idle < Real(S(3)));
+    };
+    begin<Sum>();
+    if (any(best.score > limit)) look<Sum>(best.score > limit);
+    const Real steps = iterate<Real>(
+        limits.iterations, 1, unsolved(mask_of<Real>(true)), [&](const M& running) { newton_step<Sum>(running); },
+        unsolved);
+    return {steps, steps};
+  }
+  HD_ONCE SolveStats<Real> solve() { return opt.wide ? solve_by<WideSum<Real>>() : solve_by<PlainSum<Real>>(); }
 };
 
 }  // namespace sap_detail
 
-struct Sap {
-  static constexpr const char* kName = "sap";
-  template <class S>
-  using Options = SapOptions<S>;
-  template <class S>
-  HD static Law law(const Options<S>&) {
-    return Law::kConvex;
-  }
-  template <class Real>
-  HD static int64_t memory(const RowCounts& most) {
-    return measured<Real>(most, [](const RowProblem<Real>& largest, Arena<Real>& arena) {
-      sap_detail::Proximal<Real>(largest, {}, {}, nullptr).carve(arena);
-    });
-  }
-  template <class Real>
-  HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
-                                   const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
-    sap_detail::Proximal<Real> proximal(problem, limits, options, impulse);
-    Arena<Real> arena(memory);
-    proximal.carve(arena);
-    return {options.wide ? proximal.template solve<WideSum<Real>>() : proximal.template solve<PlainSum<Real>>()};
-  }
-};
+struct Sap : IterativeSolver<sap_detail::Proximal, SapOptions> { static constexpr const char* kName = "sap"; };
 
 }  // namespace stiction

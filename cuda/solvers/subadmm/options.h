@@ -1,5 +1,5 @@
 #pragma once
-#include "core/platform.h"
+#include "contact/law.h"
 
 namespace stiction {
 
@@ -19,6 +19,7 @@ struct SubAdmmOptions {
   S tikhonov = S(1e-3);   // of Anderson's normal equations, relative to each column's square
   int convex = 0;         // the convex relaxation of Coulomb's law, for comparison; a contact that slides lifts off
 
+  HD Law law() const { return convex ? Law::kConvex : Law::kCoulomb; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("penalty", o.penalty...), visit("anderson", o.anderson...), visit("relaxation", o.relaxation...);

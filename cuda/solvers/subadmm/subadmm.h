@@ -38,15 +38,16 @@ class Iteration {
     x_.carve(arena);
   }
 
-  /// Returns the iterations of each world. First without the contacts that stay open; worlds where one of them would close after
-  /// all solve again with all, from there.
-  HD Real solve() {
+  /// First without the contacts that stay open; worlds where one of them would close after all solve again with all, from there.
+  HD SolveStats<Real> solve() {
     for (int i = 3 * p_.near; i < 3 * p_.contacts; ++i) answer_[i] = Real(0);
     Mask<Real> done = mask_of<Real>(false);
-    Real count = iterate(p_.near, done);
-    if (p_.contacts == p_.near) return count;
-    done = negate(closing(p_.scale * limits_.tolerance));
-    return all(done) ? count : count + iterate(p_.contacts, done);
+    iterate(p_.near, done);
+    if (p_.contacts > p_.near) {
+      done = negate(closing(p_.scale * limits_.tolerance));
+      if (!all(done)) iterate(p_.contacts, done);
+    }
+    return stats_;
   }
 
  private:
@@ -58,7 +59,7 @@ class Iteration {
   HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i - 3 * x_.contacts + 3 * p_.contacts; }
 
   /// With the first `contacts` of them. Worlds that are done keep their answer.
-  HD_ONCE Real iterate(int contacts, Mask<Real> done) {
+  HD_ONCE void iterate(int contacts, Mask<Real> done) {
     const Mask<Real> kept = done;
     x_.contacts = contacts, x_.n = 3 * contacts + p_.scalars;
     Arena<Real> arena(memory_);
@@ -68,10 +69,11 @@ class Iteration {
     const bool adaptive = opt.penalty == kPenaltyAdaptive;
     const Real allowed = limits_.tolerance > 0 ? p_.scale * limits_.tolerance : Real(-1);
     const int most = limits_.iterations;
-    Real count(0), total(1);  // total: what the penalties have been scaled by
+    Real total(1);  // what the penalties have been scaled by
     for (int pass = 0; pass < most && !all(done);) {
       const int last = adaptive ? min(pass + kAdaptivePasses, most) : most;
-      const AdmmChange<Real> change = x_.run(opt, most, allowed, pass, last, done, count);
+      stats_.factorizations = select(done, stats_.factorizations, stats_.factorizations + Real(1));
+      const AdmmChange<Real> change = x_.run(opt, most, allowed, pass, last, done, stats_.iterations);
       if (adaptive && pass == last && !all(done)) {
         rescale(sqrt(adapted(change, done, total)));
         if (opt.anderson) x_.forget();
@@ -81,7 +83,6 @@ class Iteration {
       Real& to = answer_[row_of(i)];
       to = select(kept, to, x_.lambda[i] * root_[i]);
     }
-    return count;
   }
 
   /// Worlds where a contact that was left out closes faster than its gap allows, by more than `allowed`.
@@ -318,34 +319,15 @@ class Iteration {
   Passes x_;      // of those rows that take part now
   Real* answer_;  // l, N s
   Real* root_;    // B^1/2
+  SolveStats<Real> stats_;
   BlockPattern pattern_;
   Real *C_, *u_, *memory_;
 };
 
 }  // namespace subadmm_detail
 
-struct SubAdmm {
+struct SubAdmm : IterativeSolver<subadmm_detail::Iteration, SubAdmmOptions> {
   static constexpr const char* kName = "subadmm";
-  template <class S>
-  using Options = SubAdmmOptions<S>;
-  template <class S>
-  HD static Law law(const Options<S>& o) {
-    return o.convex ? Law::kConvex : Law::kCoulomb;
-  }
-  template <class Real>
-  HD static int64_t memory(const RowCounts& most) {
-    return measured<Real>(most, [](const RowProblem<Real>& largest, Arena<Real>& arena) {
-      subadmm_detail::Iteration<Real>(largest, {}, {}, nullptr).carve(arena);
-    });
-  }
-  template <class Real>
-  HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
-                                   const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
-    subadmm_detail::Iteration<Real> iteration(problem, limits, options, impulse);
-    Arena<Real> arena(memory);
-    iteration.carve(arena);
-    return {iteration.solve(), Real(0)};
-  }
 };
 
 }  // namespace stiction
