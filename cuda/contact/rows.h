@@ -20,7 +20,7 @@ struct RowList {
   const ScalarRow<Real>* row[kRows];
   int link[kContacts];                    // flat; of a pair slot: -1, see `pair`
   const PairContact<L>* pair[kContacts];  // null for a world slot
-  int dof_link[kRows];                    // flat link whose dof the row is about; of a tie: -1 - its number; else kOfBond
+  int dof_link[kRows];  // flat link whose dof the row is about; of a tie: -1 - its number; else kOfBond
   static constexpr int kOfBond = -1 - at_least_one(Shape::kTies);  // these rows are the first, in order
   const Vec3<Real>* contact_impulse[kContacts];
   const Real* row_impulse[kRows];

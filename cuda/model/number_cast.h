@@ -121,8 +121,7 @@ template <class S, class Shape, class F>
 void cast_view(const ModelView<Shape, F>& a, ModelView<Shape, S>& v) {
   static_cast<ModelCounts<Shape>&>(v) = static_cast<const ModelCounts<Shape>&>(a);
   v.trunk_links_ = a.trunk_links_, v.limbs_ = a.limbs_, v.free_base_ = a.free_base_, v.trunk_leading = a.trunk_leading;
-  v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.ngeom = a.ngeom, v.nsite = a.nsite,
-  v.nmocap = a.nmocap;
+  v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.ngeom = a.ngeom, v.nsite = a.nsite, v.nmocap = a.nmocap;
   v.njnt = a.njnt, v.probes = a.probes, v.pairs = a.pairs, v.actuators = a.actuators, v.masses = a.masses;
   v.planes = a.planes, v.world_slots = a.world_slots, v.has_springs = a.has_springs,
   v.has_base_spring = a.has_base_spring;
