@@ -2,11 +2,11 @@
 //
 //   point   g = x_1 - x_2                                     J = X_1(x_1) - X_2(x_2), world axes
 //   turn    g = s v,  (c, v) the quaternion of R_2' R_1       J = s/2 (c 1 - [v]x) R_2' (w_1 - w_2)
-//   e = clamp(erp g / h, +-max_recovery),   R = 1e-5 tr(W) / 3
+//   e = erp g / h, at most max_recovery long,   R = 1e-5 tr(W) / 3
 //
 // These are MuJoCo's rows of connect (a point) and weld (both; s: torquescale). A planar mechanism moves in fewer directions than
-// it is held in: R keeps the rows that say nothing new from pushing without bound. A load of a weights of the mass 1 / W that the
-// bond sees pulls it apart by 1e-5 a g h^2 / erp: a tenth of a nanometre per weight... at 2 ms.
+// it is held in: e is cut as a vector, so that it stays in the plane, and R keeps rows that say nothing new from pushing without
+// bound. A load of n times the weight of the mass 1 / W that a bond sees opens it by 1e-5 n g h^2 / erp: 2 n nm at 2 ms.
 #pragma once
 #include "contact/assemble.h"
 
@@ -62,10 +62,12 @@ HD_ONCE void bond_rows(const typename L::Group& g, const typename L::Model& m, c
     for (int end = 0; end < 2; ++end)
       if (bond.still[end])
         for (int k = 0; k < 3; ++k) rows.F[end].axis[k] = zero_force<Real>();
-    const Real part[3] = {gap.x, gap.y, gap.z};
+    const Vec3<Real> recovery = gap * (opt.erp / opt.h),
+                     e = recovery * (limit / max(norm(recovery), limit + Real(1e-30f)));
+    const Real part[3] = {e.x, e.y, e.z};
     for (int k = 0; k < 3; ++k) {
       ScalarRow<Real>& row = rows.row[k];
-      row.e = clamp(part[k] * (opt.erp / opt.h), -limit, limit);
+      row.e = part[k];
       row.sign = one, row.lower = -unbounded, row.upper = unbounded, row.active = mask_of<Real>(true);
     }
   }
@@ -111,8 +113,9 @@ HD_ONCE void half_solve_bonds(const typename L::Group& g, const typename L::Mode
       }
       w = {each[0], each[1], each[2]};
     }
-    const Real sum = w.x + w.y + w.z, one(1), zero(0), own[3] = {w.x, w.y, w.z};
-    const Mask<Real> moves = sum * Real(m.mean_mass) > Real(1e-10f);
+    const Real one(1), zero(0), sum = w.x + w.y + w.z, own[3] = {w.x, w.y, w.z};
+    const Real size = m.bond[i].kind == kBondTurn ? Real(m.bond[i].scale) : one;
+    const Mask<Real> moves = sum * Real(m.mean_mass) > size * size * Real(1e-10f);
     for (int k = 0; k < 3; ++k) {
       ScalarRow<Real>& row = rows.row[k];
       row.W = select(moves, max(own[k], sum * Real(1e-3f)), one);

@@ -247,6 +247,7 @@ int ModelBuilder::add_equality(Equality type, int count, const char* what, int o
   model_.eq_active.push_back(active);
   append(model_.eq_data, data);
   model_.eq_data.resize(11 * (model_.neq + 1), 0);
+  if (data.size() < 11) model_.eq_data.back() = 1;  // MuJoCo's torquescale of what has none
   return model_.neq++;
 }
 

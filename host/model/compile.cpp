@@ -422,8 +422,8 @@ class Compiler {
     for (int s = 0; s < m_.nsite; ++s) {
       const int b = m_.site_bodyid[s];
       const BodyPlace& at = graph_.place[b];
-      out_->site.push_back({at.node < 0 ? -1 : flat_.at(at.node), mocap_of(m_, b),
-                            in_carrier(m_, graph_, b) * vec3_at(m_.site_pos, s)});
+      out_->site.push_back(
+          {at.node < 0 ? -1 : flat_.at(at.node), mocap_of(m_, b), in_carrier(m_, graph_, b) * vec3_at(m_.site_pos, s)});
     }
   }
 

@@ -62,7 +62,7 @@ struct Model {
   Reals body_ipos, body_iquat;      // (nbody, 3 | 4)  inertial frame in the body's frame           m
   Reals body_mass, body_inertia;    // (nbody, | 3)    principal inertia                            kg, kg m^2
   Reals body_gravcomp;              // (nbody)         part of its weight that is compensated       1
-  Ints body_mocapid;                // (nbody)         a child of the world that the user moves, or -1
+  Ints body_mocapid;                // (nbody)         child of the world that the user moves, or -1
 
   // ---- joints and dofs
   Ints jnt_type, jnt_bodyid, jnt_qposadr, jnt_dofadr, jnt_limited, jnt_actfrclimited;  // (njnt)
@@ -103,7 +103,7 @@ struct Model {
   // torquescale. m, 1
   Ints eq_type, eq_obj1id, eq_obj2id, eq_active;  // (neq)           Equality; joints, tendons or bodies
   Reals eq_data;                                  // (neq, 11)       polynomial coefficients (5); points, poses
-  Ints actuator_trntype, actuator_trnid;  // (nu)            Transmission; joint or tendon
+  Ints actuator_trntype, actuator_trnid;          // (nu)            Transmission; joint or tendon
   Reals actuator_gear;  // (nu, 6)         first entry for hinge, slide, tendon; 3 for ball, 6 for free
   Reals actuator_gainprm, actuator_biasprm;          // (nu) | (nu, 3)  force = gain ctrl + bias . (1, length, velocity)
   Ints actuator_ctrllimited, actuator_forcelimited;  // (nu)

@@ -114,8 +114,7 @@ Pose<double> in_carrier(const Model& m, const LinkGraph& graph, int body) {
   return {transposed(at.R) * x.R, transposed_times(at.R, x.p - at.p)};
 }
 
-std::vector<BondModel<double>> bonds_of(const Model& m, const LinkGraph& graph,
-                                        const std::function<int(int)>& link) {
+std::vector<BondModel<double>> bonds_of(const Model& m, const LinkGraph& graph, const std::function<int(int)>& link) {
   std::vector<BondModel<double>> out;
   auto push = [&](const BondModel<double>& bond) {
     require_at_most("threes of rows between bodies (a connect is one, a weld two)", static_cast<int>(out.size()) + 1,

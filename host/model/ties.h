@@ -10,7 +10,8 @@ namespace stiction {
 std::vector<TieModel<double>> ties_of(const Model& model, const std::function<int(int)>& link);
 
 /// Connects and welds; those that hold nothing that moves are left out. link(body): flat, -1 of the world.
-std::vector<BondModel<double>> bonds_of(const Model& model, const LinkGraph& graph, const std::function<int(int)>& link);
+std::vector<BondModel<double>> bonds_of(const Model& model, const LinkGraph& graph,
+                                        const std::function<int(int)>& link);
 
 /// The mocap body that carries a body that no joint moves, or -1.
 int mocap_of(const Model& model, int body);

@@ -120,6 +120,12 @@ void check_tree(const Model& m) {
     if (b == 0 || m.body_parentid[b] != 0 || m.body_jntnum[b] != 0)
       fail("body ", b, " '", m.body_names[b], "' is a mocap body, expected a child of the world without joints");
   }
+  for (int b = 1; b < m.nbody; ++b) {
+    int root = b;
+    while (m.body_parentid[root] != 0) root = m.body_parentid[root];
+    if (m.body_mocapid[root] >= 0 && m.body_jntnum[b] > 0)
+      fail("body ", b, " '", m.body_names[b], "' has joints, expected none on a mocap body");
+  }
   if (mocaps != m.nmocap) fail("nmocap is ", m.nmocap, ", expected ", mocaps, " from body_mocapid");
 }
 

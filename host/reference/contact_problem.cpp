@@ -47,16 +47,13 @@ Vector unit_row(const Model& model, int dof, double value) {
   return J;
 }
 
-void add_equality(const Vector& J, double violation, double R, const StepOptions& o, RowList& list) {
-  double e = std::clamp(o.erp * violation / o.timestep, -o.max_recovery, o.max_recovery);
-  list.rows.push_back({J, e, R, -kInfinity, kInfinity, RowKind::kEquality});
-}
-
 /// Three rows of bodies held together, none of which may push without bound.
 void add_bond(const Matrix& J, const Vector3d& violation, const Eigen::LLT<Matrix>& factor, const StepOptions& o,
               RowList& list) {
   double R = 1e-5 * (J * factor.solve(J.transpose())).trace() / 3;
-  for (int k = 0; k < 3; ++k) add_equality(J.row(k), violation[k], R, o, list);
+  Vector3d e = o.erp / o.timestep * violation;
+  if (e.norm() > o.max_recovery) e *= o.max_recovery / e.norm();
+  for (int k = 0; k < 3; ++k) list.rows.push_back({J.row(k), e[k], R, -kInfinity, kInfinity, RowKind::kEquality});
 }
 
 /// The vector part of (0, u) q as a matrix times u.
@@ -114,7 +111,8 @@ void add_equalities(const Model& model, const Kinematics& k, const Vector& q, co
       violation -= x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])));
       J -= (c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4]))) * J2;
     }
-    add_equality(J, violation, 0, o, list);
+    double e = std::clamp(o.erp * violation / o.timestep, -o.max_recovery, o.max_recovery);
+    list.rows.push_back({J, e, 0, -kInfinity, kInfinity, RowKind::kEquality});
   }
 }
 

@@ -38,7 +38,8 @@ class Simulation:
 
     Arrays are row-major (num_envs, ...) with MuJoCo's layout and meaning. They are views of the simulation's own
     memory: what is written into `qpos`, `qvel`, `ctrl`, `time`, `qfrc_applied`, `xfrc_applied`, `mocap_pos` or
-    `mocap_quat` is what the next step sees, and a view stays valid, and keeps the memory, after the simulation is gone. ``sim.ctrl = x`` copies ``x`` in.
+    `mocap_quat` is what the next step sees, and a view stays valid, and keeps the memory, after the simulation is gone.
+    ``sim.ctrl = x`` copies ``x`` in.
 
     After `step`, `reset` and `set_state` the poses are those of the current ``qpos`` and the contacts those of the
     step. After writing ``qpos`` or ``qvel`` call `forward`.

@@ -28,7 +28,8 @@ LOOPS = """
   <body name="cube" pos="1 0 0" euler="0 50 0"><freejoint/><geom type="box" size=".1 .05 .2" mass=".8" pos=".03 0 .02"/>
     <site name="s1" pos="0 .1 0" euler="0 0 40"/></body>
   <body name="lamp" pos="2 0 1"><joint name="swing" axis="1 0 0"/><geom size=".1" mass=".6" pos="0 .05 -.3"/>
-    <body name="bulb" pos="0 0 -.3"><joint name="twist" axis="0 1 1"/><geom size=".1" mass=".4" pos="0 .2 .1"/></body></body>
+    <body name="bulb" pos="0 0 -.3"><joint name="twist" axis="0 1 1"/>
+      <geom size=".1" mass=".4" pos="0 .2 .1"/></body></body>
   <body name="post" pos="1 1 1" euler="40 50 60"/>
 </worldbody>
 <tendon>
@@ -201,7 +202,7 @@ def finger(side, sign):
     <joint name="{side}_driver" axis="1 0 0" range="0 .8" armature=".005" damping=".1"/>
     <inertial mass=".009" pos="0 .018 .001" diaginertia="2e-6 2e-6 3e-7"/>
     <body name="{side}_coupler" pos="0 .031 -.004"><joint axis="1 0 0" range="-1.57 0"/>
-      <inertial mass=".014" pos="0 .003 .023" diaginertia="4e-6 3e-6 9e-7"/></body></body>
+      <inertial mass=".014" pos="0 .003 .023" diaginertia="4e-6 3.5e-6 9e-7"/></body></body>
   <body name="{side}_link" pos="0 {0.013 * sign} .06" euler="0 0 {0 if sign > 0 else 180}">
     <joint axis="1 0 0" range="-.3 .8" stiffness=".05" springref="2.6" damping=".00125"/>
     <inertial mass=".022" pos="0 .018 .021" diaginertia="9e-6 7e-6 3e-6"/>
@@ -216,7 +217,8 @@ GRIPPER = f"""
   <body name="base" pos="0 0 .1">{finger("right", 1)}{finger("left", -1).replace("180", "3.141592653589793")}</body>
   <body name="ball" pos="0 0 .215"><freejoint/><geom size=".015" mass=".01"/></body>
 </worldbody>
-<tendon><fixed name="split"><joint joint="right_driver" coef=".5"/><joint joint="left_driver" coef=".5"/></fixed></tendon>
+<tendon><fixed name="split">
+  <joint joint="right_driver" coef=".5"/><joint joint="left_driver" coef=".5"/></fixed></tendon>
 <equality>
   <connect body1="right_tip" body2="right_coupler" anchor="0 0 0"/>
   <connect body1="left_tip" body2="left_coupler" anchor="0 0 0"/>
@@ -224,3 +226,178 @@ GRIPPER = f"""
 <actuator><general tendon="split" biastype="affine" forcerange="-5 5" ctrlrange="0 255" gainprm=".3137255"
   biasprm="0 -100 -10"/></actuator></mujoco>"""
 SOLVERS = ("subadmm", "canal", "pgs", "admm", "sap")
+
+
+def held_shut(sim, seconds, seed=1):
+    """Random controls, anew every 0.1 s; yields the loop gaps every 20 ms."""
+    rng = np.random.default_rng(seed)
+    low, high = sim.model.actuator_ctrlrange.T
+    for _ in range(int(seconds / 0.1)):
+        sim.ctrl[:] = rng.uniform(low, high, sim.ctrl.shape)
+        for _ in range(5):
+            sim.step(round(0.02 / sim.timestep))
+            yield loop_gap(sim.model, sim)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_gripper_of_four_bar_linkages_stays_shut_for_a_minute(solver, dtype):
+    sim = Simulation(Model.from_mjcf(GRIPPER), 2, dtype=dtype, solver=solver, num_threads=1)
+    reached, worst = [], 0
+    for gap in held_shut(sim, 60):
+        worst = max(worst, gap.max())
+        reached.append(sim.qpos[:, 0].copy())
+    assert worst <= 1e-5
+    assert np.ptp(reached) > 0.5, "it opens and shuts"
+    assert not np.any(sim.status & ~Status.FALLBACK)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_loop_in_any_plane_closes_again(dtype):
+    """Out of its plane a planar loop is held twice; a gap goes, and nothing is pushed along what cannot move."""
+    model = Model.from_mjcf(FOUR_BAR.format(h=0.002, solref=0.02, tilt="20 30 40"))
+    sim = Simulation(model, 3, dtype=dtype, num_threads=1)
+    sim.qpos[:] += np.linspace(-0.1, 0.1, 9).reshape(3, 3)
+    sim.forward()
+    assert np.all(loop_gap(model, sim)[[0, 2]] > 1e-3)
+    for _ in range(100):
+        sim.step()
+        sim.qvel[:] = 0
+    assert loop_gap(model, sim).max() <= 1e-6
+    sim.step()
+    assert not np.any(sim.status)
+    push = np.abs(np.array([sim.contact_problem(env).row_impulse for env in range(3)])) / sim.timestep
+    assert push.max() <= 20  # N; its weight is 7 N
+
+
+MOCAP = """
+<mujoco><compiler angle="radian"/><option timestep="0.002"/><worldbody>
+  <body name="target" mocap="true" pos="0 .1 1" quat="0 1 0 0"><geom size=".02" contype="0" conaffinity="0"/>
+    <body name="ring" pos="0 0 .1" euler="1 0 0"/><site name="mark" pos=".1 .2 .3"/></body>
+  <body name="hand" pos="0 0 1"><freejoint/><geom type="box" size=".05 .05 .02" mass=".4"/>
+    <body pos=".1 0 0"><joint name="finger" axis="0 1 0" damping=".01"/>
+      <geom type="capsule" fromto="0 0 0 .1 0 0" size=".01" mass=".1"/></body></body></worldbody>
+<equality><weld body1="target" body2="hand" relpose="0 0 0 1 0 0 0"/></equality>
+<keyframe><key mpos="1 2 3" mquat="0 0 1 0"/></keyframe></mujoco>"""
+TARGET, RING, HAND = 1, 2, 3
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_what_is_welded_to_a_mocap_body_follows_it(solver, dtype):
+    model = Model.from_mjcf(MOCAP)
+    sim = Simulation(model, 2, dtype=dtype, solver=solver, num_threads=1)
+    np.testing.assert_allclose(sim.mocap_pos, [[[0, 0.1, 1]]] * 2, atol=1e-7)
+    np.testing.assert_array_equal(sim.mocap_quat, [[[0, 1, 0, 0]]] * 2)
+    sim.mocap_pos[:], sim.mocap_quat[:] = [0, 0, 1], [1, 0, 0, 0]
+    lag = 0
+    for step in range(1500):
+        t = step * sim.timestep * np.array([1, 1.5])
+        sim.mocap_pos[:, 0] = np.stack([0.2 * np.sin(2 * t), 0.1 * np.cos(t) - 0.1, 1 + 0.1 * np.sin(3 * t)], axis=1)
+        half = 0.4 * np.sin(t)
+        sim.mocap_quat[:, 0] = np.stack([np.cos(half), 0 * t, 0.6 * np.sin(half), 0.8 * np.sin(half)], axis=1)
+        sim.step()
+        lag = max(lag, np.abs(sim.xpos[:, HAND] - sim.xpos[:, TARGET]).max())
+    # A fifth of the way in a step: at 0.7 m/s, five steps behind.
+    assert lag <= 5 * sim.timestep * 0.7
+    sim.step(200)
+    assert np.abs(sim.xpos[:, HAND] - sim.mocap_pos[:, 0]).max() <= 1e-6
+    assert quat_error(sim.xquat[:, HAND], sim.mocap_quat[:, 0]) <= 1e-6
+    assert not np.any(sim.status)
+
+
+def test_poses_of_mocap_bodies_and_what_is_fixed_to_them_match_mujoco():
+    model = Model.from_mjcf(MOCAP)
+    m, d = model.mjmodel, mujoco.MjData(model.mjmodel)
+    sim = simulation(m, num_envs=2, solver=SolverOptions(max_recovery=1e9))
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        d.mocap_pos[:], d.mocap_quat[:] = rng.standard_normal((1, 3)), rng.standard_normal((1, 4))
+        mujoco.mj_forward(m, d)
+        sim.mocap_pos[1], sim.mocap_quat[1] = d.mocap_pos, d.mocap_quat
+        put(sim, d, env=1)
+        sim.forward()
+        assert error(sim.xpos[1], d.xpos) <= 1e-12 and error(sim.site_xpos[1], d.site_xpos) <= 1e-12
+        assert quat_error(sim.xquat[1], d.xquat) <= 1e-12
+        sim.step()
+        problem = sim.contact_problem(1)
+        J, gap = np.asarray(d.efc_J).reshape(-1, m.nv)[:6], np.asarray(d.efc_pos)[:6]
+        got = with_one_sign(problem.J_row, problem.e_row)
+        J, gap = with_one_sign(J, gap)
+        assert error(got[0], J) <= 1e-12
+        assert error(got[1], ERP * gap / m.opt.timestep) <= 1e-10
+
+
+def test_mocap_poses_are_part_of_the_state():
+    model = Model.from_mjcf(MOCAP)
+    sim = Simulation(model, 3, num_threads=1)
+    sim.mocap_pos[:] = np.arange(9).reshape(3, 1, 3) / 10
+    sim.step(20)
+    state = sim.get_state()
+    sim.step(30)
+    after = sim.qpos.copy()
+    sim.reset()
+    np.testing.assert_allclose(sim.mocap_pos[1], [[0, 0.1, 1]], atol=1e-7)
+    sim.set_state(state)
+    sim.step(30)
+    np.testing.assert_array_equal(sim.qpos, after)
+    sim.reset([0], keyframe=0)
+    np.testing.assert_array_equal(sim.mocap_pos[:, 0, 0], np.float32([1, 0.3, 0.6]))
+    np.testing.assert_array_equal(sim.mocap_quat[0, 0], [0, 0, 1, 0])
+    sim.mocap_pos[2] = np.nan
+    sim.step()
+    assert list((sim.status & Status.NON_FINITE) != 0) == [False, False, True]
+
+
+def test_inactive_equalities_hold_nothing():
+    m = mujoco.MjModel.from_xml_string(GRIPPER.replace("<connect", '<connect active="false"'))
+    sim = simulation(m)
+    sim.step()
+    assert np.count_nonzero(sim.contact_problem(0).upper >= 1e30) == 1 + 4  # of joints; limits push one way
+    m = mujoco.MjModel.from_xml_string(LOOPS)
+    m.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_EQUALITY)
+    sim = simulation(m)
+    sim.step()
+    assert sim.contact_problem(0).J_row.shape == (0, m.nv)
+
+
+def test_every_instruction_set_and_pack_gives_the_same_bits():
+    from stiction import _core
+
+    model = Model.from_mjcf(GRIPPER)
+    ctrl = np.random.default_rng(6).uniform(0, 255, (19, 1)).astype(np.float32)
+    found = []
+    for isa in _core.available_isas():
+        for envs in (slice(None), slice(3, 4)):
+            world = _core.World(
+                model.core,
+                num_envs=len(ctrl[envs]),
+                float64=False,
+                isa=isa,
+                solver="subadmm",
+                num_threads=1,
+                max_contacts=0,
+                options={},
+            )
+            world.array("ctrl")[:] = ctrl[envs]
+            world.step(200)
+            found.append(world.array("qpos")[3 if envs == slice(None) else 0].tobytes())
+    assert len(set(found)) == 1
+
+
+def test_more_than_a_world_holds_is_refused_by_name():
+    bodies = "".join(f'<body name="b{i}" pos="{i} 0 0"><joint/><geom size=".1"/></body>' for i in range(9))
+    welds = "".join(f'<weld body1="b{i}"/>' for i in range(9))
+    model = Model.from_mjcf(f"<mujoco><worldbody>{bodies}</worldbody><equality>{welds}</equality></mujoco>")
+    with pytest.raises(ValueError, match="17 threes of rows between bodies"):
+        Simulation(model)
+    joints = "".join(f'<joint joint="j{i}" coef="1"/>' for i in range(9))
+    bodies = "".join(f'<body><joint name="j{i}"/><geom size=".1"/></body>' for i in range(9))
+    text = (
+        f'<mujoco><worldbody>{bodies}</worldbody><tendon><fixed name="t">{joints}</fixed></tendon>'
+        '<equality><tendon tendon1="t"/></equality></mujoco>'
+    )
+    with pytest.raises(ValueError, match="9 joints on one tendon or equality"):
+        Simulation(Model.from_mjcf(text))
+    with pytest.raises(UnsupportedModelError, match="contact with a mocap body"):
+        Model.from_mjcf(MOCAP.replace('contype="0" conaffinity="0"', ""))

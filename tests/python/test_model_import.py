@@ -14,7 +14,8 @@ ROBOTS = [*NAMED_ROBOTS, MENAGERIE + "shadow_hand/scene_right.xml"]
 # Fields that must be MuJoCo's own, bit for bit, when nothing is folded or dropped.
 SAME = """
     body_parentid body_weldid body_jntadr body_jntnum body_dofadr body_dofnum body_pos body_quat body_ipos body_iquat
-    body_mass body_inertia body_gravcomp jnt_type jnt_bodyid jnt_qposadr jnt_dofadr jnt_limited jnt_actfrclimited
+    body_mass body_inertia body_gravcomp body_mocapid jnt_type jnt_bodyid jnt_qposadr jnt_dofadr jnt_limited
+    jnt_actfrclimited
     jnt_pos jnt_axis jnt_stiffness jnt_range jnt_actfrcrange dof_bodyid dof_jntid dof_armature dof_damping
     dof_frictionloss qpos0 qpos_spring geom_type geom_bodyid geom_contype geom_conaffinity geom_condim
     geom_priority geom_size geom_pos
@@ -221,6 +222,14 @@ def test_disabled_actuator_groups_give_no_force():
         (HINGE.format('<equality><joint joint1="j"/></equality>'), "approximated: soft equality of joint 'j'"),
         (HINGE.format('<equality><weld body1="b" active="false"/></equality>'), "ignored: inactive weld equality"),
         (
+            HINGE.format('<equality><connect name="pin" body1="b" anchor="0 0 0"/></equality>'),
+            "approximated: soft connect equality 'pin' -> rigid",
+        ),
+        (
+            HINGE.format('<option><flag equality="disable"/></option><equality><weld name="w" body1="b"/></equality>'),
+            "ignored: inactive weld equality 'w'",
+        ),
+        (
             HINGE.format('<tendon><spatial name="w"><site site="s"/><site site="t"/></spatial></tendon>'),
             "ignored: spatial tendon without effect 'w'",
         ),
@@ -242,14 +251,13 @@ SDF = (
     "</body></worldbody></mujoco>"
 )
 REFUSED = {
-    "connect": (HINGE.format('<equality><connect body1="b" anchor="0 0 0"/></equality>'), "connect equality"),
-    "weld": (HINGE.format('<equality><weld name="glue" body1="b"/></equality>'), "weld equality 'glue'"),
     "tendon equality": (
         HINGE.format(
-            '<tendon><fixed name="f"><joint joint="j" coef="1"/></fixed></tendon>'
-            '<equality><tendon tendon1="f"/></equality>'
+            '<tendon><fixed name="f"><joint joint="j" coef="1"/></fixed>'
+            '<spatial name="w"><site site="s"/><site site="t"/></spatial></tendon>'
+            '<equality><tendon name="pull" tendon1="f" tendon2="w"/></equality>'
         ),
-        "tendon equality",
+        "tendon equality of spatial tendons 'pull'",
     ),
     "spatial tendon": (HINGE.format(SPATIAL.format('stiffness="1"')), "spatial tendon 'w'"),
     "spatial limit": (HINGE.format(SPATIAL.format('range="0 1"')), "spatial tendon 'w'"),
@@ -278,7 +286,14 @@ REFUSED = {
     ),
     "fluid": (HINGE.format('<option density="1.2"/>'), "fluid (density 1.2"),
     "override": (HINGE.format('<option><flag override="enable"/></option>'), "enable flag 'override'"),
-    "mocap": (scene('<body name="hand" mocap="true"/>'), "mocap body 'hand'"),
+    "mocap contact": (
+        scene('<body mocap="true"><geom name="palm" size="1"/></body>' + body('<freejoint/><geom size="1"/>')),
+        "contact with a mocap body: geom 'palm'",
+    ),
+    "mocap joint": (
+        scene('<body name="hand" mocap="true"><body name="finger"><joint/><geom size="1"/></body></body>'),
+        "joints on a mocap body: body 'finger'",
+    ),
     "free friction": (scene(body('<joint name="r" type="free" frictionloss="1"/>')), "frictionloss of free joint 'r'"),
     "heightfield": (
         scene(
@@ -386,13 +401,15 @@ def test_enable_flag_is_refused(flag):
 
 def test_one_error_names_every_feature():
     text = scene(
-        '<body name="hand" mocap="true"/>' + body('<joint name="j"/><site name="s"/>'),
-        '<option density="1"/><equality><weld body1="b"/></equality><actuator><motor name="m" site="s"/></actuator>',
+        '<body mocap="true"><body name="hand"><joint/><geom size="1"/></body></body>'
+        + body('<joint name="j"/><site name="s"/>')
+        + body('<joint name="k" type="free" frictionloss="1"/>', "c"),
+        '<option density="1"/><actuator><motor name="m" site="s"/></actuator>',
     )
     with pytest.raises(UnsupportedModelError) as raised:
         Model.from_mjcf(text)
     assert len(raised.value.features) == 4
-    for part in ("mocap body 'hand'", "fluid", "weld equality", "actuator 'm'"):
+    for part in ("joints on a mocap body: body 'hand'", "fluid", "free joint 'k'", "actuator 'm'"):
         assert part in str(raised.value)
 
 

@@ -18,7 +18,7 @@ namespace stiction::testing {
 template <class T>
 struct Batch {
   int worlds;
-  std::vector<T> qpos, qvel, ctrl, force, wrench, records, certificate;
+  std::vector<T> qpos, qvel, ctrl, force, wrench, mocap_pos, mocap_quat, records, certificate;
   std::vector<double> time;
   std::vector<int> status;
   int record = 0;
@@ -51,6 +51,11 @@ struct Batch {
         }
       }
       qpos.insert(qpos.end(), q.begin(), q.end());
+      for (int body = 0; body < m.nbody; ++body) {
+        if (m.body_mocapid[body] < 0) continue;
+        const double *p = &m.body_pos[3 * body], *turn = &m.body_quat[4 * body];
+        mocap_pos.insert(mocap_pos.end(), p, p + 3), mocap_quat.insert(mocap_quat.end(), turn, turn + 4);
+      }
     }
     for (T& v : qvel) v = static_cast<T>(speed * draw());
     for (T& u : ctrl) u = static_cast<T>(draw());
@@ -62,6 +67,7 @@ struct Batch {
     BatchArrays<T> a;
     a.num_envs = worlds, a.qpos = qpos.data(), a.qvel = qvel.data(), a.ctrl = ctrl.data(), a.time = time.data();
     a.qfrc_applied = force.data(), a.xfrc_applied = wrench.data(), a.status = status.data(), a.records = records.data();
+    a.mocap_pos = mocap_pos.data(), a.mocap_quat = mocap_quat.data();
     for (int f = 0; f < kCertificateFields; ++f) a.certificate[f] = certificate.data() + f * worlds;
     return a;
   }

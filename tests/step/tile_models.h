@@ -74,7 +74,7 @@ inline ModelBuilder legged(const LegOptions& o, ModelOptions options = {}) {
 
 /// A quadruped of capsules beside a free box, with a tail on a ball joint with a limit, a joint equality, a tendon with spring,
 /// limit, dry friction and an actuator, weight compensation, dry friction in the joints and springs in all of them.
-inline Model menagerie() {
+inline ModelBuilder menagerie_builder() {
   ModelBuilder b = legged({.joints = 3, .frictionloss = 0.05, .stiffness = 0.5, .base_stiffness = 2, .servo = true});
   const int box =
       b.add_body({.name = "box", .pos = {0.42, 0.37, 0.1}, .mass = 1, .inertia = box_inertia(1, {.1, .1, .1})});
@@ -107,6 +107,25 @@ inline Model menagerie() {
                                    .lengthspring = Range{-0.02, 0.02},
                                    .range = Range{-0.3, 0.3}});
   b.add_actuator({.tendon = tendon, .gain = 5, .bias = {0, -5, -0.1}});
+  return b;
+}
+inline Model menagerie() { return menagerie_builder().build(); }
+
+/// The menagerie with bodies held together: within a limb, limb to limb and to the trunk, to a free body, to the world and to a
+/// mocap body, and an equality of tendons.
+inline Model looped() {
+  ModelBuilder b = menagerie_builder();
+  const int torso = 1, box = 14, tail = 15, tip = 16;
+  b.add_connect({.body1 = 4, .body2 = 7, .anchor1 = {0.1, 0.1, -0.2}, .anchor2 = {0.1, -0.1, -0.2}});
+  b.add_connect({.body1 = 8, .body2 = torso, .anchor1 = {0, 0, 0.05}, .anchor2 = {-0.2, -0.1, 0.1}});
+  b.add_weld({.body1 = box, .body2 = 10, .anchor = {0.05, 0, 0}, .pos = {-0.1, 0.1, 0}, .torquescale = 0.3});
+  b.add_connect({.body1 = tip, .body2 = 0, .anchor2 = {-0.4, 0, 0.3}});
+  b.add_connect({.body1 = tail, .body2 = 12, .anchor1 = {-0.1, 0, 0}});
+  const int hand = b.add_body({.name = "hand", .pos = {0.1, 0.2, 0.3}, .quat = {0.8, 0, 0.6, 0}, .mocap = true});
+  b.add_weld({.body1 = hand, .body2 = torso, .pos = {0, -0.1, 0}});
+  b.add_weld({.body1 = box, .body2 = tip, .active = false});
+  const int other = b.add_tendon({.terms = {{1, 0.5}, {3, 1}}});
+  b.add_equality(TendonEqualitySpec{.tendon1 = 0, .tendon2 = other, .coefficients = {0.01, 0.6, 0.1, 0, 0}});
   return b.build();
 }
 

@@ -75,6 +75,22 @@ TYPED_TEST(TileStep, MatchesSerialOnEveryKindOfRow) {
   compare<TestFixture::kLanes>(all, true, 0, false, 1e-9);
 }
 
+TYPED_TEST(TileStep, MatchesSerialOnBodiesHeldTogether) {
+  const Tables all(testing::looped());
+  ASSERT_EQ(all.view().bonds, 8);
+  compare<TestFixture::kLanes>(all, false, 0, true, 1e-11);
+  compare<TestFixture::kLanes>(all, true, 0, false, 1e-9);
+}
+
+TEST(TileModels, EveryBondOfTheLoopedMenageriePulls) {
+  const Tables all(testing::looped());
+  Batch<double> b = all.batch(true);
+  testing::step_serial<Lane<double, Capacity, Serial>>(all.view(), options(all.model, false, 0), b, 10);
+  const RecordLayout<ModelView<Capacity, double>> layout(all.view());
+  for (int i = 0; i < all.view().bonds; ++i)
+    for (int k = 0; k < 3; ++k) EXPECT_GT(std::abs(b.records[layout.bond(i) + k]), 1e-6) << i << ", " << k;
+}
+
 template <class Solver>
 Law law_of_default() {
   return typename Solver::template Options<double>{}.law();

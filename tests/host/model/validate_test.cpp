@@ -69,6 +69,13 @@ const Case kCases[] = {
     {"Friction", [](Model& m) { m.geom_friction[3] = -0.1; }, "geom_friction[3] is -0.1"},
     {"TendonOnFreeJoint", [](Model& m) { m.wrap_jntid[0] = 0; }, "wrap_jntid[0]"},
     {"EqualityWithItself", [](Model& m) { m.eq_obj2id[0] = m.eq_obj1id[0]; }, "to itself"},
+    {"EqualityType", [](Model& m) { m.eq_type[0] = 4; }, "eq_type[0] is 4"},
+    {"EqualityOfNoBody", [](Model& m) { m.eq_type[0] = 0, m.eq_obj2id[0] = -1; }, "eq_obj2id[0] is -1"},
+    {"WeldQuaternion", [](Model& m) { m.eq_type[0] = 1; }, "eq_data quaternion"},
+    {"WeldTorquescale", [](Model& m) { m.eq_type[0] = 1, m.eq_data[6] = 1, m.eq_data[10] = -1; }, "torquescale -1"},
+    {"MocapOnAJoint", [](Model& m) { m.nmocap = 1, m.body_mocapid[1] = 0; }, "is a mocap body"},
+    {"MocapCount", [](Model& m) { m.nmocap = 1; }, "nmocap is 1, expected 0"},
+    {"MocapOrder", [](Model& m) { m.nmocap = 2, m.body_mocapid[1] = 1; }, "body_mocapid[1] is 1"},
     {"Transmission", [](Model& m) { m.actuator_trntype[0] = 4; }, "actuator_trntype[0] is 4"},
     {"ActuatorTarget", [](Model& m) { m.actuator_trnid[1] = 1; }, "actuator_trnid[1] is 1"},
 };
