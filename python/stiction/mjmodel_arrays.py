@@ -21,18 +21,18 @@ from .mjmodel_features import (
 
 COPIED = """
     body_parentid body_weldid body_jntadr body_jntnum body_dofadr body_dofnum body_pos body_quat body_ipos body_iquat
-    body_mass body_inertia body_gravcomp body_mocapid
+    body_mass body_inertia body_gravcomp
     jnt_type jnt_bodyid jnt_qposadr jnt_dofadr jnt_limited jnt_actfrclimited jnt_pos jnt_axis jnt_stiffness jnt_range
     jnt_actfrcrange dof_bodyid dof_jntid dof_armature dof_damping dof_frictionloss qpos0 qpos_spring
     geom_type geom_bodyid geom_contype geom_conaffinity geom_condim geom_priority geom_size geom_pos geom_quat
-    geom_friction site_bodyid site_pos site_quat key_qpos key_qvel key_mpos key_mquat
+    geom_friction site_bodyid site_pos site_quat key_qpos key_qvel
 """.split()
 
 
 def model_arrays(m, found: Findings, mujoco) -> dict:
     """The dictionary for ``_core.Model.from_arrays``; what ``found`` lists as unsupported is left out."""
     out = {name: np.array(getattr(m, name)) for name in COPIED}
-    out.update(nq=m.nq, nv=m.nv, nbody=m.nbody, njnt=m.njnt, ngeom=m.ngeom, nsite=m.nsite, nkey=m.nkey, nmocap=m.nmocap)
+    out.update(nq=m.nq, nv=m.nv, nbody=m.nbody, njnt=m.njnt, ngeom=m.ngeom, nsite=m.nsite, nkey=m.nkey)
     out.update(timestep=float(m.opt.timestep), gravity=np.array(m.opt.gravity), disableflags=found.disableflags)
     names = ("body", "joint", "geom", "site", "key"), ("body", "jnt", "geom", "site", "key")
     out.update({f"{ours}_names": names_of(m, theirs) for ours, theirs in zip(*names, strict=True)})
@@ -42,12 +42,22 @@ def model_arrays(m, found: Findings, mujoco) -> dict:
     for body in range(1, m.nbody):
         if out["body_jntnum"][body] == 0:
             out["body_weldid"][body] = out["body_weldid"][out["body_parentid"][body]]
+    _mocap_bodies(m, found, out)
     _geoms(m, found, out, mujoco)
     _pairs(m, found, out)
     _tendons(m, found, out)
     _equalities(m, found, out, mujoco)
     _actuators(m, found, out)
     return out
+
+
+def _mocap_bodies(m, found: Findings, out: dict) -> None:
+    kept = np.flatnonzero(found.keep_mocap)
+    number = np.append(np.where(found.keep_mocap, np.cumsum(found.keep_mocap) - 1, -1), -1)
+    out.update(nmocap=len(kept), body_mocapid=number[np.asarray(m.body_mocapid)])
+    for name, width in (("mpos", 3), ("mquat", 4)):
+        poses = np.asarray(getattr(m, f"key_{name}")).reshape(m.nkey, m.nmocap, width)
+        out[f"key_{name}"] = poses[:, kept].reshape(m.nkey, width * len(kept))
 
 
 def _geoms(m, found: Findings, out: dict, mujoco) -> None:

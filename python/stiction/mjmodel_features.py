@@ -29,6 +29,7 @@ class Findings:
     unsupported: list[str] = field(default_factory=list)
     report: list[str] = field(default_factory=list)
     disableflags: int = 0
+    keep_mocap: np.ndarray | None = None  # others stand still
     keep_equality: np.ndarray | None = None
     keep_tendon: np.ndarray | None = None
     keep_actuator: np.ndarray | None = None
@@ -170,13 +171,16 @@ def _zero(m, found: Findings, kind: str, name: str, what: str, offset: float = 0
 
 
 def _bodies_and_joints(m, found: Findings) -> None:
-    carried = np.asarray(m.body_mocapid)[np.asarray(m.body_rootid)] >= 0
+    carrier = np.asarray(m.body_mocapid)[np.asarray(m.body_rootid)]  # the mocap body below, or -1
+    carried = carrier >= 0
     moving = carried & (np.asarray(m.body_jntnum) > 0)
     if moving.any():
         found.refuse(f"joints on a mocap body: body {listed(m, 'body', np.flatnonzero(moving))}")
     touching = carried[np.asarray(m.geom_bodyid)] & found.colliding
     if touching.any():
         found.refuse(f"contact with a mocap body: geom {listed(m, 'geom', np.flatnonzero(touching))}")
+    found.keep_mocap = np.ones(m.nmocap, bool)
+    found.keep_mocap[carrier[moving]] = found.keep_mocap[carrier[np.asarray(m.geom_bodyid)[touching]]] = False
     kind = np.asarray(m.jnt_type)
 
     def refuse_joints(mask, what):

@@ -78,8 +78,9 @@ TYPED_TEST(TileStep, MatchesSerialOnEveryKindOfRow) {
 TYPED_TEST(TileStep, MatchesSerialOnBodiesHeldTogether) {
   const Tables all(testing::looped());
   ASSERT_EQ(all.view().bonds, 8);
-  compare<TestFixture::kLanes>(all, false, 0, true, 1e-11);
-  compare<TestFixture::kLanes>(all, true, 0, false, 1e-9);
+  // Loops that start torn open close violently: rounding of 1e-16 is 1e-10 after ten steps.
+  compare<TestFixture::kLanes>(all, false, 0, true, 1e-11, 3);
+  compare<TestFixture::kLanes>(all, true, 0, false, 1e-9, 3);
 }
 
 TEST(TileModels, EveryBondOfTheLoopedMenageriePulls) {
