@@ -90,19 +90,20 @@ def draw(result: dict, path: Path) -> None:
     ratios = np.where(known, seconds / np.where(known, fastest, 1), np.inf)
     end = 2 * max(10.0, ratios[np.isfinite(ratios)].max(initial=1))
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.2), sharey=True)
-    for row, (name, solved) in zip(ratios, entries.items(), strict=True):
+    for number, (row, (name, solved)) in enumerate(zip(ratios, entries.items(), strict=True)):
+        style = {"where": "post", "ls": "--" if number >= 10 else "-"}  # there are ten colours
         share = np.arange(len(row) + 1) / len(row)
         reached = np.sort(row[np.isfinite(row)])
-        left.step([1, *reached, end], [0, *share[1 : len(reached) + 1], share[len(reached)]], where="post", label=name)
+        left.step([1, *reached, end], [0, *share[1 : len(reached) + 1], share[len(reached)]], label=name, **style)
         own = np.sort([max(s["own_over_V"], 1e-16) for s in solved])
-        right.step([*own, 10], [*share[1:], 1], where="post", label=f"{name} ({solved[0]['law']})")
+        right.step([*own, 10], [*share[1:], 1], label=f"{name} ({solved[0]['law']})", **style)
     left.set(xscale="log", xlim=(1, end), xlabel="CPU time over that of the fastest", ylabel="share of problems solved")
     right.set(xscale="log", xlim=(1e-12, 1), xlabel="residual of the solver's own law, of V")
     right.axvline(result["limits"]["tolerance"], color="0.5", lw=1, ls="--")
     for panel in (left, right):
         panel.set_ylim(0, 1.03)
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=8, loc="lower right")
+        panel.legend(fontsize=8, loc="lower right", framealpha=0.6)
     limits = result["limits"]
     figure.suptitle(
         f"{result['problems']} problems, {result['dtype']}, tolerance {limits['tolerance']:g} V, at most "
