@@ -27,7 +27,7 @@ class GramMatrix {
     pattern_.fill(blocks.count);
   }
 
-  HD void begin() {
+  HD_ONCE void begin() {
     for (int b = 0; b < blocks_.count; ++b) {
       const ColumnBlocks::Runs runs = blocks_.runs(pattern_.upper[b] | uint32_t(1) << b);
       for (int k = blocks_.begin[b]; k < blocks_.begin[b + 1]; ++k)
@@ -41,7 +41,7 @@ class GramMatrix {
     });
   }
   /// X' w X of three rows X (3, n).
-  HD void add(const SymMat3<Real>& w, const Real* X, uint32_t touched) {
+  HD_ONCE void add(const SymMat3<Real>& w, const Real* X, uint32_t touched) {
     const Real *a = X, *b = a + n_, *c = b + n_;
     each(touched, [&](const ColumnBlocks::Runs& runs, int r, int k) {
       const Real x = w.xx * a[k] + w.xy * b[k] + w.xz * c[k], y = w.xy * a[k] + w.yy * b[k] + w.yz * c[k],

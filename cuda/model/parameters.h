@@ -175,8 +175,8 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
 /// Everything that is per environment, of the worlds of `rows` (its get(array, stride, i) reads one number of each). NaN in a
 /// comparison hides: a world with a parameter that is no number gets such a gravity, which its step reports.
 template <class Shape, class Real, class Shared, class Rows>
-HD void update_environment(const Shared& m, const ParameterArrays<Scalar<Real>>& a, const Rows& rows,
-                           ParameterTables<Shape, Real>& t) {
+HD_ONCE void update_environment(const Shared& m, const ParameterArrays<Scalar<Real>>& a, const Rows& rows,
+                                ParameterTables<Shape, Real>& t) {
   auto unsound = mask_of<Real>(false);
   auto get = [&](const Scalar<Real>* array, int stride, int i) {
     Real x = rows.get(array, stride, i);

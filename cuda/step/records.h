@@ -52,8 +52,8 @@ struct Records {
   using Group = typename L::Group;
   Real* real;  // of this pack or world
 
-  HD void warm_start(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
-                     bool warm, Impulses<L>& l) const {
+  HD_ONCE void warm_start(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
+                          bool warm, Impulses<L>& l) const {
     RecordLayout<Model> layout(m);
     Real zero(0);
     Vec3<Real> none{zero, zero, zero};
@@ -106,8 +106,8 @@ struct Records {
     }
   }
 
-  HD void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
-                const ContactProblem<L>& problem, const Impulses<L>& l) const {
+  HD_ONCE void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
+                     const ContactProblem<L>& problem, const Impulses<L>& l) const {
     RecordLayout<Model> layout(m);
     auto put = [&](Real* r, const ContactPoint<Real>& x, Vec3<Real> f, Vec3<Real> p) {
       Vec3<Real> n = x.frame.row[2];

@@ -114,16 +114,14 @@ HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, co
   return problem.table.rows.rows() > 0;
 }
 
-/// All that is known before solving: from the state to the contact problem and its warm start.
+/// Poses, A, b and the free motion.
 template <class L, class Real = typename L::Real>
-HD void assemble_world(const typename L::Group& g, const typename L::Model& m, const StepOptions<Scalar<Real>>& options,
-                       const BatchArrays<Scalar<Real>>& arrays, const Rows<Real>& rows, const Records<L>& records,
-                       const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
-  const Options<Scalar<Real>>& opt = options.step;
+HD_ONCE void move_freely(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                         const BatchArrays<Scalar<Real>>& arrays, const Rows<Real>& rows, const State<L>& x,
+                         Workspace<L>& w, Mask<Real>& bad) {
   forward_kinematics<L>(g, m, x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
   place_loads<L>(g, m, arrays, rows, w.kin, w.applied, w.loads, bad);
-
   ContactProblem<L>& problem = w.problem;
   free_motion<L>(g, m, opt, w.kin, w.I, x, w.loads, w.v, problem.A, problem.b);
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
@@ -132,7 +130,16 @@ HD void assemble_world(const typename L::Group& g, const typename L::Model& m, c
   for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
   each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.b, problem.free);
   solve<L>(g, m, problem.factor, problem.free, share);
+}
 
+/// All that is known before solving: from the state to the contact problem and its warm start.
+template <class L, class Real = typename L::Real>
+HD void assemble_world(const typename L::Group& g, const typename L::Model& m, const StepOptions<Scalar<Real>>& options,
+                       const BatchArrays<Scalar<Real>>& arrays, const Rows<Real>& rows, const Records<L>& records,
+                       const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
+  const Options<Scalar<Real>>& opt = options.step;
+  ContactProblem<L>& problem = w.problem;
+  move_freely<L>(g, m, opt, arrays, rows, x, w, bad);
   link_motions<L>(g, m, w.kin, problem.free, w.motions);
   reach_margins<L>(g, m, w.kin, opt.h, opt.margin, w.motions, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
@@ -169,8 +176,8 @@ HD void solve_by_rows(const typename L::Group& g, const typename L::Model& m, Wo
 
 /// Impulses and their velocity. Returns the solver's iterations.
 template <class L, class Real = typename L::Real>
-HD Real solve_contacts(const typename L::Group& g, const typename L::Model& m, const StepOptions<Scalar<Real>>& options,
-                       Workspace<L>& w) {
+HD_ONCE Real solve_contacts(const typename L::Group& g, const typename L::Model& m,
+                            const StepOptions<Scalar<Real>>& options, Workspace<L>& w) {
   if (!w.problem.any_row) {
     each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, w.problem.free, w.v);
     return Real(0);
@@ -186,8 +193,8 @@ HD Real solve_contacts(const typename L::Group& g, const typename L::Model& m, c
 
 /// Newton's impulses where the flagged worlds are better off with them.
 template <class L, class Real = typename L::Real>
-HD void improve_contacts(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                         const Mask<Real>& flagged, const Certificate<Real>& c, Workspace<L>& w) {
+HD_ONCE void improve_contacts(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                              const Mask<Real>& flagged, const Certificate<Real>& c, Workspace<L>& w) {
   const RowProblem<Real> rows = row_problem<L>(g, m, opt, w);
   const FallbackScore<Real> before{c.r_con, c.scale};
   solve_by_rows<L>(g, m, w,

@@ -259,7 +259,7 @@ struct Proximal : ConvexNewton<Real> {
     look<Sum>(which);
   }
   template <class Sum>
-  HD SolveStats<Real> solve_by() {
+  HD_ONCE SolveStats<Real> solve_by() {
     const Real limit(limits.tolerance);
     auto unsolved = [&](const M& running) -> M {
       return running & (best.score > limit) & (best.score < Real(kUntried<Real>)) & (idle < Real(S(3)));
@@ -271,7 +271,7 @@ struct Proximal : ConvexNewton<Real> {
         unsolved);
     return {steps, steps};
   }
-  HD_ONCE SolveStats<Real> solve() { return opt.wide ? solve_by<WideSum<Real>>() : solve_by<PlainSum<Real>>(); }
+  HD SolveStats<Real> solve() { return opt.wide ? solve_by<WideSum<Real>>() : solve_by<PlainSum<Real>>(); }
 };
 
 }  // namespace sap_detail
