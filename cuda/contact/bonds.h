@@ -2,11 +2,12 @@
 //
 //   point   g = x_1 - x_2                                     J = X_1(x_1) - X_2(x_2), world axes
 //   turn    g = s v,  (c, v) the quaternion of R_2' R_1       J = s/2 (c 1 - [v]x) R_2' (w_1 - w_2)
-//   e = erp g / h, at most max_recovery long,   R = 1e-5 tr(W) / 3
+//   e = erp g / h, at most max_recovery long; of a turn c times that,   R = 1e-5 tr(W) / 3
 //
 // These are MuJoCo's rows of connect (a point) and weld (both; s: torquescale). A planar mechanism moves in fewer directions than
 // it is held in: e is cut as a vector, so that it stays in the plane, and R keeps rows that say nothing new from pushing without
 // bound. A load of n times the weight of the mass 1 / W that a bond sees opens it by 1e-5 n g h^2 / erp: 2 n nm at 2 ms.
+// The rows of a turn see c times a velocity about its axis; with c in e too, what closes it has a bound at any angle.
 #pragma once
 #include "contact/assemble.h"
 
@@ -40,6 +41,7 @@ HD_ONCE void bond_rows(const typename L::Group& g, const typename L::Model& m, c
     BondRows<Real>& rows = problem.bond[i];
     Pose<Real> x[2];  // relative to origin
     Vec3<Real> origin[2], gap;
+    Real lever = one;  // what a turn's rows leave of the velocity about its axis
     for (int end = 0; end < 2; ++end) {
       origin[end] = bond.still[end] ? none : tree_origin<L>(g, m, kin, bond.link[end]);
       const Pose<Real> carrier = bond.mocap[end] >= 0 ? mocap(bond.mocap[end])
@@ -53,7 +55,7 @@ HD_ONCE void bond_rows(const typename L::Group& g, const typename L::Model& m, c
     } else {
       const Quat<Real> q = quat_of(transposed(x[1].R) * x[0].R);
       const Real s(bond.scale), half = s * Real(0.5f);
-      gap = Vec3<Real>{q.x, q.y, q.z} * s;
+      gap = Vec3<Real>{q.x, q.y, q.z} * s, lever = q.w;
       const Vec3<Real> a = column(x[1].R, 0), b = column(x[1].R, 1), c = column(x[1].R, 2);
       const Vec3<Real> torque[3] = {(a * q.w + b * q.z - c * q.y) * half, (b * q.w + c * q.x - a * q.z) * half,
                                     (c * q.w + a * q.y - b * q.x) * half};
@@ -63,7 +65,7 @@ HD_ONCE void bond_rows(const typename L::Group& g, const typename L::Model& m, c
       if (bond.still[end])
         for (int k = 0; k < 3; ++k) rows.F[end].axis[k] = zero_force<Real>();
     const Vec3<Real> recovery = gap * (opt.erp / opt.h),
-                     e = recovery * (limit / max(norm(recovery), limit + Real(1e-30f)));
+                     e = recovery * (lever * limit / max(norm(recovery), limit + Real(1e-30f)));
     const Real part[3] = {e.x, e.y, e.z};
     for (int k = 0; k < 3; ++k) {
       ScalarRow<Real>& row = rows.row[k];

@@ -48,12 +48,13 @@ Vector unit_row(const Model& model, int dof, double value) {
 }
 
 /// Three rows of bodies held together, none of which may push without bound.
-void add_bond(const Matrix& J, const Vector3d& violation, const Eigen::LLT<Matrix>& factor, const StepOptions& o,
-              RowList& list) {
+void add_bond(const Matrix& J, const Vector3d& violation, double lever, const Eigen::LLT<Matrix>& factor,
+              const StepOptions& o, RowList& list) {
   double R = 1e-5 * (J * factor.solve(J.transpose())).trace() / 3;
   Vector3d e = o.erp / o.timestep * violation;
   if (e.norm() > o.max_recovery) e *= o.max_recovery / e.norm();
-  for (int k = 0; k < 3; ++k) list.rows.push_back({J.row(k), e[k], R, -kInfinity, kInfinity, RowKind::kEquality});
+  for (int k = 0; k < 3; ++k)
+    list.rows.push_back({J.row(k), lever * e[k], R, -kInfinity, kInfinity, RowKind::kEquality});
 }
 
 /// The vector part of (0, u) q as a matrix times u.
@@ -72,14 +73,14 @@ void add_body_equality(const Model& model, const Kinematics& k, int i, const Eig
   const Vector3d first(data[0], data[1], data[2]), second(data[3], data[4], data[5]);
   const Vector3d p1 = k.body_pos[b1] + k.body_rot[b1] * (weld ? second : first);
   const Vector3d p2 = k.body_pos[b2] + k.body_rot[b2] * (weld ? first : second);
-  add_bond(point_jacobian(model, k, b1, p1) - point_jacobian(model, k, b2, p2), p1 - p2, factor, o, list);
+  add_bond(point_jacobian(model, k, b1, p1) - point_jacobian(model, k, b2, p2), p1 - p2, 1, factor, o, list);
   if (!weld || data[10] == 0) return;
   const Quaterniond relative(data[6], data[7], data[8], data[9]);
   Quaterniond turn = k.body_quat[b2].conjugate() * k.body_quat[b1] * relative.normalized();
   if (turn.w() < 0) turn.coeffs() *= -1;
   const Matrix spin = angular_jacobian(model, k, b1) - angular_jacobian(model, k, b2);
-  add_bond(0.5 * data[10] * turned_by(turn) * k.body_rot[b2].transpose() * spin, data[10] * turn.vec(), factor, o,
-           list);
+  add_bond(0.5 * data[10] * turned_by(turn) * k.body_rot[b2].transpose() * spin, data[10] * turn.vec(), turn.w(),
+           factor, o, list);
 }
 
 void add_equalities(const Model& model, const Kinematics& k, const Vector& q, const Eigen::LLT<Matrix>& factor,
