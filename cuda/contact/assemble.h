@@ -110,32 +110,48 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
                 problem.immovable);
 }
 
-/// Rows of contacts between two links. F: scratch.
+/// Y of three rows between two links, on which they push by F[0] and F[1] along each axis, and their W. scratch: of a tile.
 template <class L, class Real = typename L::Real>
-HD_ONCE void pair_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                       const Kinematics<L>& kin, const Contacts<L>& contacts, PerLink<L, Force<Real>>& F,
-                       ContactProblem<L>& problem) {
-  if constexpr (L::Group::kSize == 1) return serial_pair_rows<L>(m, opt, kin, contacts, problem);
+HD_ONCE Vec3<Real> half_solve_three(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                                    const int (&link)[2], const AxisForces<Real> (&F)[2], const Places<Real>& places,
+                                    PerLink<L, Force<Real>>& scratch, const ContactProblem<L>& problem) {
   const RowTable<L>& table = problem.table;
-  for (int s = 0; s < contacts.pairs; ++s) {
-    const PairContact<L>& c = contacts.pair[s];
-    const Places<Real> places(table.pair[s]);
+  if constexpr (L::Group::kSize == 1) {
+    return pair_compliance<L>(m, problem.factor, kin.S, link[0], F[0], link[1], F[1], table, places);
+  } else {
     Real w[3];
     for (int k = 0; k < 3; ++k) {
-      const Vec3<Real> f = c.point.frame.row[k];
-      clear_forces<L>(g, m, F);
-      scatter_add<L>(g, m, F, c.link2, force_at(c.point.p, f));
-      scatter_add<L>(g, m, F, c.link1, force_at(c.p1, -f));
+      clear_forces<L>(g, m, scratch);
+      for (int end = 0; end < 2; ++end) add_at<L>(g, m, scratch, link[end], F[end].axis[k]);
       TreeVector<L> x;
       Real share[L::kTrunkDofs];
       each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
-      add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &F, x, share);
+      add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &scratch, x, share);
       w[k] = half_solve<L>(
           g, m, problem.factor, x, share,
           [&](const auto& limb, Place at, int i, Real y) { table.visit(limb, at, places).direction(k, false, i, y); },
           [&](int t, Real y) { table.visit(places).direction(k, true, t, y); });
     }
-    contact_row(opt, c.point, m.mean_mass, w[0], w[1], w[2], problem.pair_row[s], problem.immovable);
+    return {w[0], w[1], w[2]};
+  }
+}
+
+/// Rows of contacts between two links. scratch: of a tile.
+template <class L, class Real = typename L::Real>
+HD_ONCE void pair_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                       const Kinematics<L>& kin, const Contacts<L>& contacts, PerLink<L, Force<Real>>& scratch,
+                       ContactProblem<L>& problem) {
+  if constexpr (L::Group::kSize == 1) {
+    serial_pair_rows<L>(m, opt, kin, contacts, problem);
+  } else {
+    for (int s = 0; s < contacts.pairs; ++s) {
+      const PairContact<L>& c = contacts.pair[s];
+      const int link[2] = {c.link1, c.link2};
+      const AxisForces<Real> F[2] = {axis_forces(c.p1, -c.point.frame), axis_forces(c.point.p, c.point.frame)};
+      const Places<Real> places(problem.table.pair[s]);
+      const Vec3<Real> w = half_solve_three<L>(g, m, kin, link, F, places, scratch, problem);
+      contact_row(opt, c.point, m.mean_mass, w.x, w.y, w.z, problem.pair_row[s], problem.immovable);
+    }
   }
 }
 

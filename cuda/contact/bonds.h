@@ -87,34 +87,15 @@ HD void free_bonds(const typename L::Group& g, const typename L::Model& m, const
 }
 
 /// Rows of the bonds in Y, their W and R. Rows of one bond that nothing moves, or hardly, are held above a part of the others, as
-/// those of contacts; where nothing moves at all they get no impulse. F: scratch.
+/// those of contacts; where nothing moves at all they get no impulse. scratch: of a tile.
 template <class L, class Real = typename L::Real>
 HD_ONCE void half_solve_bonds(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                              PerLink<L, Force<Real>>& F, ContactProblem<L>& problem) {
-  const RowTable<L>& table = problem.table;
+                              PerLink<L, Force<Real>>& scratch, ContactProblem<L>& problem) {
   for (int i = 0; i < m.bonds; ++i) {
     const int (&link)[2] = m.bond[i].link;
     BondRows<Real>& rows = problem.bond[i];
-    const Places<Real> places = table.bond(i);
-    Vec3<Real> w;
-    if constexpr (L::Group::kSize == 1) {
-      w = pair_compliance<L>(m, problem.factor, kin.S, link[0], rows.F[0], link[1], rows.F[1], table, places);
-    } else {
-      Real each[3];
-      for (int k = 0; k < 3; ++k) {
-        clear_forces<L>(g, m, F);
-        for (int end = 0; end < 2; ++end) add_at<L>(g, m, F, link[end], rows.F[end].axis[k]);
-        TreeVector<L> x;
-        Real share[L::kTrunkDofs];
-        each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
-        add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &F, x, share);
-        each[k] = half_solve<L>(
-            g, m, problem.factor, x, share,
-            [&](const auto& limb, Place at, int j, Real y) { table.visit(limb, at, places).direction(k, false, j, y); },
-            [&](int t, Real y) { table.visit(places).direction(k, true, t, y); });
-      }
-      w = {each[0], each[1], each[2]};
-    }
+    const Places<Real> places = problem.table.bond(i);
+    const Vec3<Real> w = half_solve_three<L>(g, m, kin, link, rows.F, places, scratch, problem);
     const Real one(1), zero(0), sum = w.x + w.y + w.z, own[3] = {w.x, w.y, w.z};
     const Real size = m.bond[i].kind == kBondTurn ? Real(m.bond[i].scale) : one;
     const Mask<Real> moves = sum * Real(m.mean_mass) > size * size * Real(1e-10f);

@@ -75,8 +75,7 @@ HD ColumnBlocks row_blocks(const Model& m) {
   return blocks;
 }
 /// Whether worlds of a pack keep the rows of a limb in the same places, so that rows touch few blocks: where a row fills less
-/// than a third of the columns. (Else packing them tight is worth more: ten cubes go 2.7 times as fast apart, Ant and Humanoid
-/// 15 % slower.)
+/// than a third of the columns. (Else packing them tight is worth more.)
 template <class Model>
 HD bool keeps_apart(const Model& m) {
   int links = 0, widest = m.trunk_dofs();

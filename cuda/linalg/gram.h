@@ -27,6 +27,9 @@ class GramMatrix {
     pattern_.fill(blocks.count);
   }
 
+  /// The blocks that U^-T x touches where x touches a set.
+  HD uint32_t reached(uint32_t set) const { return pattern_.reached(set); }
+
   HD_ONCE void begin() {
     for (int b = 0; b < blocks_.count; ++b) {
       const ColumnBlocks::Runs runs = blocks_.runs(pattern_.upper[b] | uint32_t(1) << b);
@@ -51,9 +54,14 @@ class GramMatrix {
     });
   }
   HD void factor() { block_factor(blocks_, pattern_, n_, entries_, Real(Scalar<Real>(0.5))); }
+  /// x <- U^-T x for R vectors side by side, x[R k + d], in a set that reached() gave.
+  template <int R>
+  HD void solve_lower(uint32_t set, Real* x) const {
+    block_solve<R>(blocks_, pattern_, n_, entries_, set, x);
+  }
   /// x <- (I + sum w x x')^-1 x.
   HD void solve(Real* x) const {
-    block_solve<1>(blocks_, pattern_, n_, entries_, blocks_.all(), x);
+    solve_lower<1>(blocks_.all(), x);
     block_solve_back(blocks_, pattern_, n_, entries_, x);
   }
 

@@ -89,8 +89,10 @@ def test_a_step_from_contact_is_the_cpus(name, anderson):
 @pytest.mark.parametrize("name", ["mixed", "stack"])
 def test_every_solver_is_the_cpus(name, solver):
     """And so is what it is judged by, field by field, while there is something to judge: after few iterations."""
-    # Without what magnifies rounding: extrapolation, and in float a penalty that is small beside X X'.
+    # Without what magnifies rounding: extrapolation, and in float ADMM's eliminations, with a penalty small beside X X' and
+    # another after each change of it.
     plain = {"subadmm": {"anderson": False}, "admm": {"accelerate": False, "penalty": 1.0}}.get(solver, {})
+    near = 1e-4 if solver == "admm" else 2e-5
     options = SolverOptions(name=solver, iterations=6, tolerance=0, fallback=False, **plain)
     told = step_is_the_cpus(load(name), 40, options, 0.9)
     cpu, cuda = told["cpu"], told["cuda"]
@@ -98,7 +100,7 @@ def test_every_solver_is_the_cpus(name, solver):
     for field in CERTIFICATE:
         velocity = field in ("r_con", "r_ccp", "r_mdp", "scale")
         apart = np.abs(cuda[field] - cpu[field]) / (cpu["scale"] if velocity else 1)
-        assert np.quantile(apart, 0.9) <= (2e-4 if field == "r_row" else 2e-5), field  # r_row: of velocities near 0
+        assert np.quantile(apart, 0.9) <= (2e-4 if field == "r_row" else near), field  # r_row: of velocities near 0
     judged = {"sap": "r_ccp", "bisection": "r_mdp"}.get(solver, "r_con")
     assert (cpu[judged] / cpu["scale"]).max() > 1e-5 and (cuda["r_mdp"] > 0).any() == (solver == "bisection")
 

@@ -11,7 +11,7 @@
 // eliminated block by block. A world is one subsystem here: nothing is gained by splitting a contact between the two links it
 // touches.
 #pragma once
-#include "linalg/block_cholesky.h"
+#include "linalg/gram.h"
 #include "solvers/solver.h"
 #include "solvers/subadmm/passes.h"
 
@@ -33,7 +33,8 @@ class Iteration {
     x_.contacts = p_.contacts, x_.scalars = p_.scalars, x_.n = p_.rows();
     x_.width = static_cast<int>(Passes::padded(p_.width)), x_.blocks = p_.blocks, x_.apart = p_.apart;
     const int64_t n = Passes::padded(x_.n), width = x_.width;
-    root_ = arena.take(n), C_ = arena.take(width * width), u_ = arena.take(3 * width);
+    root_ = arena.take(n), C_ = arena.take(x_.apart ? 0 : width * width), u_ = arena.take(3 * width);
+    if (x_.apart) gram_.carve(p_.width, arena);
     memory_ = arena.rest();
     x_.carve(arena);
   }
@@ -254,44 +255,25 @@ class Iteration {
   HD int block_of(int k) const { return k < x_.contacts ? k : k - x_.contacts + p_.contacts; }
 
   HD void find_pattern() {
-    pattern_ = {};
     const int rows = x_.contacts + x_.scalars;
-    for (int k = 0; k < rows; ++k) pattern_.couple(p_.touches(block_of(k)));
-    pattern_.fill(x_.blocks.count);
-    for (int k = 0; k < rows; ++k) x_.touched[k] = pattern_.reached(p_.touches(block_of(k)));
+    gram_.set_pattern(x_.blocks, rows, [&](int k) { return p_.touches(block_of(k)); });
+    for (int k = 0; k < rows; ++k) x_.touched[k] = gram_.reached(p_.touches(block_of(k)));
   }
   HD void make_blocks() {
-    begin_matrix();
-    for (int k = 0; k < x_.contacts; ++k) add_square<3>(k, 3 * k);
-    for (int k = 0; k < x_.scalars; ++k) add_square<1>(x_.contacts + k, 3 * x_.contacts + k);
-    block_factor(x_.blocks, pattern_, x_.width, C_);
+    const Real zero(0);
+    gram_.begin();
+    for (int k = 0; k < x_.contacts; ++k) {
+      const Real* b = root_ + 3 * k;
+      const SymMat3<Real> B{b[0] * b[0], zero, zero, b[1] * b[1], zero, b[2] * b[2]};
+      gram_.add(B, p_.row(3 * k), p_.touches(k));
+    }
+    for (int i = 3 * x_.contacts; i < x_.n; ++i) {
+      const int row = row_of(i);
+      gram_.add(root_[i] * root_[i], p_.row(row), p_.touches(row - 2 * p_.contacts));
+    }
+    gram_.factor();
     for (int k = 0; k < x_.contacts; ++k) solve_block<3>(k, 3 * k);
     for (int k = 0; k < x_.scalars; ++k) solve_block<1>(x_.contacts + k, 3 * x_.contacts + k);
-  }
-  /// C = I.
-  HD void begin_matrix() {
-    for (int b = 0; b < x_.blocks.count; ++b)
-      for (int k = x_.blocks.begin[b]; k < x_.blocks.begin[b + 1]; ++k)
-        x_.blocks.each_run(pattern_.upper[b] | uint32_t(1) << b, [&](int from, int to) {
-          for (int j = max(from, k); j < to; ++j) C_[k * x_.width + j] = Real(j == k ? 1 : 0);
-        });
-  }
-  /// C += x' x of a contact's three rows, or of another's one: the upper triangle.
-  template <int R>
-  HD void add_square(int block, int row) {
-    const ColumnBlocks::Runs runs = x_.blocks.runs(p_.touches(block_of(block)));
-    const Real* y = p_.row(row_of(row));
-    for (int r = 0; r < runs.count; ++r)
-      for (int a = runs.begin[r]; a < runs.end[r]; ++a) {
-        Real x[R], *C = C_ + a * x_.width;
-        for (int d = 0; d < R; ++d) x[d] = y[d * p_.width + a] * (root_[row + d] * root_[row + d]);
-        for (int s = r; s < runs.count; ++s)
-          for (int b = s == r ? a : runs.begin[s]; b < runs.end[s]; ++b) {
-            Real sum = x[0] * y[b];
-            for (int d = 1; d < R; ++d) sum = sum + x[d] * y[d * p_.width + b];
-            C[b] = C[b] + sum;
-          }
-      }
   }
   /// z = U^-T x of those rows.
   template <int R>
@@ -305,7 +287,7 @@ class Iteration {
     x_.blocks.each_run(all & ~own, [&](int from, int to) {
       for (int a = R * from; a < R * to; ++a) u_[a] = Real(0);
     });
-    block_solve<R>(x_.blocks, pattern_, x_.width, C_, all, u_);
+    gram_.template solve_lower<R>(all, u_);
     Real* z = solved(row);
     x_.blocks.each_run(all, [&](int from, int to) {
       for (int a = from; a < to; ++a)
@@ -320,7 +302,7 @@ class Iteration {
   Real* answer_;  // l, N s
   Real* root_;    // B^1/2
   SolveStats<Real> stats_;
-  BlockPattern pattern_;
+  GramMatrix<Real> gram_;  // I + sum x' x where Y has blocks, and C_ where not
   Real *C_, *u_, *memory_;
 };
 
