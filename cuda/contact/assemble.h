@@ -1,7 +1,7 @@
 // From contacts, M and b to the contact problem: biases, compliances, the diagonal of W.
 //
 //   e = phi / h                                  phi > 0: what the gap allows (speculative)
-//   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed
+//   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed; faster than kept_recovery of positions only
 //   R_n = W_nn min(1/150, r a / (g h^2)) / stiffer  near-rigid contact; e = r phi / h for phi < 0     near_rigid() of contact/law.h
 //   R_n = 1 / (h k (h + tau_d))                  compliant contact; e = phi / (h + tau_d) for phi < 0   [Castro2023]
 //   R_t = tangential_compliance tr(W) / 3        0 by default: what friction holds does not creep
@@ -15,14 +15,22 @@
 
 namespace stiction {
 
+/// The bias of a contact that positions may follow.
+template <class Real, class S>
+HD Real recovery_bias(const Options<S>& opt, const ContactPoint<Real>& x, const ContactRow<Real>& row) {
+  const Real zero(0), bias = normal_bias(opt, x.gap);
+  const Mask<Real> faster = x.active & (x.stiffness <= zero) & (row.e < zero) & (bias < Real(-kept_recovery(opt)));
+  return select(faster, bias, row.e);
+}
+
 /// Fills row, whose free velocity is known, from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot
 /// follow every direction: there W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which
 /// in contacts between two links acts on each. Where nothing moves along the normal, no overlap is closed. Below a 1e-10th of
 /// what the mean mass would give, W is rounding altogether, as of a contact on the axis of a hinge: those contacts get no
 /// impulse and are told.
-template <class Real, class S, class Number>
+template <class L, class Real, class S, class Number>
 HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number mean_mass, Real w1, Real w2, Real wn,
-                    ContactRow<Real>& row, Mask<Real>& immovable) {
+                    ContactRow<Real>& row, ContactProblem<L>& problem) {
   Real one(1), zero(0), wt = (w1 + w2) * S(0.5), h(opt.h), sum = w1 + w2 + wn, least = sum * S(1e-3);
   const Mask<Real> moves = sum * Real(mean_mass) > Real(1e-10f), movable = x.active & moves;
   row.W_t = select(movable, max(wt, least), one), row.W_n = select(movable, max(wn, least), one);
@@ -33,7 +41,8 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number m
   row.e = select(movable & (wn > sum * S(1e-7)), row.e, max(row.e, zero));
   row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), near.R_n);
   row.R_t = (w1 + w2 + wn) * (opt.tangential_compliance / 3);
-  immovable = immovable | (x.active & negate(moves));
+  problem.immovable = problem.immovable | (x.active & negate(moves));
+  problem.deep = problem.deep | (recovery_bias(opt, x, row) < row.e);
 }
 
 /// Rows of contacts of one link with the world.
@@ -47,7 +56,7 @@ HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, 
         const Places<Real> places(problem.table.slot.slot[c]);
         const Vec3<Real> w = compliance<L>(limb, at, problem.factor, kin.S, s, axis_forces(x.p, x.frame),
                                            problem.table.visit(limb, at, places));
-        contact_row(opt, x, m.mean_mass, w.x, w.y, w.z, problem.row.slot[c], problem.immovable);
+        contact_row(opt, x, m.mean_mass, w.x, w.y, w.z, problem.row.slot[c], problem);
       });
   });
 }
@@ -106,8 +115,7 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
       for (int s = first; s < contacts.pairs; ++s) w[s] = select(is[s], found, w[s]);
     }
   for (int s = 0; s < contacts.pairs; ++s)
-    contact_row(opt, contacts.pair[s].point, m.mean_mass, w[s].x, w[s].y, w[s].z, problem.pair_row[s],
-                problem.immovable);
+    contact_row(opt, contacts.pair[s].point, m.mean_mass, w[s].x, w[s].y, w[s].z, problem.pair_row[s], problem);
 }
 
 /// Y of three rows between two links, on which they push by F[0] and F[1] along each axis, and their W. scratch: of a tile.
@@ -150,7 +158,7 @@ HD_ONCE void pair_rows(const typename L::Group& g, const typename L::Model& m, c
       const AxisForces<Real> F[2] = {axis_forces(c.p1, -c.point.frame), axis_forces(c.point.p, c.point.frame)};
       const Places<Real> places(problem.table.pair[s]);
       const Vec3<Real> w = half_solve_three<L>(g, m, kin, link, F, places, scratch, problem);
-      contact_row(opt, c.point, m.mean_mass, w.x, w.y, w.z, problem.pair_row[s], problem.immovable);
+      contact_row(opt, c.point, m.mean_mass, w.x, w.y, w.z, problem.pair_row[s], problem);
     }
   }
 }

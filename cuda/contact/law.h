@@ -30,6 +30,15 @@ HD Real normal_bias(const Options<S>& opt, Real gap) {
   return select(gap > Real(0), gap, max(gap * opt.erp, Real(-opt.max_recovery * opt.h))) * (S(1) / opt.h);
 }
 
+/// The speed at which velocities leave an overlap at most: what gravity takes in the step, or 50 allowances, which a near-rigid
+/// contact may sink in under a load; none that gravity would not take back within 0.1 mm. What closes more moves positions
+/// only (recover_overlaps).   m/s
+template <class S>
+HD S kept_recovery(const Options<S>& opt) {
+  const S sunk = S(50) * max(opt.penetration_allowance, S(1e-6));
+  return min(min(opt.max_recovery, S(0.044)), max(S(9.81) * opt.h, min(opt.erp, S(0.5)) * sunk / opt.h));
+}
+
 template <class Real>
 struct NearRigid {
   Real R_n, e;
@@ -43,13 +52,13 @@ struct NearRigid {
 /// 1 - 3 r in a step, or it would swing: hence the bound on r. free: the normal velocity J v*.
 template <class Real, class S>
 HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W_n) {
-  const Real zero(0), one(1), bias = normal_bias(opt, gap);
+  const Real zero(0), one(1), bias = max(normal_bias(opt, gap), Real(-kept_recovery(opt)));
   if (!(opt.penetration_allowance > S(0))) return {zero, bias};
   const S a = opt.penetration_allowance, fall = S(9.81) * opt.h, r = min(opt.erp, S(0.5));
   const Real depth = max(-gap, zero) * (S(1) / a), closing = max(-free - max(gap, zero) * (S(1) / opt.h), zero);
   const Real stiffer = max(max(one, depth * depth), sqrt(closing * (S(1) / fall)));
   const auto shallow = depth < Real(S(100));
-  const Real e = select(gap > zero, bias, max(gap * (r / opt.h), Real(-opt.max_recovery)));
+  const Real e = select(gap > zero, bias, max(gap * (r / opt.h), Real(-kept_recovery(opt))));
   return {select(shallow, W_n * min(S(1) / 150, r * a / (fall * opt.h)) / stiffer, zero), select(shallow, e, bias)};
 }
 

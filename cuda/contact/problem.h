@@ -71,8 +71,10 @@ struct ContactProblem {
   int tie_live[kTies];
   BondRows<Real> bond[kBonds];
 
-  bool any_row;          // some world has something to solve
-  Mask<Real> immovable;  // a contact that nothing can move, on this lane's limbs or between links; it gets no impulse
+  bool any_row;  // some world has something to solve
+  // On this lane's limbs or between links is
+  Mask<Real> immovable;  // a contact that nothing can move; it gets no impulse
+  Mask<Real> deep;       // an overlap that velocities do not close as fast as they may
   RowTable<L> table;
 };
 

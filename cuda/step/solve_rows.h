@@ -133,7 +133,9 @@ HD_ONCE void improve(const RowProblem<Real>& problem, double certify, const Mask
     auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };
     keep(used & bounded() & (stats.converged | (stats.score.own * scale <= r_con * stats.score.scale)));
 
-    const Mask<Double> left = used & negate(stats.converged);
+    // What asks for too much may be near all the same, with pushes that grew as long as they were let.
+    const Mask<Double> left = used & negate(stats.converged),
+                       grown = left & (d.largest_push() > stats.score.scale * kUnlikelyPush);
     if (any(left)) {
       d.drop_impulses(left);
       solve_with<Pgs, Double>(d.view, slow, PgsOptions<double>{}, arena.rest(), d.rows.impulse);
@@ -144,11 +146,12 @@ HD_ONCE void improve(const RowProblem<Real>& problem, double certify, const Mask
     }
 
     const Mask<Double> lost = used & negate(answers() | (r_con <= hopeless * scale));
-    if (!any(lost)) continue;
-    d.give_up_recovery(lost);
-    stats = Canal::improve(d.view, limits, options, lost, arena.rest(), d.rows.impulse);
+    const Mask<Double> grew = grown & negate(lost | stats.converged);
+    if (!any(lost | grew)) continue;
+    d.give_up_recovery(lost | grew);
+    stats = Canal::improve(d.view, limits, options, lost | grew, arena.rest(), d.rows.impulse);
     d.drop_impulses(lost & negate(answers()));  // nothing is pushed by what is not understood
-    keep(lost);
+    keep(lost | (grew & stats.converged));
   }
 }
 

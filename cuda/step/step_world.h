@@ -105,7 +105,7 @@ HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, co
   // slides may push although it does not close.
   const bool all_at_once = opt.tolerance <= 0 || law_of(options.solver) == Law::kConvex;
   number_rows<L>(g, m, w.contacts, opt.h, all_at_once ? Scalar<Real>(-1) : opt.margin / 10, problem);
-  problem.immovable = mask_of<Real>(false);
+  problem.immovable = problem.deep = mask_of<Real>(false);
   half_solve_ties<L>(g, m, problem);
   half_solve_bonds<L>(g, m, w.kin, w.forces, problem);
   world_rows<L>(g, m, opt, w.kin, w.contacts, problem);
@@ -208,6 +208,36 @@ HD Certificate<Real> certify_world(const typename L::Group& g, const typename L:
                     w.motions, w.forces);
 }
 
+/// Worlds of which some lane says so.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> told_by_any(const typename L::Group& g, const Mask<Real>& own) {
+  return g.max(select(own, Real(1), Real(0))) > Real(0);
+}
+
+/// Moves positions with what closes deep overlaps as fast as they may, and velocities not: a body that starts inside another
+/// comes out and stays. Solved like the step, from its impulses, which are lost; where that fails the step's velocity stays.
+/// Returns the worlds that moved so, with their velocity in w.v.
+template <class L, class Real = typename L::Real>
+HD_ONCE Mask<Real> recover_overlaps(const typename L::Group& g, const typename L::Model& m,
+                                    const StepOptions<Scalar<Real>>& options, const Mask<Real>& deep, Workspace<L>& w) {
+  ContactProblem<L>& problem = w.problem;
+  const RowArrays<Real>& rows = problem.table.rows;
+  auto raise = [&](const ContactPoint<Real>& x, ContactRow<Real>& row, Real place, bool writes) {
+    row.e = select(deep, recovery_bias(options.step, x, row), row.e);
+    if (writes) Places<Real>(place).each([&](int k, const Mask<Real>& is) { blend(is, row.e, rows.e[3 * k + 2]); });
+  };
+  each_slot<L>(g, m, w.contacts, [&](const auto&, Place, int, int c) {
+    raise(w.contacts.point.slot[c], problem.row.slot[c], problem.table.slot.slot[c], true);
+  });
+  for (int s = 0; s < w.contacts.pairs; ++s)
+    raise(w.contacts.pair[s].point, problem.pair_row[s], problem.table.pair[s], g.rank() == 0);
+  const TreeVector<L> kept = w.v;
+  solve_contacts<L>(g, m, options, w);
+  const Mask<Real> taken = deep & converges(options, certify_world<L>(g, m, options, w));
+  each_dof<L>(g, m, [&](Real before, Real& v) { v = select(taken, v, before); }, kept, w.v);
+  return taken;
+}
+
 /// The worlds that are still finite: in the sum a NaN, an infinity or an absurd number of any dof shows.
 template <class L, class Real = typename L::Real>
 HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model& m, const State<L>& x,
@@ -259,11 +289,26 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m,
   out.bad = out.bad | negate(finite_worlds<L>(g, m, x, w.v, c));
   const Mask<Real> moving = negate(out.bad | frozen);
   records.store(g, m, w.kin, w.contacts, w.problem, w.impulses);
-  integrate<L>(g, m, opt.h, w.kin, w.v, moving, x);
+  const Mask<Real> immovable = told_by_any<L>(g, w.problem.immovable),
+                   deep = moving & told_by_any<L>(g, w.problem.deep);
+  if (any(deep)) {
+    const TreeVector<L> v = w.v;
+    const Mask<Real> recovered = recover_overlaps<L>(g, m, options, deep, w);
+    integrate<L>(g, m, opt.h, w.kin, w.v, moving, x);
+    each_dof<L>(g, m, [&](Real vi, Real& xi) { xi = select(recovered, vi, xi); }, v, x.v);
+    if (m.free_base()) {  // keeps its spin in the body's axes, which the recovery turns
+      const Vec3<Real> own = transposed_times(w.kin.pose.trunk[0].R, Motion<Real>(twist(v.trunk)).w),
+                       spin = rotation(x.orientation) * own;
+      x.v.trunk[0] = select(recovered, spin.x, x.v.trunk[0]), x.v.trunk[1] = select(recovered, spin.y, x.v.trunk[1]);
+      x.v.trunk[2] = select(recovered, spin.z, x.v.trunk[2]);
+    }
+  } else {
+    integrate<L>(g, m, opt.h, w.kin, w.v, moving, x);
+  }
 
   gather_worst(moving, converges(options, c), c, iterations, out);
   out.overflow = out.overflow | (w.contacts.overflow & moving);
-  out.immovable = out.immovable | (moving & (g.max(select(w.problem.immovable, Real(1), Real(0))) > Real(0)));
+  out.immovable = out.immovable | (moving & immovable);
 }
 
 template <class Real>

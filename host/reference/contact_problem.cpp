@@ -41,6 +41,11 @@ double bias_speed(double distance, const StepOptions& o) {
   return distance > 0 ? distance / o.timestep : std::max(o.erp * distance / o.timestep, -o.max_recovery);
 }
 
+double kept_recovery(const StepOptions& o) {
+  const double sunk = 50 * std::max(o.penetration_allowance, 1e-6), rate = std::min(o.erp, 0.5) / o.timestep;
+  return std::min({o.max_recovery, 0.044, std::max(kStandardGravity * o.timestep, rate * sunk)});
+}
+
 Vector unit_row(const Model& model, int dof, double value) {
   Vector J = Vector::Zero(model.nv);
   J[dof] = value;
@@ -166,7 +171,7 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
   problem.mu[i] = pair_friction(model, c.geom1, c.geom2);
   problem.phi[i] = c.dist;
   problem.geoms.push_back({c.geom1, c.geom2});
-  problem.e[3 * i + 2] = bias_speed(c.dist, o);
+  problem.e[3 * i + 2] = std::max(bias_speed(c.dist, o), -kept_recovery(o));
   Compliance soft = pair_compliance(model, c.geom1, c.geom2);
   double h = o.timestep, reach = h + soft.relaxation;
   Matrix3d W = J * factor.solve(J.transpose());
@@ -185,7 +190,7 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
     double impact = -J.row(2).dot(v_free) - std::max(0.0, c.dist) / h;
     double stiffer = std::max({1.0, depth * depth, std::sqrt(std::max(0.0, impact) / (kStandardGravity * h))});
     R = std::min(rate / (h * h * stiffness), 1 / (150 * mass)) / stiffer;
-    if (c.dist <= 0) e = std::max(rate * c.dist / h, -o.max_recovery);
+    if (c.dist <= 0) e = std::max(rate * c.dist / h, -kept_recovery(o));
   }
 }
 

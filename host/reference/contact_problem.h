@@ -4,7 +4,9 @@
 //   contacts: sigma = J v + e + R l, exact Signorini-Coulomb with mu; rows t1, t2, n
 //   rows:     s = J_row v + e_row + R_row l,  l in [lower, upper],  s >= 0 at lower, s <= 0 at upper, s = 0 between
 //
-// Rules (docs/theory.md, sections 3 and 6). bias(x) = x / h for x > 0 (speculative), else max(erp x / h, -max_recovery).
+// Rules (docs/theory.md, sections 3 and 6). bias(x) = x / h for x > 0 (speculative), else max(erp x / h, -max_recovery);
+// of contacts no faster than min(0.044 m/s, max(9.81 m/s^2 h, min(erp, 1/2) 50 max(allowance, 1 um) / h)): what closes
+// more of an overlap moves positions only and is no part of the problem.
 //   contact     J = frame (point Jacobian of geom2's body - geom1's), e = (0, 0, bias(dist)), R = (R_t, R_t, R_n),
 //               R_t = tangential_compliance w, w = tr(J_i A^-1 J_i') / 3, R_n = 0
 //   near rigid  where the overlap is below 100 allowances: with r = min(erp, 1/2), W_nn >= 1e-3 tr W of J_i A^-1 J_i',

@@ -100,7 +100,7 @@ def test_every_solver_is_the_cpus(name, solver):
     for field in CERTIFICATE:
         velocity = field in ("r_con", "r_ccp", "r_mdp", "scale")
         apart = np.abs(cuda[field] - cpu[field]) / (cpu["scale"] if velocity else 1)
-        assert np.quantile(apart, 0.9) <= (2e-4 if field == "r_row" else near), field  # r_row: of velocities near 0
+        assert np.quantile(apart, 0.9) <= (2e-4 if field == "r_row" else near), field
     judged = {"sap": "r_ccp", "bisection": "r_mdp"}.get(solver, "r_con")
     assert (cpu[judged] / cpu["scale"]).max() > 1e-5 and (cuda["r_mdp"] > 0).any() == (solver == "bisection")
 

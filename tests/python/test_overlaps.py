@@ -1,0 +1,61 @@
+"""Bodies that start inside others come out, and keep no speed from it: what closes an overlap moves positions only."""
+
+import numpy as np
+import pytest
+from stiction import Model, Simulation, Status
+
+#: type, size, height of the centre at rest
+BODIES = {"sphere": ("0.05", 0.05), "box": ("0.05 0.05 0.05", 0.05), "capsule": ("0.03 0.05", 0.08)}
+SCENE = '<mujoco><option timestep="{h}"/><worldbody><geom type="plane" size="5 5 1"/>{bodies}</worldbody></mujoco>'
+BODY = '<body pos="{pos}"><freejoint/><geom type="{kind}" size="{size}" mass="{mass}"/></body>'
+
+
+def simulation(h, *bodies, **options):
+    xml = SCENE.format(h=h, bodies="".join(BODY.format(pos=p, kind=k, size=s, mass=m) for p, k, s, m in bodies))
+    return Simulation(Model.from_mjcf(xml), **options)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("h", [5e-4, 2e-3, 1e-2])
+@pytest.mark.parametrize("kind", BODIES)
+def test_what_starts_inside_the_floor_comes_out_and_stays(kind, h, dtype):
+    size, height = BODIES[kind]
+    for depth in (5e-4, 2e-3, 1e-2):
+        sim = simulation(h, (f"0 0 {height - depth}", kind, size, 1), dtype=dtype)
+        top, fastest = -1.0, 0.0
+        for _ in range(round(1 / h)):
+            sim.step()
+            top, fastest = max(top, sim.qpos[0, 2] - height), max(fastest, abs(sim.qvel[0, 2]))
+        assert top <= 1e-6 and fastest <= 0.0441, depth
+        assert -2e-6 <= sim.qpos[0, 2] - height and abs(sim.qvel[0]).max() < 1e-4 and sim.status[0] == 0
+
+
+@pytest.mark.parametrize("h", [5e-4, 2e-3, 1e-2])
+def test_balls_inside_each_other_part_slowly(h):
+    """Nothing takes a speed along the floor back: it is a tenth of what the recovery of one step would leave."""
+    sim = simulation(h, ("0 0 .05", "sphere", ".05", 1), (".095 0 .05", "sphere", ".05", 1))
+    sim.step(round(0.5 / h))
+    assert sim.qpos[0, 7] - sim.qpos[0, 0] > 0.1 and abs(sim.qvel[0, [0, 6]]).max() <= 0.0221
+    assert sim.status[0] == 0
+
+
+def test_a_spinning_body_keeps_its_spin():
+    """The recovery turns a box that lies in the floor on one edge; what it turns by is no angular velocity."""
+    sim = simulation(2e-3, ("0 0 .046", "box", ".05 .05 .05", 1), dtype="float64")
+    sim.qpos[0, 3:7] = [np.cos(0.02), 0, np.sin(0.02), 0]
+    sim.qvel[0, 5] = 1
+    spins = []
+    for _ in range(100):
+        sim.step()
+        problem = sim.contact_problem(0).arrays()
+        momentum = problem["A"] @ sim.qvel[0] - problem["b"] - problem["J"].T @ problem["impulse"].ravel()
+        assert abs(momentum).max() < 1e-12
+        spins.append(abs(sim.qvel[0, 3:5]).max())
+    assert max(spins) < 1 and sim.status[0] == 0
+
+
+def test_recovery_is_fast_all_the_same():
+    sim = simulation(2e-3, ("0 0 .04", "sphere", ".05", 1))
+    sim.step(30)
+    assert -1e-4 < sim.qpos[0, 2] - 0.05 < 1e-6 and abs(sim.qvel[0, 2]) < 0.03
+    assert not sim.status[0] & Status.NOT_CONVERGED
