@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 from dataclasses import fields
 
 import numpy as np
 
-from . import _build, _core
+from . import _core
 from .contact_problem import ContactProblem
 from .inverse_dynamics import InverseDynamics, inverse_dynamics
+from .mass_matrix import mass_matrix_and_bias
 from .model import Model
 from .simulation_arrays import (
     Array,
@@ -23,13 +23,20 @@ from .simulation_arrays import (
     as_array,
     as_numbers,
     near,
-    parameter_names,
     torch_stream,
+)
+from .simulation_checks import (
+    checked_device,
+    checked_dtype,
+    checked_integrator,
+    checked_per_env,
+    checked_timestep,
+    count,
+    usable_cores,
 )
 from .simulation_state import SimulationState
 from .solver_options import SolverOptions
 
-_INTEGRATORS = ("implicit", "euler")
 _NO_GRAVITY = 1 << 7  # of a model's disableflags, mjDSBL_GRAVITY
 
 
@@ -110,15 +117,15 @@ class Simulation:
         if array not in ("native", "torch"):
             raise ValueError(f"array is {array!r}, expected 'native' or 'torch'")
         self._model = model
-        self._num_envs = _count("num_envs", num_envs, 1)
-        kind, ordinal = _checked_device(device)
-        self._dtype = _checked_dtype(dtype)
-        self._integrator = _checked_integrator(integrator)
+        self._num_envs = count("num_envs", num_envs, 1)
+        kind, ordinal = checked_device(device)
+        self._dtype = checked_dtype(dtype)
+        self._integrator = checked_integrator(integrator)
         self._solver = SolverOptions.of(solver)
-        self._per_env = _checked_per_env(per_env, model)
+        self._per_env = checked_per_env(per_env, model)
         options, solver_options = self._solver.to_core()
         options |= {
-            "h": 0.0 if timestep is None else _checked_timestep(timestep),
+            "h": 0.0 if timestep is None else checked_timestep(timestep),
             "implicit": int(self._integrator == "implicit"),
         }
         extra = {"per_env": list(self._per_env)} if self._per_env else {}
@@ -131,8 +138,8 @@ class Simulation:
             isa=os.environ.get("STICTION_ISA", ""),
             solver=self._solver.name,
             solver_options=solver_options,
-            num_threads=_usable_cores() if num_threads is None else _count("num_threads", num_threads, 1),
-            max_contacts=0 if max_contacts is None else _count("max_contacts", max_contacts, 1),
+            num_threads=usable_cores() if num_threads is None else count("num_threads", num_threads, 1),
+            max_contacts=0 if max_contacts is None else count("max_contacts", max_contacts, 1),
             options=options,
             **extra,
         )
@@ -342,6 +349,26 @@ class Simulation:
         """
         return inverse_dynamics(self._world, self._num_envs, self._model.nv, qacc, guess)
 
+    def mass_matrix(self, dtype=None):
+        """The joint-space inertia M (num_envs, nv, nv) at the present ``qpos``, with armature; MuJoCo's ``mj_fullM``.
+
+        Computed in double on the host, without `forward`; ``dtype`` None gives it in the simulation's, "float64" as it
+        is. N s^2/m, N m s^2/rad.
+        """
+        return self._computed(mass_matrix_and_bias(self)[0], dtype)
+
+    def bias(self, dtype=None):
+        """Coriolis, centrifugal and gravitational forces c (num_envs, nv) at present ``qpos`` and ``qvel``, N or N m.
+
+        MuJoCo's ``qfrc_bias``: M qacc + c is what all other forces add up to. ``dtype`` as in `mass_matrix`.
+        """
+        return self._computed(mass_matrix_and_bias(self)[1], dtype)
+
+    def _computed(self, values: np.ndarray, dtype):
+        """As an array, or as a tensor where those are asked for."""
+        values = values.astype(self._dtype if dtype is None else checked_dtype(dtype), copy=False)
+        return values if self._arrays.tensor is None else self._arrays.tensor(values)
+
     def dump(self, env: int, path) -> None:
         """Writes one environment's last substep to an ``.npz`` file: the model, options, the state before it, what was
         applied, the contact problem and its certificate. ``stiction replay PATH --dtype float64`` solves it again.
@@ -411,81 +438,6 @@ class Simulation:
             )
         mask[chosen] = 1
         return mask
-
-
-def _count(name: str, value, low: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} is {value!r}, expected an integer") from None
-    if number < low:
-        raise ValueError(f"{name} is {number}, expected at least {low}")
-    return number
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _checked_timestep(timestep) -> float:
-    try:
-        seconds = float(timestep)
-    except (TypeError, ValueError):
-        raise TypeError(f"timestep is {timestep!r}, expected seconds") from None
-    if not 0 < seconds <= 1 or not math.isfinite(seconds):
-        raise ValueError(f"timestep is {seconds} s, expected more than 0 and at most 1")
-    return seconds
-
-
-def _checked_integrator(integrator) -> str:
-    if integrator is None:
-        return _INTEGRATORS[0]
-    if integrator not in _INTEGRATORS:
-        raise ValueError(f"integrator is {integrator!r}, expected 'implicit' or 'euler'")
-    return integrator
-
-
-def _checked_dtype(dtype) -> str:
-    try:
-        name = np.dtype(dtype).name
-    except TypeError:
-        name = str(dtype).removeprefix("torch.")
-    if name not in ("float32", "float64"):
-        raise ValueError(f"dtype is {dtype!r}, expected 'float32' or 'float64'")
-    return name
-
-
-def _checked_device(device) -> tuple[str, int]:
-    """(kind, ordinal); -1 where CUDA shall choose."""
-    kind, _, number = str(device).partition(":")
-    if kind not in ("cpu", "cuda") or (kind == "cpu" and number) or (number and not number.isdigit()):
-        raise ValueError(f"device is {device!r}, expected 'cpu', 'cuda' or 'cuda:<number>'")
-    if kind == "cpu":
-        return kind, -1
-    if not _build.CUDA:
-        raise ValueError(
-            f"device is {device!r}, but this build of stiction is for the CPU only: install it again with nvcc on PATH "
-            "and STICTION_CUDA=ON, or use device='cpu'; `stiction info` shows what there is"
-        )
-    from .info import cuda_facts
-
-    devices = cuda_facts()["devices"]
-    if len(devices) <= int(number or 0):
-        found = f"{len(devices)} GPUs" if devices else "no GPU with a driver (libcuda.so.1)"
-        raise ValueError(f"device is {device!r}, but this machine has {found}: use device='cpu'")
-    return kind, int(number or -1)
-
-
-def _checked_per_env(per_env, model: Model) -> tuple[str, ...]:
-    if isinstance(per_env, str):
-        raise TypeError(f"per_env is the string {per_env!r}, expected a sequence of names: ({per_env!r},)")
-    names, known = tuple(per_env), parameter_names(model)
-    for name in names:
-        if name not in known:
-            raise ValueError(f"per_env names {name!r}, which is no array of a model{near(name, known)}")
-    if names and "per_env" not in (_core.World.__init__.__doc__ or ""):
-        raise ValueError(f"per_env is {names}, but this build shares every parameter between environments")
-    return names
 
 
 def _rebuilt(kind, model: Model, num_envs: int, made: dict, state: SimulationState, params: dict) -> Simulation:
