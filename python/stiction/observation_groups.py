@@ -28,8 +28,8 @@ from .simulation_arrays import near
 
 
 class Group:
-    """``terms``: of the observation ("*": all of them, in their order), of what the task reports after a reset, and
-    parameters that ``per_env`` or ``randomize`` names, such as "geom_friction".
+    """``terms``: of the observation ("*", or none named: all of them, in their order), of what the task reports after a
+    reset, and parameters that ``per_env`` or ``randomize`` names, such as "geom_friction".
 
     ``history``: the last so many observations, the oldest first; as an episode begins all are its first. ``clean``:
     without `stiction.randomisation.Noise`.
@@ -65,6 +65,8 @@ def checked_groups(given) -> dict[str, Group]:
             value = (value,)
         if not isinstance(value, (Group, Sequence)):
             raise TypeError(f"observations[{name!r}] is {value!r}, expected a stiction.Group or names of terms")
+        if not isinstance(value, Group) and not value:
+            raise ValueError(f"observations[{name!r}] names no term; '*' is all of them")
         groups[name] = value if isinstance(value, Group) else Group(*value)
     return groups
 

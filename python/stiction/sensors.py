@@ -73,7 +73,7 @@ class Sensors(ForceSensors, NamedSensors):
         number = getattr(self._model, f"{kind}_id")
         if isinstance(names, str):
             return number(names)
-        return self._constant(f"{kind} {tuple(names)}", lambda: np.array([number(name) for name in names]))
+        return self._constant(f"{kind} {tuple(names)}", lambda: np.array([number(name) for name in names], np.int64))
 
     # ---- bodies, sites, joints
 

@@ -58,7 +58,7 @@ class Simulation:
     device: "cpu", or "cuda:0" where there is a GPU and a CUDA build; "cuda" is the thread's present one
         (torch.cuda.set_device).
     dtype: "float32" or "float64" (slower: for checking).
-    timestep: seconds; None is the model's.
+    timestep: seconds; None is the model's. Environments step so many of them per action (`VectorEnv.step_dt`).
     integrator: "implicit" (default: stiffness and damping of joints, tendons and actuators are implicit, and the
         gyroscopic torque of what turns freely) or "euler" (MuJoCo's: joint damping implicit, the rest explicit).
     solver: a name of `stiction.solver_names`, such as "canal", or an object with settings:
@@ -266,26 +266,35 @@ class Simulation:
     def set_state(self, state: SimulationState, envs=None) -> None:
         """Puts a state of `get_state` back; `status` stays as it is.
 
-        ``envs`` (mask, indices or slice): into these environments alone; the state has as many rows, or one for all.
+        ``envs``: into these environments alone, rows in their order: indices, a mask or a slice; the state has as many
+        rows, or one for all of them.
         """
         if not isinstance(state, SimulationState):
             raise TypeError(f"state is {type(state).__name__}, expected what get_state returned")
         if envs is not None:
-            state = self.get_state().replaced(np.flatnonzero(self._mask(envs)), state)
+            state = self.get_state().replaced(self._numbers(envs), state)
         checked = {}
         for field in fields(SimulationState):
             values = checked[field.name] = as_numbers(f"state.{field.name}", getattr(state, field.name))
             if field.name != "records" and values.shape != (expected := self._arrays.shape(field.name)):
-                raise ValueError(f"state.{field.name} has shape {values.shape}, expected {expected}")
-        self._world.set_records(checked.pop("records"))
+                raise ValueError(
+                    f"state.{field.name} has shape {values.shape}, expected {expected}: a state of as many "
+                    "environments of the same model, or envs=[...] to put rows into some of them"
+                )
+        records = checked.pop("records")
+        try:
+            self._world.set_records(records)
+        except ValueError:
+            raise ValueError(
+                f"state.records has shape {records.shape}: the state is of another model or of other options"
+            ) from None
         for name, values in checked.items():
             self._arrays.write(name, values)
         self.forward()
 
     def copy_env(self, source: int, envs) -> None:
         """Makes environments (mask, indices or slice) copies of another: its state and its parameters."""
-        source = self._environment(source)
-        chosen = np.flatnonzero(self._mask(envs))
+        source, chosen = self._environment(source, "source"), self._numbers(envs)
         for name in self._per_env:
             with self._arrays.changed(f"params.{name}") as values:
                 values[chosen] = values[source].copy()
@@ -319,8 +328,11 @@ class Simulation:
         """A picture (height, width, 3) of one environment. Options: width, height (480) and the model's camera, by
         default "track" or one that follows; `stiction.picture.Picture` says more.
         """
-        from .picture import Picture, draw_row, picture_options
+        from .picture import PICTURE_OPTIONS, Picture, draw_row, picture_options
 
+        for name in options:
+            if name not in PICTURE_OPTIONS:
+                raise TypeError(f"render has no option {name!r}{near(name, PICTURE_OPTIONS)}")
         if self._picture[1] is None or self._picture[0] != options:
             self._picture = dict(options), Picture(self._model, **picture_options(dict(options)))
         return draw_row(self._picture[1], self, self._environment(env))
@@ -389,14 +401,25 @@ class Simulation:
 
     # ---- what users give
 
-    def _environment(self, env) -> int:
+    def _environment(self, env, name: str = "env") -> int:
         try:
             number = operator.index(env)
         except TypeError:
-            raise TypeError(f"env is {type(env).__name__}, expected an integer") from None
-        if not -self._num_envs <= number < self._num_envs:
-            raise ValueError(f"env is {number}, expected 0 to {self._num_envs - 1}")
-        return number % self._num_envs
+            raise TypeError(f"{name} is {type(env).__name__}, expected an integer") from None
+        if not 0 <= number < self._num_envs:
+            raise ValueError(f"{name} is {number}, expected 0 to {self._num_envs - 1}")
+        return number
+
+    def _numbers(self, envs) -> np.ndarray:
+        """Each environment once, in the order in which they are named."""
+        chosen = np.flatnonzero(self._mask(envs))
+        if isinstance(envs, slice) or (given := as_array("envs", envs)).dtype == bool or not given.size:
+            return chosen
+        given = given.reshape(-1) % self._num_envs
+        if len(given) != len(chosen):
+            twice = given[np.bincount(given)[given] > 1][0]
+            raise ValueError(f"envs names environment {twice} twice")
+        return given
 
     def _keyframe(self, keyframe) -> int:
         nkey = self._model.nkey

@@ -65,7 +65,9 @@ def make_vec(
         arm's: ``"grasp"``, ``"arm"``, ``"gripper"``, ``"fingers"``, ``"cubes"``, ``"keyframe"``. A hand's:
         ``"fingertips"``, ``"joints"``, ``"cube"``, ``"keyframe"``. See the docs' list of tasks.
     simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
-        observations, rewards and actions: float32 by default.
+        observations, rewards and actions: float32 by default. The rate of control follows ``timestep``: a task makes
+        a fixed number of time steps per action, so with half the time step actions come twice as often (`step_dt`),
+        and an episode of as many steps is half as long.
     """
     return VectorEnv(
         num_envs=num_envs,
