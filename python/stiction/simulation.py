@@ -51,6 +51,8 @@ class Simulation:
     After `step`, `reset` and `set_state` the poses are those of the current ``qpos`` and the contacts those of the
     step. After writing ``qpos`` or ``qvel`` call `forward`.
 
+    The environment variable STICTION_ISA ("avx512", "avx2", "scalar") overrides the choice of the instruction set.
+
     Parameters
     ----------
     model: stiction.Model.
@@ -68,8 +70,6 @@ class Simulation:
     max_contacts: length of the arrays in `contact`; None is every slot.
     array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
     num_threads: None is every core that this process may use. Results do not depend on it.
-
-    The environment variable STICTION_ISA ("avx512", "avx2", "scalar") overrides the choice of the instruction set.
     """
 
     qpos = Array("Positions (num_envs, nq); quaternions w, x, y, z.", writable=True)

@@ -57,6 +57,13 @@ def make_vec(
     observations: groups of observations by name, ``{"policy": Group("gravity", history=3), "critic": ("*",)}``, of
         `stiction.Group` or names of terms (`VectorEnv.observation_signals` has those there are); then observations are
         dictionaries. None: one array of all, or the groups that a `stiction.Task` has.
+    simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
+        observations, rewards and actions: float32 by default. The rate of control follows ``timestep``: a task makes
+        a fixed number of time steps per action, so with half the time step actions come twice as often (`step_dt`),
+        and an episode of as many steps is half as long.
+
+    Other Parameters
+    ----------------
     model: a `stiction.Model` or an MJCF file instead of the task's own: a variant of it with as many coordinates,
         bodies and motors, or, for tasks on any robot (``"stiction/QuadrupedVelocity-v0"``), any robot and a floor.
     names: of tasks on any robot, what the model calls its parts. A walking robot's: ``{"feet": ("FL", "FR", "RL",
@@ -64,10 +71,6 @@ def make_vec(
         that should touch nothing), ``"joints"`` (in the order of actions) and ``"keyframe"`` (the standing pose). An
         arm's: ``"grasp"``, ``"arm"``, ``"gripper"``, ``"fingers"``, ``"cubes"``, ``"keyframe"``. A hand's:
         ``"fingertips"``, ``"joints"``, ``"cube"``, ``"keyframe"``. See the docs' list of tasks.
-    simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
-        observations, rewards and actions: float32 by default. The rate of control follows ``timestep``: a task makes
-        a fixed number of time steps per action, so with half the time step actions come twice as often (`step_dt`),
-        and an episode of as many steps is half as long.
     """
     return VectorEnv(
         num_envs=num_envs,

@@ -213,13 +213,6 @@ def test_a_robot_of_one_s_own_has_its_own_names(tmp_path):
     assert env.observation_names[12:14] == ("joint_position/right", "joint_position/left")
 
 
-def test_the_page_of_observations_is_what_the_code_says():
-    from stiction.training.listing import page
-
-    written = Path(__file__).parents[2] / "docs" / "observations.md"
-    assert written.read_text(encoding="utf-8") == page(), "stiction list --markdown > docs/observations.md"
-
-
 # ---- tasks in Python
 
 BALL = """<mujoco><worldbody><body><joint name="slide" type="slide" axis="1 0 0"/><geom size=".1"/></body></worldbody>
