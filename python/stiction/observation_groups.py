@@ -99,6 +99,10 @@ class ObservationGroups:
         """The last observations of episodes that ended in a step; those of others mean nothing. Before `shown`."""
         return {name: part.last(clean, noisy, reports) for name, part in self._parts.items()}
 
+    def rewarded(self, rewards):
+        """Of the last step: the task's own."""
+        return rewards
+
     def get_state(self, num_envs: int) -> dict[str, np.ndarray]:
         """Copies of what was seen before, by group; only of those with a history."""
         return {name: part.seen(num_envs) for name, part in self._parts.items() if part.history > 1}

@@ -1,7 +1,6 @@
 """Names of observations and actions: every number of every task is what its name says, by MuJoCo's quantities."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest

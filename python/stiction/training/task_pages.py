@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import stiction
+from stiction.goals import GOALS
 from stiction.registration import ENVIRONMENTS
 from stiction.signals import term_columns
 
@@ -51,6 +52,7 @@ def page(env_id: str) -> str:
             "## Parameters",
             _parameters(envs.task_parameters),
         ]
+        parts += ["## Its goal", _goal(GOALS[env_id])] if env_id in GOALS else []
         told = [name for name in envs._names if name not in envs.reward_names]
         parts += [
             "## Told in `infos`",
@@ -82,6 +84,14 @@ def _where(text: TaskText) -> str:
     rows = [f"| `{name}` | `{formula}` |" for name, formula in text.where.items()]
     rows += [f"| `{name}` | {words} |" for name, words in text.words.items()]
     return "\n".join(["| where | is |", "|---|---|", *rows])
+
+
+def _goal(goal) -> str:
+    achieved, desired = (", ".join(f"`{term}`" for term in goal.terms(what)) for what in ("achieved", "desired"))
+    return (
+        f'`observations="goal"` shows `achieved_goal` ({achieved}) and `desired_goal` ({desired}) apart; rewards are '
+        f"then 0 within `{goal.within}`, else -1. See [goals](../training.md#goals)."
+    )
 
 
 def _parameters(parameters: dict) -> str:
