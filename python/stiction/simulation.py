@@ -412,6 +412,8 @@ class Simulation:
 
     def _numbers(self, envs) -> np.ndarray:
         """Each environment once, in the order in which they are named."""
+        if envs is None:
+            return np.arange(self._num_envs)
         chosen = np.flatnonzero(self._mask(envs))
         if isinstance(envs, slice) or (given := as_array("envs", envs)).dtype == bool or not given.size:
             return chosen

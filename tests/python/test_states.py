@@ -83,6 +83,8 @@ def test_an_environment_is_copied_into_others():
     one = go_on(sim, 2)
     sim.set_state(state)
     np.testing.assert_array_equal(go_on(sim, 0), one)
+    sim.copy_env(1, None)  # into all
+    assert (sim.qpos == sim.qpos[1]).all()
     for source in (7, -1):
         with pytest.raises(ValueError, match=f"source is {source}, expected 0 to 4"):
             sim.copy_env(source, [0])
