@@ -15,6 +15,7 @@ _NAMES = {
     "Canal": "solver_options",
     "Cond": "solver_options",
     "ContactProblem": "contact_problem",
+    "Goal": "goals",
     "Group": "observation_groups",
     "Marker": "picture",
     "Model": "model",

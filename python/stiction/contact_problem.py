@@ -70,6 +70,8 @@ class ContactProblem:
     def from_delassus(cls, W, q, mu, R=None, *, symmetrize=False, least_velocity=None) -> ContactProblem:
         """A problem given by its Delassus operator.
 
+        ValueError names the argument that is not so.
+
         Parameters
         ----------
         W: (3 nc, 3 nc), dense or with ``toarray`` as SciPy's sparse matrices; symmetric positive semidefinite. 1/kg
@@ -78,8 +80,6 @@ class ContactProblem:
         R: (3 nc,) or (nc, 3), equal for t1 and t2; None is rigid. 1/kg
         symmetrize: take (W + W') / 2 of a W that is not symmetric, as some in public collections are.
         least_velocity: floor of the velocity scale V, m/s; None is the largest entry of q.
-
-        ValueError names the argument that is not so.
         """
         W = _matrices("W", W)
         batch, W = W.ndim == 3, W if W.ndim == 3 else W[None]
@@ -96,6 +96,8 @@ class ContactProblem:
     def from_primal(cls, A, J, b, mu, e=None, R=None, *, least_velocity=None) -> ContactProblem:
         """A problem of bodies with the velocities v, A v = b + J' l.
 
+        Matrices may have ``toarray`` as SciPy's sparse ones. ValueError names the argument that is not so.
+
         Parameters
         ----------
         A: (nv, nv), symmetric positive definite. kg, kg m^2
@@ -105,8 +107,6 @@ class ContactProblem:
         e: (3 nc,) or (nc, 3), bias; None is 0. m/s
         R: (3 nc,) or (nc, 3), compliance, equal for t1 and t2; None is rigid. 1/kg
         least_velocity: floor of the velocity scale V, m/s; None is the largest entry of J v* + e.
-
-        Matrices may have ``toarray`` as SciPy's sparse ones. ValueError names the argument that is not so.
         """
         A, J = _matrices("A", A), _matrices("J", J)
         batch = A.ndim == 3

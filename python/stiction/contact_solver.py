@@ -11,8 +11,8 @@ import numpy as np
 from . import _core
 from .contact_problem import ContactProblem, _rows
 from .contact_residuals import residuals
-from .simulation import _checked_dtype, _usable_cores
 from .simulation_arrays import near
+from .simulation_checks import checked_dtype, usable_cores
 from .solver_options import SolverOptions
 
 _LAWS = ("coulomb", "convex", "dissipation")  # in the order of the core's Law
@@ -82,13 +82,13 @@ def solve(
     """
     if not isinstance(problem, ContactProblem):
         raise TypeError(f"problem is {type(problem).__name__}, expected stiction.ContactProblem; see its from_delassus")
-    dtype = _checked_dtype(dtype)
+    dtype = checked_dtype(dtype)
     chosen = _chosen(solver, options, dtype, max_iterations, tolerance)
     count, nc = problem.num_problems, problem.num_contacts
     start = np.zeros((count, 3 * nc + problem._num_rows))
     if guess is not None:
         start[:, : 3 * nc] = _rows("guess", guess, problem.batch, count, nc)
-    threads = _usable_cores() if num_threads is None else operator.index(num_threads)
+    threads = usable_cores() if num_threads is None else operator.index(num_threads)
     if threads < 1:
         raise ValueError(f"num_threads is {threads}, expected at least 1")
     rows = problem._factor, problem._motion[1], problem._row_bias, problem._row_compliance, problem._arrays["mu"]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import operator
 
+import numpy as np
 from gymnasium.vector import AutoresetMode
+
+from .simulation_arrays import as_array
 
 
 def checked_mode(mode) -> AutoresetMode:
@@ -33,6 +36,26 @@ def checked_seed(seed) -> int:
     if number < 0:
         raise ValueError(f"a seed is {number}, expected at least 0")
     return number
+
+
+def checked_mask(options, num_envs: int, torch=None) -> np.ndarray | None:
+    """``options["reset_mask"]`` (num_envs,), or None for all; the caller's options are left as they are."""
+    if options is None or "reset_mask" not in options:
+        return None
+    mask = options["reset_mask"]
+    if torch is not None and isinstance(mask, torch.Tensor):
+        mask = as_array("options['reset_mask']", mask)
+    if not isinstance(mask, np.ndarray):
+        raise TypeError(f"`options['reset_mask']` must be a numpy array, got {type(mask)}")
+    if mask.shape != (num_envs,):
+        raise ValueError(f"`options['reset_mask']` must have shape `({num_envs},)`, got {mask.shape}")
+    if mask.dtype != np.bool_:
+        raise TypeError(f"`options['reset_mask']` must have `dtype=np.bool_`, got {mask.dtype}")
+    if not mask.any():
+        raise ValueError(
+            f"`options['reset_mask']` must contain a boolean array with at least one True value, got reset_mask={mask}"
+        )
+    return np.ascontiguousarray(mask)
 
 
 def imported_torch():

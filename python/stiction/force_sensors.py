@@ -22,7 +22,8 @@ class ForceSensors:
 
     def joint_torque(self, names):
         """What actuators do on joints (N, k), N or N m: MuJoCo's ``qfrc_actuator``, within ``actuatorfrcrange``."""
-        return self._out(_joined([self._torque(self._model.joint_id(name))[:, None] for name in _listed(names)]))
+        torques = [self._torque(self._model.joint_id(name))[:, None] for name in _listed(names)]
+        return self._out(_joined(torques) if torques else self._zeros(self._sim.num_envs, 0))
 
     def _torque(self, joint: int):
         """(N,)"""
@@ -92,12 +93,12 @@ class ForceSensors:
         contact = self._sim.contact
         impulse = (contact.impulse[..., None] * contact.frame).sum(-2) / self._sim.timestep  # on the second geom
         forces = [(impulse * self._between(body, other)[..., None]).sum(1)[:, None] for body in _listed(bodies)]
-        return self._out(_joined(forces))
+        return self._out(_joined(forces) if forces else self._zeros(self._sim.num_envs, 0, 3))
 
     def contact_count(self, bodies, other=None):
         """How many contacts each of ``bodies`` has with any of ``other`` (N, k), touching or about to."""
         counts = [abs(self._between(body, other)).sum(1)[:, None] for body in _listed(bodies)]
-        return self._out(_joined(counts))
+        return self._out(_joined(counts) if counts else self._zeros(self._sim.num_envs, 0))
 
     def _between(self, body: str, other):
         """(N, contacts): 1 where ``body`` has the second geom, -1 the first, 0 where the contact is another's."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .named_sensors import without_a_reading
+
 DEFAULT_SOLREF = (0.02, 1.0)
 DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 FREE, BALL, SLIDE, HINGE = range(4)
@@ -128,9 +130,17 @@ def examine(m, mujoco) -> Findings:
     _actuators(m, mujoco, found)
     _equalities(m, mujoco, found)
     _softness(m, found)
-    if m.nsensor:
-        found.note("ignored", f"sensors {listed(m, 'sensor', range(m.nsensor))}; see stiction.Sensors")
+    _sensors(m, mujoco, found)
     return found
+
+
+def _sensors(m, mujoco, found: Findings) -> None:
+    """Of a file's sensors, which `Sensors.named` reads, those that it does not."""
+    silent: dict[str, list[int]] = {}
+    for sensor, why in without_a_reading(m, mujoco, {"actuator": found.keep_actuator, "tendon": found.keep_tendon}):
+        silent.setdefault(why, []).append(sensor)
+    for why, sensors in silent.items():
+        found.note("ignored", f"sensor {listed(m, 'sensor', sensors)}: {why}")
 
 
 def _options(m, mujoco, found: Findings) -> None:

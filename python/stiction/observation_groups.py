@@ -28,8 +28,8 @@ from .simulation_arrays import near
 
 
 class Group:
-    """``terms``: of the observation ("*": all of them, in their order), of what the task reports after a reset, and
-    parameters that ``per_env`` or ``randomize`` names, such as "geom_friction".
+    """``terms``: of the observation ("*", or none named: all of them, in their order), of what the task reports after a
+    reset, and parameters that ``per_env`` or ``randomize`` names, such as "geom_friction".
 
     ``history``: the last so many observations, the oldest first; as an episode begins all are its first. ``clean``:
     without `stiction.randomisation.Noise`.
@@ -65,6 +65,8 @@ def checked_groups(given) -> dict[str, Group]:
             value = (value,)
         if not isinstance(value, (Group, Sequence)):
             raise TypeError(f"observations[{name!r}] is {value!r}, expected a stiction.Group or names of terms")
+        if not isinstance(value, Group) and not value:
+            raise ValueError(f"observations[{name!r}] names no term; '*' is all of them")
         groups[name] = value if isinstance(value, Group) else Group(*value)
     return groups
 
@@ -96,6 +98,10 @@ class ObservationGroups:
     def last(self, clean, noisy, reports) -> dict:
         """The last observations of episodes that ended in a step; those of others mean nothing. Before `shown`."""
         return {name: part.last(clean, noisy, reports) for name, part in self._parts.items()}
+
+    def rewarded(self, rewards):
+        """Of the last step: the task's own."""
+        return rewards
 
     def get_state(self, num_envs: int) -> dict[str, np.ndarray]:
         """Copies of what was seen before, by group; only of those with a history."""

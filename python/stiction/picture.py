@@ -24,6 +24,8 @@ import numpy as np
 
 from .batch_renderer import choose_gl, write_video
 
+#: Of `Simulation.render` and of environments.
+PICTURE_OPTIONS = ("width", "height", "camera")
 _GREEN, _BLUE = (0.1, 0.8, 0.2, 0.7), (0.2, 0.4, 1.0, 0.7)
 _AXES = ((0.9, 0.1, 0.1, 0.8), (0.1, 0.8, 0.1, 0.8), (0.1, 0.2, 0.9, 0.8))
 
@@ -40,7 +42,7 @@ class Marker:
 
 def picture_options(options: dict) -> dict:
     """Takes width, height and camera out of keyword arguments, checked."""
-    given = {name: options.pop(name) for name in ("width", "height", "camera") if name in options}
+    given = {name: options.pop(name) for name in PICTURE_OPTIONS if name in options}
     for name in ("width", "height"):
         if name in given:
             try:

@@ -29,7 +29,7 @@ import numpy as np
 from .random_numbers import NOISE, Draws, named_stream
 from .signals import Signal, term_columns
 from .simulation import Simulation
-from .simulation_arrays import near
+from .simulation_arrays import NOT_NEGATIVE, near
 
 #: Parameters that may differ between environments -> what numbers each of their entries.
 PARAMETERS = {
@@ -314,6 +314,9 @@ class ParameterEvent:
                 raise ValueError(f"{term.name} has columns 0 to {nominal.shape[-1] - 1}, not {term.columns}")
             index = np.ix_(rows, columns)
         self.index, self.nominal = index, nominal[index]
+        least = _OPERATIONS[term.operation](self.nominal, term.low).min(initial=0)
+        if term.name in NOT_NEGATIVE and least < 0:
+            raise ValueError(f"{term.name} would be {least:g} at times, and is never below 0: low is {term.low}")
         lanes = (len(rows),) if term.each else (1,)
         self._drawn = lanes + (1,) * (self.nominal.ndim - 1)
         self.label = f"{term.name} {term.names} {term.columns}" if term.label is None else term.label

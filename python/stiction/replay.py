@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .command_words import values_of
+
 _FORMAT = 3
 _APPLIED = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 _CERTIFICATE = (
@@ -34,8 +36,11 @@ def write_dump(sim, env, path):
         np.savez_compressed(file, meta=np.array(json.dumps(meta)), **arrays)
 
 
-def replay(path, dtype=None, solver=None, iterations=None, tolerance=None):
-    """The simulation of a dump after its step, taken anew from a cold start, and the dump's arrays and meta data."""
+def replay(path, dtype=None, solver=None, iterations=None, tolerance=None, knobs=None):
+    """The simulation of a dump after its step, taken anew from a cold start, and the dump's arrays and meta data.
+
+    ``knobs``: options of the solver by name.
+    """
     from . import Model, Simulation
     from .model import plain_array
     from .solver_options import SolverOptions, solver_class
@@ -61,7 +66,7 @@ def replay(path, dtype=None, solver=None, iterations=None, tolerance=None):
         dtype=dtype or meta["dtype"],
         timestep=meta["timestep"],
         integrator=meta["integrator"],
-        solver=kind(**{name: value for name, value in options.items() if name in has}),
+        solver=kind(**{name: value for name, value in options.items() if name in has} | (knobs or {})),
         per_env=tuple(meta["per_env"]),
     )
     for name in meta["per_env"]:
@@ -79,11 +84,14 @@ def add_arguments(parser):
     parser.add_argument("--solver", help="that of the dump by default")
     parser.add_argument("--iterations", type=int)
     parser.add_argument("--tolerance", type=float)
+    parser.add_argument("--solver-option", nargs="+", default=[], metavar="NAME=VALUE", dest="solver_options",
+                        help="knobs of the solver: penalty=10")  # fmt: skip
 
 
 def run(arguments):
+    knobs = values_of("--solver-option", arguments.solver_options)
     sim, arrays, meta = replay(
-        arguments.path, arguments.dtype, arguments.solver, arguments.iterations, arguments.tolerance
+        arguments.path, arguments.dtype, arguments.solver, arguments.iterations, arguments.tolerance, knobs
     )
     print(f"{'':14}{'dump, ' + meta['dtype']:>16}{'replay, ' + sim.dtype:>18}   (replay starts cold)")
     for name in _CERTIFICATE:

@@ -13,57 +13,15 @@ from __future__ import annotations
 import numpy as np
 
 from .force_sensors import ForceSensors
+from .named_sensors import NamedSensors
+from .rotations import cross, parts, product, rotation
 from .simulation import Simulation
 
 _FREE, _BALL, _SLIDE, _HINGE = range(4)  # of jnt_type
 _NO_GRAVITY = 1 << 7  # of disableflags
 
 
-def _stack(parts, axis: int):
-    """Of arrays or of tensors, as they are."""
-    if isinstance(parts[0], np.ndarray):
-        return np.stack(parts, axis)
-    import torch
-
-    return torch.stack(parts, axis)
-
-
-def _parts(values) -> list:
-    return [values[..., i] for i in range(values.shape[-1])]
-
-
-def rotation(quat):
-    """Matrices (..., 3, 3) of unit quaternions (..., 4)."""
-    w, x, y, z = _parts(quat)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return _stack([_stack(row, -1) for row in rows], -2)
-
-
-def product(a, b):
-    """Quaternions (..., 4): first b, then a."""
-    (aw, ax, ay, az), (bw, bx, by, bz) = _parts(a), _parts(b)
-    return _stack(
-        [
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ],
-        -1,
-    )
-
-
-def cross(a, b):
-    """Vectors (..., 3)."""
-    (ax, ay, az), (bx, by, bz) = _parts(a), _parts(b)
-    return _stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], -1)
-
-
-class Sensors(ForceSensors):
+class Sensors(ForceSensors, NamedSensors):
     """Of one simulation. `Imu` and `Contacts` have a memory: their owner calls `advance` once per control step.
 
     On a GPU tensors are computed there, and nothing waits for them.
@@ -115,7 +73,7 @@ class Sensors(ForceSensors):
         number = getattr(self._model, f"{kind}_id")
         if isinstance(names, str):
             return number(names)
-        return self._constant(f"{kind} {tuple(names)}", lambda: np.array([number(name) for name in names]))
+        return self._constant(f"{kind} {tuple(names)}", lambda: np.array([number(name) for name in names], np.int64))
 
     # ---- bodies, sites, joints
 
@@ -146,6 +104,40 @@ class Sensors(ForceSensors):
         angular = self._array("body_angvel")[:, bodies]
         arm = self._array("site_xpos")[:, ids] - self._array("xpos")[:, bodies]
         return self._array("body_linvel")[:, bodies] + cross(angular, arm), angular
+
+    def geom_pose(self, names):
+        """Positions (N, [k,] 3) in m, orientations (N, [k,] 4)."""
+        position, orientation, _, _ = self._moving("geom", self._ids(names, "geom"))
+        return self._out(position), self._out(orientation)
+
+    def subtree_com(self, names):
+        """Centres of mass of bodies with all they carry (N, [k,] 3), m; the world's is everything's."""
+        return self._out(self._of_subtrees(names)[0])
+
+    def subtree_velocity(self, names):
+        """Velocities of these centres of mass (N, [k,] 3), m/s."""
+        return self._out(self._of_subtrees(names)[1])
+
+    def _of_subtrees(self, names):
+        ids = [self._model.body_id(name) for name in ([names] if isinstance(names, str) else names)]
+        com, velocity = self._subtrees(ids)
+        return (com[:, 0], velocity[:, 0]) if isinstance(names, str) else (com, velocity)
+
+    def _subtrees(self, bodies: list[int]):
+        """Centres of mass and their velocities (N, k, 3); of what has no mass the body's own, as in MuJoCo."""
+        model = self._model
+        position, _, velocity, _ = self._moving("body", slice(None))
+        carried = np.zeros((len(bodies), model.nbody), bool)
+        for row, body in enumerate(bodies):
+            carried[row, body] = True
+            for other in range(body + 1, model.nbody):
+                carried[row, other] = carried[row, model.body_parentid[other]]
+        mass = self._parameter("body_mass")[:, None] * self._constant(f"carried {bodies}", lambda: carried * 1.0)
+        total = mass.sum(-1)[..., None]
+        part = mass / (total + (total == 0))
+        own = self._constant(f"own {bodies}", lambda: np.eye(model.nbody)[bodies])
+        part = part + (total == 0) * own
+        return part @ position, part @ velocity
 
     def joint_state(self, names):
         """Of hinges and slides: positions (N, [k]) in rad or m, velocities (N, [k]) in rad/s or m/s."""
@@ -190,7 +182,7 @@ class Sensors(ForceSensors):
                 if kind == _SLIDE:
                     jacobian[:, :3, dof] = axis
                     continue
-                for i, turned in enumerate([axis] if kind == _HINGE else _parts(frame)):
+                for i, turned in enumerate([axis] if kind == _HINGE else parts(frame)):
                     jacobian[:, 3:, dof + i] = turned
                     jacobian[:, :3, dof + i] = cross(turned, arm)
             body = int(m.body_parentid[body])
@@ -201,6 +193,13 @@ class Sensors(ForceSensors):
     def imu(self, site: str) -> Imu:
         """An inertial measurement unit at a site."""
         return self._remember(Imu(self, self._model.site_id(site)))
+
+    def _imu_at(self, site: int) -> Imu:
+        """The one at a site, made when it is first asked for."""
+        for sensor in self._with_memory:
+            if isinstance(sensor, Imu) and sensor._site == site:
+                return sensor
+        return self._remember(Imu(self, site))
 
     def acceleration(self, joints) -> Acceleration:
         """Accelerations of hinges and slides, means over the last control step."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 from dataclasses import fields
 
 import numpy as np
 
-from . import _build, _core
+from . import _core
 from .contact_problem import ContactProblem
 from .inverse_dynamics import InverseDynamics, inverse_dynamics
+from .mass_matrix import mass_matrix_and_bias
 from .model import Model
 from .simulation_arrays import (
     Array,
@@ -23,13 +23,20 @@ from .simulation_arrays import (
     as_array,
     as_numbers,
     near,
-    parameter_names,
     torch_stream,
+)
+from .simulation_checks import (
+    checked_device,
+    checked_dtype,
+    checked_integrator,
+    checked_per_env,
+    checked_timestep,
+    count,
+    usable_cores,
 )
 from .simulation_state import SimulationState
 from .solver_options import SolverOptions
 
-_INTEGRATORS = ("implicit", "euler")
 _NO_GRAVITY = 1 << 7  # of a model's disableflags, mjDSBL_GRAVITY
 
 
@@ -44,6 +51,8 @@ class Simulation:
     After `step`, `reset` and `set_state` the poses are those of the current ``qpos`` and the contacts those of the
     step. After writing ``qpos`` or ``qvel`` call `forward`.
 
+    The environment variable STICTION_ISA ("avx512", "avx2", "scalar") overrides the choice of the instruction set.
+
     Parameters
     ----------
     model: stiction.Model.
@@ -51,7 +60,7 @@ class Simulation:
     device: "cpu", or "cuda:0" where there is a GPU and a CUDA build; "cuda" is the thread's present one
         (torch.cuda.set_device).
     dtype: "float32" or "float64" (slower: for checking).
-    timestep: seconds; None is the model's.
+    timestep: seconds; None is the model's. Environments step so many of them per action (`VectorEnv.step_dt`).
     integrator: "implicit" (default: stiffness and damping of joints, tendons and actuators are implicit, and the
         gyroscopic torque of what turns freely) or "euler" (MuJoCo's: joint damping implicit, the rest explicit).
     solver: a name of `stiction.solver_names`, such as "canal", or an object with settings:
@@ -61,8 +70,6 @@ class Simulation:
     max_contacts: length of the arrays in `contact`; None is every slot.
     array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
     num_threads: None is every core that this process may use. Results do not depend on it.
-
-    The environment variable STICTION_ISA ("avx512", "avx2", "scalar") overrides the choice of the instruction set.
     """
 
     qpos = Array("Positions (num_envs, nq); quaternions w, x, y, z.", writable=True)
@@ -110,15 +117,15 @@ class Simulation:
         if array not in ("native", "torch"):
             raise ValueError(f"array is {array!r}, expected 'native' or 'torch'")
         self._model = model
-        self._num_envs = _count("num_envs", num_envs, 1)
-        kind, ordinal = _checked_device(device)
-        self._dtype = _checked_dtype(dtype)
-        self._integrator = _checked_integrator(integrator)
+        self._num_envs = count("num_envs", num_envs, 1)
+        kind, ordinal = checked_device(device)
+        self._dtype = checked_dtype(dtype)
+        self._integrator = checked_integrator(integrator)
         self._solver = SolverOptions.of(solver)
-        self._per_env = _checked_per_env(per_env, model)
+        self._per_env = checked_per_env(per_env, model)
         options, solver_options = self._solver.to_core()
         options |= {
-            "h": 0.0 if timestep is None else _checked_timestep(timestep),
+            "h": 0.0 if timestep is None else checked_timestep(timestep),
             "implicit": int(self._integrator == "implicit"),
         }
         extra = {"per_env": list(self._per_env)} if self._per_env else {}
@@ -131,8 +138,8 @@ class Simulation:
             isa=os.environ.get("STICTION_ISA", ""),
             solver=self._solver.name,
             solver_options=solver_options,
-            num_threads=_usable_cores() if num_threads is None else _count("num_threads", num_threads, 1),
-            max_contacts=0 if max_contacts is None else _count("max_contacts", max_contacts, 1),
+            num_threads=usable_cores() if num_threads is None else count("num_threads", num_threads, 1),
+            max_contacts=0 if max_contacts is None else count("max_contacts", max_contacts, 1),
             options=options,
             **extra,
         )
@@ -259,26 +266,35 @@ class Simulation:
     def set_state(self, state: SimulationState, envs=None) -> None:
         """Puts a state of `get_state` back; `status` stays as it is.
 
-        ``envs`` (mask, indices or slice): into these environments alone; the state has as many rows, or one for all.
+        ``envs``: into these environments alone, rows in their order: indices, a mask or a slice; the state has as many
+        rows, or one for all of them.
         """
         if not isinstance(state, SimulationState):
             raise TypeError(f"state is {type(state).__name__}, expected what get_state returned")
         if envs is not None:
-            state = self.get_state().replaced(np.flatnonzero(self._mask(envs)), state)
+            state = self.get_state().replaced(self._numbers(envs), state)
         checked = {}
         for field in fields(SimulationState):
             values = checked[field.name] = as_numbers(f"state.{field.name}", getattr(state, field.name))
             if field.name != "records" and values.shape != (expected := self._arrays.shape(field.name)):
-                raise ValueError(f"state.{field.name} has shape {values.shape}, expected {expected}")
-        self._world.set_records(checked.pop("records"))
+                raise ValueError(
+                    f"state.{field.name} has shape {values.shape}, expected {expected}: a state of as many "
+                    "environments of the same model, or envs=[...] to put rows into some of them"
+                )
+        records = checked.pop("records")
+        try:
+            self._world.set_records(records)
+        except ValueError:
+            raise ValueError(
+                f"state.records has shape {records.shape}: the state is of another model or of other options"
+            ) from None
         for name, values in checked.items():
             self._arrays.write(name, values)
         self.forward()
 
     def copy_env(self, source: int, envs) -> None:
         """Makes environments (mask, indices or slice) copies of another: its state and its parameters."""
-        source = self._environment(source)
-        chosen = np.flatnonzero(self._mask(envs))
+        source, chosen = self._environment(source, "source"), self._numbers(envs)
         for name in self._per_env:
             with self._arrays.changed(f"params.{name}") as values:
                 values[chosen] = values[source].copy()
@@ -312,8 +328,11 @@ class Simulation:
         """A picture (height, width, 3) of one environment. Options: width, height (480) and the model's camera, by
         default "track" or one that follows; `stiction.picture.Picture` says more.
         """
-        from .picture import Picture, draw_row, picture_options
+        from .picture import PICTURE_OPTIONS, Picture, draw_row, picture_options
 
+        for name in options:
+            if name not in PICTURE_OPTIONS:
+                raise TypeError(f"render has no option {name!r}{near(name, PICTURE_OPTIONS)}")
         if self._picture[1] is None or self._picture[0] != options:
             self._picture = dict(options), Picture(self._model, **picture_options(dict(options)))
         return draw_row(self._picture[1], self, self._environment(env))
@@ -342,6 +361,26 @@ class Simulation:
         """
         return inverse_dynamics(self._world, self._num_envs, self._model.nv, qacc, guess)
 
+    def mass_matrix(self, dtype=None):
+        """The joint-space inertia M (num_envs, nv, nv) at the present ``qpos``, with armature; MuJoCo's ``mj_fullM``.
+
+        Computed in double on the host, without `forward`; ``dtype`` None gives it in the simulation's, "float64" as it
+        is. N s^2/m, N m s^2/rad.
+        """
+        return self._computed(mass_matrix_and_bias(self)[0], dtype)
+
+    def bias(self, dtype=None):
+        """Coriolis, centrifugal and gravitational forces c (num_envs, nv) at present ``qpos`` and ``qvel``, N or N m.
+
+        MuJoCo's ``qfrc_bias``: M qacc + c is what all other forces add up to. ``dtype`` as in `mass_matrix`.
+        """
+        return self._computed(mass_matrix_and_bias(self)[1], dtype)
+
+    def _computed(self, values: np.ndarray, dtype):
+        """As an array, or as a tensor where those are asked for."""
+        values = values.astype(self._dtype if dtype is None else checked_dtype(dtype), copy=False)
+        return values if self._arrays.tensor is None else self._arrays.tensor(values)
+
     def dump(self, env: int, path) -> None:
         """Writes one environment's last substep to an ``.npz`` file: the model, options, the state before it, what was
         applied, the contact problem and its certificate. ``stiction replay PATH --dtype float64`` solves it again.
@@ -362,14 +401,27 @@ class Simulation:
 
     # ---- what users give
 
-    def _environment(self, env) -> int:
+    def _environment(self, env, name: str = "env") -> int:
         try:
             number = operator.index(env)
         except TypeError:
-            raise TypeError(f"env is {type(env).__name__}, expected an integer") from None
-        if not -self._num_envs <= number < self._num_envs:
-            raise ValueError(f"env is {number}, expected 0 to {self._num_envs - 1}")
-        return number % self._num_envs
+            raise TypeError(f"{name} is {type(env).__name__}, expected an integer") from None
+        if not 0 <= number < self._num_envs:
+            raise ValueError(f"{name} is {number}, expected 0 to {self._num_envs - 1}")
+        return number
+
+    def _numbers(self, envs) -> np.ndarray:
+        """Each environment once, in the order in which they are named."""
+        if envs is None:
+            return np.arange(self._num_envs)
+        chosen = np.flatnonzero(self._mask(envs))
+        if isinstance(envs, slice) or (given := as_array("envs", envs)).dtype == bool or not given.size:
+            return chosen
+        given = given.reshape(-1) % self._num_envs
+        if len(given) != len(chosen):
+            twice = given[np.bincount(given)[given] > 1][0]
+            raise ValueError(f"envs names environment {twice} twice")
+        return given
 
     def _keyframe(self, keyframe) -> int:
         nkey = self._model.nkey
@@ -411,81 +463,6 @@ class Simulation:
             )
         mask[chosen] = 1
         return mask
-
-
-def _count(name: str, value, low: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} is {value!r}, expected an integer") from None
-    if number < low:
-        raise ValueError(f"{name} is {number}, expected at least {low}")
-    return number
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _checked_timestep(timestep) -> float:
-    try:
-        seconds = float(timestep)
-    except (TypeError, ValueError):
-        raise TypeError(f"timestep is {timestep!r}, expected seconds") from None
-    if not 0 < seconds <= 1 or not math.isfinite(seconds):
-        raise ValueError(f"timestep is {seconds} s, expected more than 0 and at most 1")
-    return seconds
-
-
-def _checked_integrator(integrator) -> str:
-    if integrator is None:
-        return _INTEGRATORS[0]
-    if integrator not in _INTEGRATORS:
-        raise ValueError(f"integrator is {integrator!r}, expected 'implicit' or 'euler'")
-    return integrator
-
-
-def _checked_dtype(dtype) -> str:
-    try:
-        name = np.dtype(dtype).name
-    except TypeError:
-        name = str(dtype).removeprefix("torch.")
-    if name not in ("float32", "float64"):
-        raise ValueError(f"dtype is {dtype!r}, expected 'float32' or 'float64'")
-    return name
-
-
-def _checked_device(device) -> tuple[str, int]:
-    """(kind, ordinal); -1 where CUDA shall choose."""
-    kind, _, number = str(device).partition(":")
-    if kind not in ("cpu", "cuda") or (kind == "cpu" and number) or (number and not number.isdigit()):
-        raise ValueError(f"device is {device!r}, expected 'cpu', 'cuda' or 'cuda:<number>'")
-    if kind == "cpu":
-        return kind, -1
-    if not _build.CUDA:
-        raise ValueError(
-            f"device is {device!r}, but this build of stiction is for the CPU only: install it again with nvcc on PATH "
-            "and STICTION_CUDA=ON, or use device='cpu'; `stiction info` shows what there is"
-        )
-    from .info import cuda_facts
-
-    devices = cuda_facts()["devices"]
-    if len(devices) <= int(number or 0):
-        found = f"{len(devices)} GPUs" if devices else "no GPU with a driver (libcuda.so.1)"
-        raise ValueError(f"device is {device!r}, but this machine has {found}: use device='cpu'")
-    return kind, int(number or -1)
-
-
-def _checked_per_env(per_env, model: Model) -> tuple[str, ...]:
-    if isinstance(per_env, str):
-        raise TypeError(f"per_env is the string {per_env!r}, expected a sequence of names: ({per_env!r},)")
-    names, known = tuple(per_env), parameter_names(model)
-    for name in names:
-        if name not in known:
-            raise ValueError(f"per_env names {name!r}, which is no array of a model{near(name, known)}")
-    if names and "per_env" not in (_core.World.__init__.__doc__ or ""):
-        raise ValueError(f"per_env is {names}, but this build shares every parameter between environments")
-    return names
 
 
 def _rebuilt(kind, model: Model, num_envs: int, made: dict, state: SimulationState, params: dict) -> Simulation:

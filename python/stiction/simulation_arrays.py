@@ -244,8 +244,18 @@ class CertificateArrays(_Group):
     converged = _converted("certificate.converged", bool, "Every step within `SolverOptions.certify`; a copy.")
 
 
+#: Of `Parameters`: what is never below 0, as in a model.
+NOT_NEGATIVE = """
+    body_mass body_inertia geom_friction geom_size dof_damping dof_armature dof_frictionloss jnt_stiffness
+""".split()
+
+
 class Parameters:
-    """The model's arrays by MuJoCo's names, read-only (1, ...); writable (num_envs, ...) where named in ``per_env``."""
+    """The model's arrays by MuJoCo's names, read-only (1, ...); writable (num_envs, ...) where named in ``per_env``.
+
+    What is assigned is checked (masses, frictions, sizes and the like are not negative); what is written into a view
+    is not.
+    """
 
     def __init__(self, arrays: ArrayCache, model, per_env: tuple[str, ...]):
         self.__dict__.update(_arrays=arrays, _per_env=per_env, _names=parameter_names(model), _model=model, _shared={})
@@ -266,6 +276,8 @@ class Parameters:
             raise AttributeError(f"no parameter '{name}'{near(name, self._names)}")
         if name not in self._per_env:
             raise ValueError(f"params.{name} is shared by all environments; name it in per_env=('{name}',) to write it")
+        if name in NOT_NEGATIVE and not bool((as_numbers(name, values) >= 0).all()):
+            raise ValueError(f"params.{name} has negative entries, or some that are no numbers")
         self._arrays.assign(f"params.{name}", values)
 
     def __dir__(self):

@@ -22,19 +22,22 @@ class SimulationState:
     records: np.ndarray
 
     def __getitem__(self, envs) -> SimulationState:
-        """The rows of some environments: indices, a mask or a slice."""
+        """The rows of some environments: a number, indices, a mask or a slice."""
+        if isinstance(envs, (int, np.integer)):
+            envs = [envs]
         return SimulationState(**{f.name: np.atleast_1d(getattr(self, f.name))[envs] for f in fields(self)})
 
     def replaced(self, envs: np.ndarray, other: SimulationState) -> SimulationState:
         """This state with rows ``envs`` (indices) of ``other``, which has as many, or one."""
-        rows = {}
+        together = {}
         for field in fields(self):
             mine, given = getattr(self, field.name), np.asarray(getattr(other, field.name))
             if given.shape[1:] != mine.shape[1:] or given.ndim != mine.ndim or len(given) not in (1, len(envs)):
+                each, one = ((rows, *mine.shape[1:]) for rows in (len(envs), 1))
                 raise ValueError(
-                    f"state.{field.name} has shape {given.shape}, expected ({len(envs)}, ...) or (1, ...) "
-                    f"of {mine.shape}"
+                    f"state.{field.name} has shape {given.shape}, expected {each}, a row for each of envs, or {one}, "
+                    "one for all"
                 )
-            rows[field.name] = mine.copy()
-            rows[field.name][envs] = given
-        return SimulationState(**rows)
+            together[field.name] = mine.copy()
+            together[field.name][envs] = given
+        return SimulationState(**together)

@@ -140,6 +140,8 @@ class SolverOptions:
             return solver
         if isinstance(solver, str):
             return cls(name=solver)
+        if isinstance(solver, type) and issubclass(solver, cls):
+            raise TypeError(f"solver is the class {solver.__name__}, expected an object of it: {solver.__name__}()")
         raise TypeError(
             f"solver is {type(solver).__name__}, expected a name such as 'subadmm' or an object as stiction.Canal()"
         )

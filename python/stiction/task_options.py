@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from numbers import Real
 
 from .model import Model
+from .picture import PICTURE_OPTIONS
 from .registration import EnvironmentId, asset_path
 from .simulation import Simulation
 from .simulation_arrays import near
@@ -43,7 +44,7 @@ def merged_parameters(task, keywords: dict, known, of: str) -> dict:
         raise TypeError(f"task is {type(task).__name__}, expected a dict of its parameters: {{name: value}}")
     for name in keywords:
         if name not in known:
-            hint = near(name, [*known, *_OPTIONS])
+            hint = near(name, [*known, *_OPTIONS, *PICTURE_OPTIONS])
             raise TypeError(f"{name!r} is no parameter of {of} and no option of stiction.Simulation{hint}")
         if name in (task or {}):
             raise TypeError(f"{name!r} is given twice: as a keyword and in task={{...}}")

@@ -74,6 +74,7 @@ class TensorBatch:
             results[0] = self._random.observe(results[0])
         if self._groups:
             results[0] = self._shown(results[0], begun, stepped=True)
+            results[1] = self._groups.rewarded(results[1])
         return *results, infos
 
     def reports(self):

@@ -14,13 +14,13 @@ from gymnasium.vector.utils import batch_space
 
 from . import env_state
 from .custom_task import Task, is_task
-from .env_checks import checked_limit, checked_mode, checked_seed, imported_torch
+from .env_checks import checked_limit, checked_mask, checked_mode, checked_seed, imported_torch
 from .env_core import EnvCore, checked_render_mode
-from .observation_groups import ObservationGroups
+from .goals import GoalGroups, groups_of
 from .picture import task_markers
 from .randomisation import Parameter, Randomiser, flattened
 from .signals import interface
-from .simulation_arrays import as_array, as_numbers
+from .simulation_arrays import as_numbers
 from .task_core import task_core
 
 
@@ -56,7 +56,15 @@ def make_vec(
         `Push`, `Force`, `Latency`, `Noise` and `Bias`.
     observations: groups of observations by name, ``{"policy": Group("gravity", history=3), "critic": ("*",)}``, of
         `stiction.Group` or names of terms (`VectorEnv.observation_signals` has those there are); then observations are
-        dictionaries. None: one array of all, or the groups that a `stiction.Task` has.
+        dictionaries. "goal" or a `stiction.Goal`: "observation", "achieved_goal" and "desired_goal", and rewards by
+        `VectorEnv.compute_reward`. None: one array of all, or the groups that a `stiction.Task` has.
+    simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
+        observations, rewards and actions: float32 by default. The rate of control follows ``timestep``: a task makes
+        a fixed number of time steps per action, so with half the time step actions come twice as often (`step_dt`),
+        and an episode of as many steps is half as long.
+
+    Other Parameters
+    ----------------
     model: a `stiction.Model` or an MJCF file instead of the task's own: a variant of it with as many coordinates,
         bodies and motors, or, for tasks on any robot (``"stiction/QuadrupedVelocity-v0"``), any robot and a floor.
     names: of tasks on any robot, what the model calls its parts. A walking robot's: ``{"feet": ("FL", "FR", "RL",
@@ -64,8 +72,6 @@ def make_vec(
         that should touch nothing), ``"joints"`` (in the order of actions) and ``"keyframe"`` (the standing pose). An
         arm's: ``"grasp"``, ``"arm"``, ``"gripper"``, ``"fingers"``, ``"cubes"``, ``"keyframe"``. A hand's:
         ``"fingertips"``, ``"joints"``, ``"cube"``, ``"keyframe"``. See the docs' list of tasks.
-    simulation: options of `stiction.Simulation`: dtype, solver, integrator, num_threads, ... ``dtype`` is also that of
-        observations, rewards and actions: float32 by default.
     """
     return VectorEnv(
         num_envs=num_envs,
@@ -131,9 +137,10 @@ class VectorEnv(vector.VectorEnv):
         self.num_envs = self._core.simulation.num_envs
         self.metadata = self._core.metadata() | {"autoreset_mode": mode}
         given = getattr(self._core, "groups", None) if observations is None else observations
-        self._groups = given and ObservationGroups(
-            given, self._core.observation_signals, self._names[: self._task.reset_reports], self._core.simulation
-        )
+        known = self._core.observation_signals, self._names[: self._task.reset_reports], self._core.simulation
+        self._groups = groups_of(given, env_id, *known, self._task.parameters)
+        if isinstance(self._groups, GoalGroups) and mode is AutoresetMode.NEXT_STEP:
+            raise ValueError("observations with a goal need autoreset_mode 'SameStep' or 'Disabled'")
         flat = self._core.observation_space
         self.single_observation_space = self._groups.space(flat.dtype) if self._groups else flat
         self.single_action_space = self._core.action_space
@@ -245,7 +252,7 @@ class VectorEnv(vector.VectorEnv):
         """
         self._open()
         seeds, seeded = self._checked_seeds(seed)
-        mask = self._checked_mask(options)
+        mask = checked_mask(options, self.num_envs, self._torch)
         if mask is None and not self._started:
             self._started = True
         elif not self._started:
@@ -299,9 +306,16 @@ class VectorEnv(vector.VectorEnv):
             observations = self._random.observe(observations)
         if self._groups:
             observations = self._groups.shown(clean, observations, reports, began, stepped=True)
+            rewards = self._groups.rewarded(rewards)
         if self._torch is None:
             return observations, rewards, terminated, truncated, infos
         return self._tensors((observations, rewards, terminated, truncated, infos))
+
+    def compute_reward(self, achieved_goal, desired_goal, info=None):
+        """Of observations with a goal: 0 where goals (..., k) are near enough, else -1 (...,); see goals.py."""
+        if not isinstance(self._groups, GoalGroups):
+            raise ValueError("compute_reward is of environments made with observations='goal' or a stiction.Goal")
+        return self._groups.compute_reward(achieved_goal, desired_goal)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Copies of all that later steps depend on, by name: simulation, seeds, episodes and memory (env_state.py).
@@ -466,26 +480,6 @@ class VectorEnv(vector.VectorEnv):
     def _note_seeds(self, seed, seeds: np.ndarray, seeded: np.ndarray) -> None:
         pairs = zip(self._seeds, seeds.tolist(), seeded.tolist(), strict=True)
         self._seeds = tuple(new if given else old for old, new, given in pairs)
-
-    def _checked_mask(self, options) -> np.ndarray | None:
-        """The mask, or None for all; the caller's options are left as they are."""
-        if options is None or "reset_mask" not in options:
-            return None
-        mask = options["reset_mask"]
-        if self._torch is not None and isinstance(mask, self._torch.Tensor):
-            mask = as_array("options['reset_mask']", mask)
-        if not isinstance(mask, np.ndarray):
-            raise TypeError(f"`options['reset_mask']` must be a numpy array, got {type(mask)}")
-        if mask.shape != (self.num_envs,):
-            raise ValueError(f"`options['reset_mask']` must have shape `({self.num_envs},)`, got {mask.shape}")
-        if mask.dtype != np.bool_:
-            raise TypeError(f"`options['reset_mask']` must have `dtype=np.bool_`, got {mask.dtype}")
-        if not mask.any():
-            raise ValueError(
-                "`options['reset_mask']` must contain a boolean array with at least one True value, "
-                f"got reset_mask={mask}"
-            )
-        return np.ascontiguousarray(mask)
 
 
 def _names(signals) -> tuple[str, ...]:

@@ -93,17 +93,6 @@ def test_accelerations_are_differences_of_velocities(array):
     assert (np.array(thigh.value)[0] != 0).all()
 
 
-def test_sensors_of_a_file_are_named_in_the_report():
-    with_sensors = TOWER.replace(
-        "</mujoco>",
-        """<sensor><subtreecom name="middle" body="low"/>
-      <framepos name="place" objtype="body" objname="high"/></sensor></mujoco>""",
-    )
-    report = stiction.Model.from_mjcf(with_sensors).import_report
-    assert "ignored: sensors 'middle', 'place'; see stiction.Sensors" in report
-    assert not [line for line in stiction.Model.from_mjcf(TOWER).import_report if "sensor" in line]
-
-
 def test_a_joint_driven_through_a_tendon_is_refused():
     xml = """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1"/></body></worldbody>
       <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>

@@ -56,7 +56,7 @@ task = "QuadrupedVelocity"
 model = "mine.xml"
 names = { feet = ["LF_foot", "RF_foot", "LH_foot", "RH_foot"] }
 parameters = { tracking_sigma = 0.3, command_x = [0, 1] }
-simulation = { solver = "pgs" }
+simulation = { solver = { name = "pgs", relaxation = 1.3 } }
 ppo = { gamma = 0.9 }
 [[randomize]]
 name = "body_mass"
@@ -78,6 +78,7 @@ def test_a_command_trains_a_robot_and_its_checkpoint_needs_nothing_more(robot, t
     run = tmp_path / "run"
     words = ["train", "QuadrupedVelocity", "--model", str(robot), "--names", FEET, "--task", "tracking_sigma=0.2"]
     words += ["command_x=-1,0", "--randomize", str(tmp_path / "random.toml"), "--simulation", "timestep=0.004"]
+    words += ["--solver", "canal", "--solver-option", "penalty=20", "accelerate=false"]
     assert cli.main([*words, "--samples", "200", "--run-dir", str(run), *SMALL, "--no-video"]) == 0
     told = json.loads((run / "run.json").read_text())["setup"]
     assert told["names"] == {"feet": ["LF_foot", "RF_foot", "LH_foot", "RH_foot"]}
@@ -90,6 +91,7 @@ def test_a_command_trains_a_robot_and_its_checkpoint_needs_nothing_more(robot, t
         assert envs.task_parameters["tracking_sigma"] == 0.2
         assert envs.task_parameters["command_x"] == (-1, 0)
         assert envs.simulation.timestep == 0.004
+        assert envs.simulation.solver == stiction.Canal(penalty=20, accelerate=False)
         assert "joint_position/front_left_hip" in envs.observation_names
         assert "actuator_gainprm" in envs.simulation.per_env
         assert envs.simulation.model.mjmodel.body("trunk").id > 0
@@ -117,7 +119,7 @@ def test_a_file_says_the_same(robot, tmp_path):
     assert kept.options.gamma == 0.9
     assert kept.policy().inputs == 2 * 18
     with closing(kept.setup.make(1, num_threads=1)) as envs:
-        assert envs.simulation.solver.name == "pgs"
+        assert envs.simulation.solver == stiction.Pgs(relaxation=1.3)
         assert {name: space.shape for name, space in envs.single_observation_space.items()} == {
             "policy": (36,),
             "critic": (48,),
@@ -131,7 +133,31 @@ def test_a_file_says_the_same(robot, tmp_path):
 def test_bench_takes_a_robot_too(robot, capsys):
     words = ["bench", "QuadrupedVelocity", "--model", str(robot), "--names", FEET, "--num-envs", "8", "--rounds", "1"]
     assert cli.main(words) == 0
-    assert "QuadrupedVelocity, 8 environments" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "QuadrupedVelocity, 8 environments" in told
+    assert 0 < float(told.split("share")[1].split()[0]) <= 100
+
+
+@pytest.mark.parametrize(
+    ("words", "solver"),
+    [
+        ([], stiction.Pgs(relaxation=1.3)),
+        (["--solver-option", "check=3"], stiction.Pgs(relaxation=1.3, check=3)),
+        (["--solver", "pgs"], stiction.Pgs(relaxation=1.3)),
+        (["--solver", "canal"], stiction.Canal()),
+        (["--solver", "canal", "--solver-option", "iterations=7"], stiction.Canal(iterations=7)),
+        (["--simulation", "solver=admm"], stiction.Admm()),
+    ],
+)
+def test_words_of_a_command_win_over_a_files_solver(robot, words, solver):
+    import argparse
+
+    file = robot.parent / "mine.toml"
+    file.write_text(FILE)
+    parser = argparse.ArgumentParser()
+    setup.add_arguments(parser)
+    asked, _ = setup.of_arguments(str(file), parser.parse_args(words))
+    assert setup.simulation_options(asked.simulation)["solver"] == solver
 
 
 @pytest.mark.parametrize(
@@ -143,6 +169,11 @@ def test_bench_takes_a_robot_too(robot, capsys):
         (["--task", "tracking_sgma=1"], "tracking_sgma"),
         (["--randomize", "nowhere.toml"], "no file nowhere.toml"),
         (["--simulation", "timstep=1"], "timstep"),
+        (["--solver", "cannal"], "solver is 'cannal', expected one of 'subadmm'"),
+        (
+            ["--solver", "canal", "--solver-option", "penalti=1"],
+            "solver 'canal' has no option 'penalti'; near: 'penalty'",
+        ),
     ],
 )
 def test_wrong_words_are_named(words, text, capsys):

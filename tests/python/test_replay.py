@@ -43,6 +43,7 @@ def test_replay_by_another_solver_than_the_dumps(dumped, solver):
 
 
 def test_command_prints_both_certificates(dumped, capsys):
+    assert main(["replay", str(dumped[1]), "--dtype", "float64", "--solver", "pgs", "--solver-option", "check=2"]) == 0
     assert main(["replay", str(dumped[1]), "--dtype", "float64"]) == 0
     out = capsys.readouterr().out
     assert "dump, float32" in out and "replay, float64" in out and "r_con" in out

@@ -1,7 +1,6 @@
 """Names of observations and actions: every number of every task is what its name says, by MuJoCo's quantities."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -211,13 +210,6 @@ def test_a_robot_of_one_s_own_has_its_own_names(tmp_path):
     env = stiction.make_vec("stiction/QuadrupedVelocity-v0", model=xml, names={"feet": ["a", "b"]}, num_threads=1)
     assert env.action_names == ("joint_target/right", "joint_target/left")
     assert env.observation_names[12:14] == ("joint_position/right", "joint_position/left")
-
-
-def test_the_page_of_observations_is_what_the_code_says():
-    from stiction.training.listing import page
-
-    written = Path(__file__).parents[2] / "docs" / "observations.md"
-    assert written.read_text(encoding="utf-8") == page(), "stiction list --markdown > docs/observations.md"
 
 
 # ---- tasks in Python

@@ -47,17 +47,28 @@ def go_on(sim, row, steps=10):
 def test_a_state_goes_into_some_environments():
     sim, other = walker(), walker(2)
     kept, rows = sim.get_state(), other.get_state()
-    sim.set_state(rows, envs=[3, 1])  # in ascending order, as every choice of environments
+    sim.set_state(rows, envs=[3, 1])  # row 0 into environment 3
     for name in STATE:
         got = getattr(sim, name)
-        np.testing.assert_array_equal(got[[1, 3]], getattr(rows, name))
+        np.testing.assert_array_equal(got[[3, 1]], getattr(rows, name))
         np.testing.assert_array_equal(got[[0, 2, 4]], getattr(kept, name)[[0, 2, 4]])
     expected = go_on(other, 1)
-    np.testing.assert_array_equal(go_on(sim, 3), expected)
-    sim.set_state(rows[[0]], envs=slice(None))
+    np.testing.assert_array_equal(go_on(sim, 1), expected)
+    sim.set_state(rows[0], envs=slice(None))
     assert (sim.qpos == sim.qpos[0]).all()
-    with pytest.raises(ValueError, match=r"state.qpos has shape \(2, 19\), expected \(3, ...\) or \(1, ...\)"):
-        sim.set_state(rows, envs=[0, 1, 2])
+
+
+def test_a_state_of_another_shape_is_refused_in_words():
+    sim, state = walker(), walker(2).get_state()
+    with pytest.raises(ValueError, match=r"shape \(2, 19\), expected \(3, 19\), a row for each.*or \(1, 19\), one"):
+        sim.set_state(state, envs=[0, 1, 2])
+    with pytest.raises(ValueError, match="envs names environment 4 twice"):
+        sim.set_state(state, envs=[4, -1])
+    with pytest.raises(ValueError, match=r"shape \(2, 19\), expected \(5, 19\): a state of as many environments"):
+        sim.set_state(state)
+    state.records = state.records[:, :-1]
+    with pytest.raises(ValueError, match=r"state.records has shape \(2, \d+\)"):
+        walker(2).set_state(state)
 
 
 def test_an_environment_is_copied_into_others():
@@ -72,8 +83,13 @@ def test_an_environment_is_copied_into_others():
     one = go_on(sim, 2)
     sim.set_state(state)
     np.testing.assert_array_equal(go_on(sim, 0), one)
-    with pytest.raises(ValueError, match="env is 7, expected 0 to 4"):
-        sim.copy_env(7, [0])
+    sim.copy_env(1, None)  # into all
+    assert (sim.qpos == sim.qpos[1]).all()
+    for source in (7, -1):
+        with pytest.raises(ValueError, match=f"source is {source}, expected 0 to 4"):
+            sim.copy_env(source, [0])
+    with pytest.raises(TypeError, match="source is str, expected an integer"):
+        sim.copy_env("first", [0])
 
 
 @pytest.mark.parametrize("copied", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy, copy.copy])

@@ -42,6 +42,7 @@ def test_parameters_of_a_task_are_keywords_too():
             {"healthy_range": (0, 1)},
             r"'healthy_range' is no parameter of stiction/Ant-v0 and no option.*near: 'healthy_z_range'",
         ),
+        ({"widht": 640}, "'widht' is no parameter.*near: 'width'"),
         ({"num_thread": 2}, r"'num_thread' is no parameter.*near: 'num_threads'"),
         ({"depth": 200}, r"'depth' is no parameter of stiction/Ant-v0 and no option of stiction.Simulation"),
         ({"ctrl_cost_weight": 1, "task": {"ctrl_cost_weight": 2}}, "given twice"),
@@ -154,6 +155,49 @@ def test_a_typing_error_makes_no_attribute():
     with pytest.raises(AttributeError, match="no 'qpso'; near: 'qpos'"):
         sim.qpso = 0
     sim.qpos = sim.qpos + 0
+
+
+def test_a_picture_with_a_typing_error_is_refused():
+    sim = Simulation(Model.from_mjcf(sliding_box()))
+    with pytest.raises(TypeError, match="render has no option 'widht'; near: 'width'"):
+        sim.render(widht=640)
+
+
+def test_a_solver_given_as_a_class_is_refused():
+    with pytest.raises(TypeError, match=r"solver is the class Canal, expected an object of it: Canal\(\)"):
+        Simulation(Model.from_mjcf(sliding_box()), solver=stiction.Canal)
+
+
+@pytest.mark.parametrize("value", [-0.1, np.nan])
+def test_parameters_that_cannot_be_negative_are_refused(value):
+    sim = Simulation(Model.from_mjcf(sliding_box()), 2, per_env=("geom_friction", "body_mass", "gravity"))
+    friction = np.array(sim.params.geom_friction)
+    friction[1, 0, 0] = value
+    with pytest.raises(ValueError, match="params.geom_friction has negative entries"):
+        sim.params.geom_friction = friction
+    assert (np.array(sim.params.geom_friction) >= 0).all()
+    sim.params.gravity = -np.abs(np.array(sim.params.gravity))
+
+
+@pytest.mark.parametrize(("operation", "low"), [("scale", -0.5), ("add", -2.0), ("set", -0.1)])
+def test_randomisation_below_zero_is_refused(operation, low):
+    term = stiction.randomisation.Parameter("geom_friction", low, 1.0, operation=operation)
+    with pytest.raises(ValueError, match=r"geom_friction would be -\S+ at times, and is never below 0"):
+        envs(randomize=[term])
+
+
+def test_groups_name_their_terms():
+    assert stiction.Group() == stiction.Group("*")
+    with pytest.raises(ValueError, match=r"observations\['policy'\] names no term; '\*' is all of them"):
+        envs(observations={"policy": ()})
+
+
+def test_sensors_of_nothing_are_empty():
+    sensors = stiction.Sensors(Simulation(Model.from_mjcf(sliding_box()), 2))
+    assert sensors.contact_force([], "world").shape == (2, 0, 3)
+    assert sensors.contact_count([]).shape == sensors.joint_torque([]).shape == (2, 0)
+    assert sensors.body_pose([])[1].shape == (2, 0, 4)
+    assert sensors.joint_state([])[0].shape == (2, 0)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ class VecEnv(Base):
     """``envs`` for Stable-Baselines3: NumPy arrays, and a list of dicts as infos. With groups of observations these are
     dictionaries: "MultiInputPolicy".
 
+    With ``observations="goal"`` those of `HerReplayBuffer`.
+
     An ended environment's info has ``terminal_observation`` (D,), ``TimeLimit.truncated`` (truncated and not
     terminated) and ``episode`` ``{"r": return, "l": length, "t": simulated seconds}``; the others' infos are empty.
     """
@@ -77,7 +79,9 @@ class VecEnv(Base):
         self._envs.set_attr(attr_name, value)
 
     def env_method(self, method_name: str, *method_args, indices=None, **method_kwargs) -> list[Any]:
-        """Calls the method of the batch once; ``indices`` must be all environments."""
+        """Calls the method of the batch once; ``indices`` must be all environments, but for ``compute_reward``."""
+        if method_name == "compute_reward":  # of goals, not of environments: as HerReplayBuffer asks for it
+            return [self._envs.compute_reward(*method_args, **method_kwargs)] * len(self._get_indices(indices))
         self._all(indices, "env_method")
         return list(self._envs.call(method_name, *method_args, **method_kwargs))
 

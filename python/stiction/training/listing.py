@@ -1,20 +1,22 @@
-"""`stiction list`: the environments there are, and what their observations and actions mean."""
+"""`stiction list`: the environments there are, what their observations and actions mean, what they reward."""
 
 from __future__ import annotations
 
 import json
-import math
 from contextlib import closing
+from pathlib import Path
 
 import stiction
 from stiction.registration import ENVIRONMENTS
-from stiction.signals import table, term_columns
+from stiction.signals import table
+
+from .task_texts import TEXTS
 
 
 def add_arguments(parser):
-    parser.add_argument("task", nargs="?", help="print every number of its observations and actions")
+    parser.add_argument("task", nargs="?", help="print every number of its observations and actions, and its reward")
     parser.add_argument("--json", action="store_true", help="print the facts as JSON")
-    parser.add_argument("--markdown", action="store_true", help="print the terms of all tasks as a page")
+    parser.add_argument("--markdown", type=Path, metavar="FOLDER", help="write a page for each task there")
 
 
 def facts() -> list[dict]:
@@ -34,58 +36,11 @@ def facts() -> list[dict]:
     return told
 
 
-def page() -> str:
-    """docs/observations.md: a table of terms for every task."""
-    parts = [_HEAD]
-    for env_id in ENVIRONMENTS:
-        with closing(stiction.make_vec(env_id, 1, num_threads=1)) as envs:
-            parts.append(f"## {env_id}\n\n{terms_table(envs.observation_signals, envs.action_signals)}")
-    return "\n\n".join(parts) + "\n"
-
-
-def terms_table(observation, action) -> str:
-    """Markdown, a line per term."""
-    lines = ["| | term | numbers | unit | elements | |", "|---|---|---|---|---|---|"]
-    for what, signals in (("observation", observation), ("action", action)):
-        for term, places in term_columns(signals).items():
-            of = [signals[place] for place in places]
-            units = ", ".join(dict.fromkeys(signal.unit for signal in of))
-            names = [signal.name.partition("/")[2] for signal in of]
-            shown = ", ".join(names if len(names) <= 6 else [*names[:3], "...", names[-1]])
-            lines.append(f"| {what} | `{term}` | {len(of)} | {units} | {shown} | {_remarks(of)} |")
-            what = ""
-    return "\n".join(lines)
-
-
-def _remarks(signals) -> str:
-    told = []
-    for name in ("scale", "offset"):
-        values = {getattr(signal, name) for signal in signals}
-        if values != {1.0 if name == "scale" else 0.0}:
-            told.append(f"{name} {values.pop():g}" if len(values) == 1 else f"{name} of each")
-    low, high = signals[0].low, signals[0].high
-    told += [f"within {low:g} to {high:g}"] if math.isfinite(low) else []
-    told += [signals[0].note] if signals[0].note else []
-    return ", ".join(told)
-
-
-_HEAD = """# Observations and actions
-
-What each number of an observation or an action is. `envs.observation_signals` and `envs.action_signals` have name,
-unit, scale, offset and bounds of every one, with the task's present parameters; `envs.observation_names` the names
-alone, such as `joint_velocity/knee`; `stiction list TASK` prints them. `stiction train` writes the same as
-`policy.json` beside `policy.onnx`.
-
-- observation: number = scale (quantity - offset), held within its bounds
-- action: quantity = offset + scale number, the number held within its bounds
-
-Axes are the world's where nothing else is said, orientations are quaternions w x y z. `last_action` is what the policy
-gave last."""
-
-
 def run(arguments):
-    if arguments.markdown:
-        print(page(), end="")
+    if arguments.markdown is not None:
+        from .task_pages import write_pages
+
+        print("\n".join(map(str, write_pages(arguments.markdown))))
         return
     if arguments.task is not None:
         show_signals(arguments)
@@ -115,3 +70,5 @@ def show_signals(arguments) -> None:
         groups = signals if isinstance(signals, dict) else {"observation": signals}
         for name, of in [*groups.items(), ("action", envs.action_signals)]:
             print(f"{name}\n{table(of)}\n")
+        if (text := TEXTS.get(envs.env_id)) is not None:
+            print("\n".join(["reward", *(f"{term} = {formula}" for term, formula in text.reward.items())]))

@@ -9,7 +9,7 @@ go1.toml says the same, and has what a command has no words for:
     model = "go1/scene.xml"             # beside this file
     names = { feet = ["FL", "FR", "RL", "RR"] }
     parameters = { tracking_sigma = 0.2 }
-    simulation = { timestep = 0.004 }   # options of stiction.Simulation
+    simulation = { timestep = 0.004, solver = { name = "canal", penalty = 10 } }   # options of stiction.Simulation
     ppo = { gamma = 0.98 }
 
     [[randomize]]                       # kinds: parameter, gains, push, force, latency, noise, bias
@@ -28,7 +28,6 @@ source of a task in Python.
 
 from __future__ import annotations
 
-import ast
 import io
 import tomllib
 from dataclasses import dataclass, field
@@ -37,9 +36,11 @@ from pathlib import Path
 import numpy as np
 
 import stiction
+from stiction.command_words import pairs_of, values_of
 from stiction.model import Model
 from stiction.observation_groups import Group
 from stiction.randomisation import terms_of
+from stiction.solver_options import SolverOptions
 
 from .options import environment, environment_id, near_names
 
@@ -57,13 +58,13 @@ class Setup:
     model: Model | None = None
     names: dict = field(default_factory=dict)
     parameters: dict = field(default_factory=dict)  # of the task
-    simulation: dict = field(default_factory=dict)  # options of Simulation
+    simulation: dict = field(default_factory=dict)  # options of Simulation; a solver by its name or a table
     randomize: list = field(default_factory=list)  # tables of terms
     observations: dict = field(default_factory=dict)  # group -> terms, history, clean
 
     def make(self, num_envs: int, **options):
         """`stiction.make_vec` of it; ``options`` win."""
-        given = dict(self.simulation)
+        given = simulation_options(self.simulation)
         given |= {} if self.model is None else {"model": self.model}
         for name, value in (("names", self.names), ("task", self.parameters), ("randomize", terms_of(self.randomize))):
             given |= {name: value} if value else {}
@@ -101,6 +102,12 @@ def setup_of(given: Setup | str) -> Setup:
     return given if isinstance(given, Setup) else Setup(given)
 
 
+def simulation_options(table: dict) -> dict:
+    """Keyword arguments of `stiction.Simulation`."""
+    solver = table.get("solver")
+    return table | ({"solver": SolverOptions(**solver)} if isinstance(solver, dict) else {})
+
+
 def groups_of_tables(tables: dict) -> dict[str, Group]:
     groups = {}
     for name, entry in tables.items():
@@ -123,12 +130,18 @@ def add_arguments(parser) -> None:
                         help="parameters of the task: tracking_sigma=0.2 command_x=-1,1")  # fmt: skip
     parser.add_argument("--randomize", type=Path, metavar="FILE.toml", help="[[randomize]] tables")
     parser.add_argument("--simulation", nargs="+", default=[], metavar="NAME=VALUE",
-                        help="options of stiction.Simulation: timestep=0.004 solver=pgs")  # fmt: skip
+                        help="options of stiction.Simulation: timestep=0.004 integrator=euler")  # fmt: skip
+    parser.add_argument("--solver", metavar="NAME", help="the contact solver, one of stiction.solver_names()")
+    parser.add_argument("--solver-option", nargs="+", default=[], metavar="NAME=VALUE", dest="solver_options",
+                        help="knobs of the solver: penalty=10 iterations=50")  # fmt: skip
 
 
 def is_asked(arguments) -> bool:
     """Whether a command says anything of these."""
-    return any(getattr(arguments, name) for name in ("model", "names", "parameters", "randomize", "simulation"))
+    return any(getattr(arguments, name) for name in _ASKED)
+
+
+_ASKED = ("model", "names", "parameters", "randomize", "simulation", "solver", "solver_options")
 
 
 def of_arguments(task: str, arguments) -> tuple[Setup, dict]:
@@ -144,14 +157,26 @@ def of_arguments(task: str, arguments) -> tuple[Setup, dict]:
     setup = Setup(
         environment_id(str(folder / said["task"]) if _is_file_class(said["task"]) else said["task"]),
         None if model is None else Model.from_mjcf(model),
-        said.get("names", {}) | {role: text.split(",") for role, text in _pairs("--names", arguments.names)},
+        said.get("names", {}) | {role: text.split(",") for role, text in pairs_of("--names", arguments.names)},
         _tuples(said.get("parameters", {})) | values_of("--task", arguments.parameters),
-        _tuples(said.get("simulation", {})) | values_of("--simulation", arguments.simulation),
+        simulation_table(said, arguments),
         randomize,
         said.get("observations", {}),
     )
     terms_of(setup.randomize), groups_of_tables(setup.observations)  # or say what is wrong before anything is made
     return setup, said.get("ppo", {})
+
+
+def simulation_table(said: dict, arguments) -> dict:
+    """Options of `Simulation` by plain values, the solver as a table; a command's words win over a file's."""
+    options = _tuples(said.get("simulation", {})) | values_of("--simulation", arguments.simulation)
+    solver = options.pop("solver", {})
+    solver = dict(solver) if isinstance(solver, dict) else {"name": solver}
+    if arguments.solver not in (None, solver.get("name")):
+        solver = {"name": arguments.solver}  # which has knobs of its own
+    solver |= values_of("--solver-option", arguments.solver_options)
+    SolverOptions(**solver)  # or say what is wrong before anything is made
+    return options | ({"solver": solver} if solver else {})
 
 
 def read_toml(path: Path, only=tuple(_TABLES)) -> dict:
@@ -172,30 +197,6 @@ def read_toml(path: Path, only=tuple(_TABLES)) -> dict:
 
 
 _WORDS = {str: "a string", dict: "a table", list: "a list of tables"}
-
-
-def values_of(option: str, words: list[str]) -> dict:
-    """``["a=0.2", "b=-1,1", "c=pgs", "d=true"]`` as Python's values."""
-    return {name: _value(text) for name, text in _pairs(option, words)}
-
-
-def _pairs(option: str, words: list[str]) -> list[tuple[str, str]]:
-    pairs = []
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals or not name or not text:
-            raise ValueError(f"{option} {word!r}, expected name=value")
-        pairs.append((name, text))
-    return pairs
-
-
-def _value(text: str):
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
 
 
 def _tuples(table: dict) -> dict:

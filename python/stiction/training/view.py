@@ -16,7 +16,6 @@ from stiction.picture import add_markers, shown_groups
 from stiction.simulation import Simulation
 
 from . import setup
-from .setup import values_of
 
 
 def add_arguments(parser):
@@ -36,7 +35,7 @@ def run(arguments):
     show = _chosen(arguments.viewer)
     path, policy, kind = Path(arguments.what), None, arguments.actions
     if path.suffix == ".xml":
-        envs = Robot(path, values_of("--simulation", arguments.simulation))
+        envs = Robot(path, setup.simulation_options(setup.simulation_table({}, arguments)))
         kind = kind or "zero"
     elif path.exists() and path.suffix != ".toml":
         from .run import Checkpoint

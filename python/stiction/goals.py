@@ -1,0 +1,138 @@
+"""Goals apart from the observation, for goal-conditioned learning such as hindsight experience replay.
+
+    envs = stiction.make_vec("stiction/ArmLift-v0", 16, observations="goal")
+    observations["achieved_goal"], observations["desired_goal"]     # (N, 3) each; the rest in "observation"
+    envs.compute_reward(achieved, desired, infos)                   # 0 where they are near enough, else -1
+
+Rewards are then these. In a step: whether what it achieved is the goal that was desired before it, so that a goal which
+changes when it is reached counts. Source: Gymnasium-Robotics' GoalEnv; Andrychowicz et al., "Hindsight experience
+replay", NeurIPS 2017.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .observation_groups import Group, ObservationGroups
+from .signals import term_columns
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a task's goal is made of: terms of its observation, or of what it reports after a reset.
+
+    ``within``: the distance from which on it is reached, in the terms' units, or the name of a parameter of the task.
+    ``leaves_out``: other terms that depend on the goal, which "observation" must not have. ``rotation``: both are
+    quaternions, and the distance is the angle between them.
+    """
+
+    achieved: str | tuple[str, ...]
+    desired: str | tuple[str, ...]
+    within: float | str
+    leaves_out: tuple[str, ...] = ()
+    rotation: bool = False
+
+    def terms(self, what: str) -> tuple[str, ...]:
+        """Of "achieved" or "desired"."""
+        given = getattr(self, what)
+        return (given,) if isinstance(given, str) else tuple(given)
+
+    def groups(self, signals) -> dict[str, Group]:
+        """Of observations with these signals."""
+        desired = self.terms("desired")
+        rest = [term for term in term_columns(signals) if term not in (*desired, *self.leaves_out)]
+        return {
+            "observation": Group(*rest),
+            "achieved_goal": Group(*self.terms("achieved"), clean=True),
+            "desired_goal": Group(*desired, clean=True),
+        }
+
+    def reached(self, achieved, desired, within: float):
+        """(...,) bool, of goals (..., k): arrays or tensors."""
+        if self.rotation:
+            return abs((achieved * desired).sum(-1)) > math.cos(within / 2)
+        return ((achieved - desired) ** 2).sum(-1) < within**2
+
+
+#: Of the built-in tasks that have one.
+GOALS = {
+    "stiction/ArmLift-v0": Goal(
+        "cube_position", ("goal_x", "goal_y", "goal_z"), "success_distance", leaves_out=("cube_to_goal",)
+    ),
+    "stiction/HandReorient-v0": Goal(
+        "cube_orientation", "goal_orientation", "success_angle", leaves_out=("goal_to_cube",), rotation=True
+    ),
+}
+
+
+class GoalGroups(ObservationGroups):
+    """Observations with a `Goal`, and rewards by it. ``parameters`` tells those of the task as they are."""
+
+    def __init__(self, goal: Goal, signals, reports, simulation, parameters: Callable[[], dict]):
+        super().__init__(goal.groups(signals), signals, reports, simulation)
+        self._goal, self._parameters = goal, parameters
+        self._asked = self._last = self._rewards = None
+
+    def compute_reward(self, achieved, desired):
+        """0 where the goal is reached, else -1 (...,); goals (..., k)."""
+        if not hasattr(achieved, "detach"):
+            achieved, desired = np.asarray(achieved), np.asarray(desired)
+        within = self._goal.within
+        within = self._parameters()[within] if isinstance(within, str) else within
+        reached = self._goal.reached(achieved, desired, within)
+        return (reached.to(achieved.dtype) if hasattr(reached, "detach") else reached.astype(achieved.dtype)) - 1
+
+    def shown(self, clean, noisy, reports, began, stepped: bool) -> dict:
+        told = super().shown(clean, noisy, reports, began, stepped)
+        if stepped:
+            achieved = told["achieved_goal"]
+            if self._last is not None:
+                where = began[:, None]
+                is_tensor = hasattr(achieved, "detach")
+                achieved = self._last.where(where, achieved) if is_tensor else np.where(where, self._last, achieved)
+            self._rewards, self._last = self.compute_reward(achieved, self._asked), None
+        self._asked = _copied(told["desired_goal"])
+        return told
+
+    def last(self, clean, noisy, reports) -> dict:
+        told = super().last(clean, noisy, reports)
+        self._last = told["achieved_goal"]
+        return told
+
+    def rewarded(self, rewards):
+        return self._rewards
+
+    def get_state(self, num_envs: int) -> dict[str, np.ndarray]:
+        asked = {} if self._asked is None else {"desired_goal asked": np.array(_numbers(self._asked))}
+        return super().get_state(num_envs) | asked
+
+    def set_state(self, state: dict[str, np.ndarray]) -> None:
+        asked = state.pop("desired_goal asked", None)
+        super().set_state(state)
+        if asked is not None:
+            is_tensor = hasattr(self._asked, "detach")
+            self._asked = self._asked.new_tensor(asked) if is_tensor else asked.copy()
+
+
+def groups_of(given, env_id, signals, reports, simulation, parameters) -> ObservationGroups | None:
+    """What `make_vec`'s ``observations`` asks for; None where that is one array of all."""
+    if isinstance(given, str):
+        if given != "goal" or env_id not in GOALS:
+            there = ", ".join(GOALS)
+            raise ValueError(f"observations is {given!r}, expected a dict of groups, or 'goal' for one of {there}")
+        given = GOALS[env_id]
+    if isinstance(given, Goal):
+        return GoalGroups(given, signals, reports, simulation, parameters)
+    return ObservationGroups(given, signals, reports, simulation) if given else None
+
+
+def _copied(values):
+    return values.clone() if hasattr(values, "detach") else values.copy()
+
+
+def _numbers(values):
+    return values.cpu().numpy() if hasattr(values, "detach") else values

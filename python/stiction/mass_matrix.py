@@ -1,0 +1,152 @@
+"""The mass matrix and the bias force of a batch, in double, of positions and velocities as they are.
+
+One way outward through the bodies gives each its velocity and the acceleration that it has at qacc = 0, gravity as an
+acceleration upwards; then
+
+    M = sum over bodies of m J_c' J_c + J_w' I J_w, armature on the diagonal,   c = sum of J_c' f + J_w' n,
+
+J_c, J_w the Jacobians of its centre of mass and its turning, f = m a, n = I alpha + omega x I omega; [Featherstone2008]
+ch. 5 and 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .rotations import cross, product, rotation
+
+_FREE, _BALL, _SLIDE, _HINGE = range(4)  # of jnt_type
+_NO_GRAVITY = 1 << 7  # of disableflags
+
+
+@dataclass
+class _Frame:
+    """Of a body: each (N, ...), world's axes. `acceleration` and `spin_up` are those at qacc = 0."""
+
+    position: np.ndarray
+    orientation: np.ndarray
+    velocity: np.ndarray
+    spin: np.ndarray
+    acceleration: np.ndarray
+    spin_up: np.ndarray
+
+    def moved(self, arm: np.ndarray) -> _Frame:
+        """The same body at a point ``arm`` from its origin."""
+        centripetal = cross(self.spin, cross(self.spin, arm))
+        return _Frame(
+            self.position + arm,
+            self.orientation,
+            self.velocity + cross(self.spin, arm),
+            self.spin,
+            self.acceleration + cross(self.spin_up, arm) + centripetal,
+            self.spin_up,
+        )
+
+    def turned(self, spin: np.ndarray, quat: np.ndarray) -> _Frame:
+        """Behind a joint at its origin that turns by ``quat``, in body axes, with the relative velocity ``spin``."""
+        return _Frame(
+            self.position,
+            _unit(product(self.orientation, quat)),
+            self.velocity,
+            self.spin + spin,
+            self.acceleration,
+            self.spin_up + cross(self.spin, spin),
+        )
+
+    def in_world(self, vector: np.ndarray) -> np.ndarray:
+        return rotation(self.orientation) @ vector
+
+
+def mass_matrix_and_bias(sim) -> tuple[np.ndarray, np.ndarray]:
+    """M (N, nv, nv) and c (N, nv), MuJoCo's ``qM`` as a full matrix and ``qfrc_bias``, of a `stiction.Simulation`."""
+    model, n = sim.model, sim.num_envs
+    qpos, qvel = (sim._arrays.read(name).astype(np.float64) for name in ("qpos", "qvel"))
+    mass, inertia, armature, gravity = (
+        _parameter(sim, name) for name in ("body_mass", "body_inertia", "dof_armature", "gravity")
+    )
+    up = -gravity * (not model.disableflags & _NO_GRAVITY)
+    zero, none = np.zeros((n, 3)), np.broadcast_to([1.0, 0.0, 0.0, 0.0], (n, 4))
+    frames, chains = [_Frame(zero, none, zero, zero, zero + up, zero)], [[]]
+    axes = np.zeros((n, model.nv, 3))  # of turning dofs; else the direction of the slide
+    anchors, turning = np.zeros((n, model.nv, 3)), np.zeros(model.nv, bool)
+    matrix, bias = np.zeros((n, model.nv, model.nv)), np.zeros((n, model.nv))
+    matrix[:, range(model.nv), range(model.nv)] = armature
+
+    for body in range(1, model.nbody):
+        frame, dofs = _mounted(frames[model.body_parentid[body]], model, body), []
+        for joint in range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body]):
+            frame, own = _beyond(frame, model, joint, qpos, qvel, up, axes, anchors, turning)
+            dofs += own
+        frames.append(frame)
+        chains.append(chain := chains[model.body_parentid[body]] + dofs)
+        if not chain:
+            continue
+
+        heavy = frame.moved(frame.in_world(model.body_ipos[body]))
+        principal = rotation(product(frame.orientation, model.body_iquat[body]))
+        m, moments = mass[:, body, None], inertia[:, body]
+        spin, spin_up = ((vector[:, None] @ principal)[:, 0] for vector in (heavy.spin, heavy.spin_up))
+        torque = moments * spin_up + cross(spin, moments * spin)
+        turns = np.where(turning[chain, None], axes[:, chain], 0)
+        arms = heavy.position[:, None] - anchors[:, chain]
+        moves = np.where(turning[chain, None], cross(turns, arms), axes[:, chain])
+        turns = turns @ principal
+        bias[:, chain] += (moves @ (m * heavy.acceleration)[:, :, None] + turns @ torque[:, :, None])[:, :, 0]
+        weighed = np.concatenate([m[:, None] * moves, moments[:, None] * turns], axis=2)
+        both = np.concatenate([moves, turns], axis=2)
+        matrix[:, np.array(chain)[:, None], chain] += weighed @ both.transpose(0, 2, 1)
+    return matrix, bias
+
+
+def _mounted(parent: _Frame, model, body: int) -> _Frame:
+    """The body's frame on its parent, before its joints."""
+    frame = parent.moved(parent.in_world(model.body_pos[body]))
+    return frame.turned(np.zeros_like(frame.spin), model.body_quat[body][None])
+
+
+def _beyond(frame: _Frame, model, joint: int, qpos, qvel, up, axes, anchors, turning) -> tuple[_Frame, list[int]]:
+    """The frame behind a joint, and the joint's dofs, whose axes and anchors it notes."""
+    kind, at, dof = (int(getattr(model, name)[joint]) for name in ("jnt_type", "jnt_qposadr", "jnt_dofadr"))
+    zero = np.zeros_like(frame.spin)
+    if kind == _FREE:
+        orientation = _unit(qpos[:, at + 3 : at + 7])
+        axes[:, dof : dof + 3] = np.eye(3)
+        axes[:, dof + 3 : dof + 6] = rotation(orientation).transpose(0, 2, 1)
+        anchors[:, dof : dof + 6] = qpos[:, None, at : at + 3]
+        turning[dof + 3 : dof + 6] = True
+        spin = np.einsum("nkx,nk->nx", axes[:, dof + 3 : dof + 6], qvel[:, dof + 3 : dof + 6])
+        velocity = qvel[:, dof : dof + 3]
+        return _Frame(qpos[:, at : at + 3], orientation, velocity, spin, zero + up, zero), [*range(dof, dof + 6)]
+    if kind == _SLIDE:
+        axis = axes[:, dof] = frame.in_world(model.jnt_axis[joint])
+        frame = frame.moved(axis * (qpos[:, at, None] - model.qpos0[at]))
+        speed = axis * qvel[:, dof, None]
+        frame.velocity = frame.velocity + speed
+        frame.acceleration = frame.acceleration + 2 * cross(frame.spin, speed)
+        return frame, [dof]
+    frame = frame.moved(frame.in_world(model.jnt_pos[joint]))
+    if kind == _BALL:
+        dofs, quat = [*range(dof, dof + 3)], _unit(qpos[:, at : at + 4])
+        axes[:, dofs] = rotation(product(frame.orientation, quat)).transpose(0, 2, 1)
+    else:
+        dofs, half = [dof], (qpos[:, at, None] - model.qpos0[at]) / 2
+        quat = np.concatenate([np.cos(half), np.sin(half) * model.jnt_axis[joint]], axis=1)
+        axes[:, dof] = frame.in_world(model.jnt_axis[joint])
+    anchors[:, dofs], turning[dofs] = frame.position[:, None], True
+    frame = frame.turned(np.einsum("nkx,nk->nx", axes[:, dofs], qvel[:, dofs]), quat)
+    return frame.moved(-frame.in_world(model.jnt_pos[joint])), dofs
+
+
+def _parameter(sim, name: str) -> np.ndarray:
+    """(N, ...) of each environment, or (1, ...) of the model."""
+    if name in sim.per_env:
+        return sim._arrays.read(f"params.{name}").astype(np.float64)
+    return np.asarray(getattr(sim.model, name), np.float64)[None]
+
+
+def _unit(quat: np.ndarray) -> np.ndarray:
+    """Unit quaternions; of zeros the identity, as in MuJoCo."""
+    size = np.linalg.norm(quat, axis=1, keepdims=True)
+    return np.where(size > 0, quat / np.where(size > 0, size, 1), [1.0, 0.0, 0.0, 0.0])

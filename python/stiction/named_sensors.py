@@ -1,0 +1,209 @@
+"""The sensors of a model's file, by their names; part of `Sensors`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .rotations import cross, product, rotation
+
+#: Kinds of MuJoCo's <sensor> that are computed, by what they are of.
+_FRAME = "framepos framequat framexaxis frameyaxis framezaxis framelinvel frameangvel".split()
+_SITE = "gyro accelerometer velocimeter".split()
+_JOINT = "jointpos jointvel ballquat ballangvel jointactfrc".split()
+_ACTUATOR = "actuatorpos actuatorvel actuatorfrc".split()
+_TENDON = "tendonpos tendonvel".split()
+_OTHER = "subtreecom subtreelinvel clock".split()
+_OFFERED = {*_FRAME, *_SITE, *_JOINT, *_ACTUATOR, *_TENDON, *_OTHER}
+_NEVER_CUT = {"framequat", "framexaxis", "frameyaxis", "framezaxis", "ballquat"}
+_AXES = {"framexaxis": 0, "frameyaxis": 1, "framezaxis": 2}
+#: Of objects that have a pose: the model's arrays of their body, position and orientation in it.
+_PLACES = {
+    "body": (None, "body_ipos", "body_iquat"),  # MuJoCo's word for the inertial frame
+    "xbody": (None, None, None),
+    "geom": ("geom_bodyid", "geom_pos", "geom_quat"),
+    "site": ("site_bodyid", "site_pos", "site_quat"),
+}
+_JOINT_TRANSMISSIONS = (0, 1)
+_BY_TENDON = 3
+_SLIDE_OR_HINGE = (2, 3)
+
+
+def sensor_kinds(m, mujoco) -> list[str]:
+    """ "gyro" and its like, of every sensor of an MjModel."""
+    names = {
+        int(getattr(mujoco.mjtSensor, word)): word.removeprefix("mjSENS_").lower()
+        for word in dir(mujoco.mjtSensor)
+        if word.startswith("mjSENS_")
+    }
+    return [names[int(kind)] for kind in m.sensor_type]
+
+
+def without_a_reading(m, mujoco, kept: dict[str, np.ndarray]) -> Iterator[tuple[int, str]]:
+    """(number, why) of every sensor of an MjModel that `Sensors.named` does not offer; ``kept``: masks by kind."""
+    for number, kind in enumerate(sensor_kinds(m, mujoco)):
+        target = int(m.sensor_objid[number])
+        of = "actuator" if kind in _ACTUATOR else "tendon" if kind in _TENDON else ""
+        if kind not in _OFFERED:
+            yield number, f"{kind} is not computed"
+        elif kind in _FRAME and not all(of in _PLACES for of in _frames_of(m, mujoco, number)):
+            yield number, f"{kind} of a camera is not computed"
+        elif any(np.any(getattr(m, f"sensor_{name}", np.zeros(m.nsensor))[number]) for name in ("delay", "interval")):
+            yield number, "a delay or an interval is not simulated"
+        elif of and not kept[of][target]:
+            yield number, f"its {of} is not simulated"
+        elif of == "actuator" and not _on_a_scalar_joint(m, target):
+            yield number, f"{kind} is computed on hinges and slides"
+        elif kind == "jointactfrc" and target in _driven_through_tendons(m):
+            yield number, f"{kind} is not computed of what a tendon drives"
+        elif m.names[m.name_sensoradr[number]] == 0:
+            yield number, "no name to ask for"
+
+
+def _frames_of(m, mujoco, number: int) -> list[str]:
+    """The kinds of object that a frame sensor is of, and relative to."""
+    related = int(m.sensor_refid[number]) >= 0
+    types = [m.sensor_objtype[number], *([m.sensor_reftype[number]] if related else [])]
+    return [mujoco.mju_type2Str(int(kind)) for kind in types]
+
+
+def _on_a_scalar_joint(m, actuator: int) -> bool:
+    joint = int(m.actuator_trnid[actuator][0])
+    return m.actuator_trntype[actuator] in _JOINT_TRANSMISSIONS and m.jnt_type[joint] in _SLIDE_OR_HINGE
+
+
+def _driven_through_tendons(m) -> set[int]:
+    tendons = [int(of[0]) for kind, of in zip(m.actuator_trntype, m.actuator_trnid, strict=True) if kind == _BY_TENDON]
+    return {int(m.wrap_objid[m.tendon_adr[t] + k]) for t in tendons for k in range(m.tendon_num[t])}
+
+
+class NamedSensors:
+    """Of `Sensors`, whose arrays it reads. N environments."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the sensors in the model's file that `named` reads; the others are in `Model.import_report`."""
+        return tuple(self._file_sensors)
+
+    def named(self, name: str):
+        """What a <sensor> of the model's file measures (N, dim): MuJoCo's ``sensordata``, within its cutoff, no noise.
+
+        gyro, accelerometer, velocimeter; frame poses, axes and velocities, in a reference frame too; positions and
+        velocities of joints, balls, fixed tendons and actuators, forces of actuators; centres of mass and velocities of
+        subtrees; the clock. An accelerometer has a memory, from when it is first asked for: see `imu`.
+        """
+        if name not in self._file_sensors:
+            there = ", ".join(map(repr, self.names)) or "none"
+            raise KeyError(f"no sensor named {name!r} that is computed; there are: {there}")
+        number, kind = self._file_sensors[name]
+        m = self._model.mjmodel
+        values = self._measured(m, number, kind)
+        cutoff = float(m.sensor_cutoff[number])
+        if cutoff > 0 and kind not in _NEVER_CUT:
+            values = values.clip(-cutoff, cutoff)
+        return self._out(values)
+
+    @property
+    def _file_sensors(self) -> dict[str, tuple[int, str]]:
+        """Name -> number and kind."""
+        if "file sensors" not in self._constants:
+            self._constants["file sensors"] = self._found_in(self._model.mjmodel)
+        return self._constants["file sensors"]
+
+    def _found_in(self, m) -> dict[str, tuple[int, str]]:
+        if m is None:
+            return {}
+        import mujoco
+
+        kept = {
+            kind: [getattr(m, kind)(i).name in getattr(self._model, f"{kind}_names") for i in range(count)]
+            for kind, count in (("actuator", len(m.actuator_trntype)), ("tendon", m.ntendon))
+        }
+        left_out = {number for number, _ in without_a_reading(m, mujoco, kept)}
+        kinds = sensor_kinds(m, mujoco)
+        return {m.sensor(i).name: (i, kinds[i]) for i in range(m.nsensor) if i not in left_out}
+
+    def _measured(self, m, number: int, kind: str):
+        """(N, dim)"""
+        target = int(m.sensor_objid[number])
+        if kind == "clock":
+            return self._array("time")[:, None]
+        if kind in _FRAME:
+            return self._of_frame(m, number, kind)
+        if kind == "accelerometer":
+            return self._imu_at(target).accelerometer
+        if kind in _SITE:
+            _, orientation, linear, angular = self._moving("site", target)
+            return _into(orientation, angular if kind == "gyro" else linear)
+        if kind in _JOINT:
+            return self._of_joint(target, kind)
+        if kind in _ACTUATOR:
+            return self._of_actuator(m.actuator(target).name, kind)
+        if kind in _TENDON:
+            return self._of_tendon(self._model.tendon_id(m.tendon(target).name), kind)
+        com, velocity = self._subtrees([target])
+        return (com if kind == "subtreecom" else velocity)[:, 0]
+
+    def _moving(self, kind: str, ids):
+        """Positions, orientations, velocities and angular velocities (N, [k,] ...) of frames."""
+        of_body, offset, turn = _PLACES[kind]
+        bodies = ids if of_body is None else self._numbers(of_body, ids)
+        position, orientation, linear, angular = (
+            self._array(name)[:, bodies] for name in ("xpos", "xquat", "body_linvel", "body_angvel")
+        )
+        if offset is None:
+            return position, orientation, linear, angular
+        arm = (rotation(orientation) * self._model_rows(offset, ids)[..., None, :]).sum(-1)
+        turned = product(orientation, self._model_rows(turn, ids))
+        return position + arm, turned, linear + cross(angular, arm), angular
+
+    def _of_frame(self, m, number: int, kind: str):
+        import mujoco
+
+        of, *relative_to = _frames_of(m, mujoco, number)
+        position, orientation, linear, angular = self._moving(of, int(m.sensor_objid[number]))
+        for base in relative_to:
+            origin, axes, carried, turning = self._moving(base, int(m.sensor_refid[number]))
+            away = position - origin
+            linear = _into(axes, linear - carried - cross(turning, away))
+            position, angular = _into(axes, away), _into(axes, angular - turning)
+            orientation = product(_conjugate(axes), orientation)
+        if kind in _AXES:
+            return rotation(orientation)[..., _AXES[kind]]
+        return {"framepos": position, "framequat": orientation, "framelinvel": linear, "frameangvel": angular}[kind]
+
+    def _of_joint(self, joint: int, kind: str):
+        model = self._model
+        at, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+        if kind == "jointactfrc":
+            return self._torque(joint)[:, None]
+        if kind.startswith("joint"):
+            return self._array("qpos")[:, at : at + 1] if kind == "jointpos" else self._array("qvel")[:, dof : dof + 1]
+        return self._array("qpos")[:, at : at + 4] if kind == "ballquat" else self._array("qvel")[:, dof : dof + 3]
+
+    def _of_actuator(self, name: str, kind: str):
+        if kind == "actuatorfrc":
+            return self.actuator_force(name)
+        model, number = self._model, self._model.actuator_id(name)
+        moved = self._of_joint(int(model.actuator_trnid[number]), "jointpos" if kind == "actuatorpos" else "jointvel")
+        return moved * float(model.actuator_gear[number, 0])
+
+    def _of_tendon(self, tendon: int, kind: str):
+        model = self._model
+        begin = int(model.tendon_adr[tendon])
+        total = self._zeros(self._sim.num_envs, 1)
+        for term in range(begin, begin + int(model.tendon_num[tendon])):
+            joint = int(model.wrap_jntid[term])
+            moved = self._of_joint(joint, "jointpos" if kind == "tendonpos" else "jointvel")
+            total = total + float(model.wrap_coef[term]) * moved
+        return total
+
+
+def _conjugate(quat):
+    return quat * quat.new_tensor([1, -1, -1, -1]) if hasattr(quat, "detach") else quat * [1, -1, -1, -1]
+
+
+def _into(orientation, vectors):
+    """Vectors of the world (..., 3) in the axes of a frame."""
+    return (rotation(orientation) * vectors[..., :, None]).sum(-2)

@@ -1,0 +1,140 @@
+"""A file's sensors by their names, against MuJoCo's sensordata."""
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip("mujoco")
+import stiction  # noqa: E402
+from test_mass_matrix import at_random  # noqa: E402
+
+OBJECTS = ("body", "base"), ("xbody", "hand"), ("geom", "palm"), ("site", "tip")
+FRAMES = "framepos framequat framexaxis frameyaxis framezaxis framelinvel frameangvel".split()
+
+
+def frame_sensors():
+    for k, (kind, name) in enumerate(OBJECTS):
+        reference, of = OBJECTS[(k + 1) % len(OBJECTS)]
+        for word in FRAMES:
+            yield f'<{word} name="{word} of {name}" objtype="{kind}" objname="{name}"/>'
+            yield (
+                f'<{word} name="{word} of {name} in {of}" objtype="{kind}" objname="{name}" '
+                f'reftype="{reference}" refname="{of}"/>'
+            )
+
+
+ROBOT = f"""<mujoco><worldbody>
+  <body name="base" pos="0 0 2" euler="10 20 30"><freejoint/><geom size=".1" pos=".05 .02 0"/><site name="imu" euler="40 5 6" pos=".1 0 .1"/>
+    <camera name="eye"/>
+    <body name="arm" pos=".2 0 0"><joint name="swing" axis="0 1 0"/><geom type="box" size=".1 .02 .03" pos=".1 0 0" euler="5 6 7"/>
+      <body name="slider" pos=".2 0 0"><joint name="push" type="slide" axis="1 0 0"/><geom size=".05"/>
+        <body name="hand" pos=".1 0 0"><joint name="wrist" type="ball"/>
+          <geom name="palm" type="ellipsoid" size=".05 .03 .02" pos=".03 0 .01" euler="20 30 40"/>
+          <site name="tip" pos=".1 0 0" euler="0 30 0"/></body></body></body></body>
+  </worldbody>
+  <tendon><fixed name="both"><joint joint="swing" coef=".5"/><joint joint="push" coef="-2"/></fixed>
+    <fixed name="one"><joint joint="push" coef="1"/></fixed>
+    <spatial name="string"><site site="imu"/><site site="tip"/></spatial></tendon>
+  <actuator><position name="swing" joint="swing" kp="30" kv="2" gear="1.5" forcerange="-20 20"/>
+    <motor name="push" joint="push" gear="3"/><motor name="pull" tendon="one"/></actuator>
+  <sensor>
+    <gyro name="gyro" site="imu" noise=".1"/><velocimeter name="speed" site="imu"/><accelerometer name="acc" site="imu"/>
+    <gyro name="gyro, cut" site="imu" cutoff=".3"/>
+    {"".join(frame_sensors())}
+    <jointpos name="angle" joint="swing"/><jointvel name="rate" joint="push"/><jointactuatorfrc name="torque" joint="swing"/>
+    <ballquat name="turn" joint="wrist"/><ballangvel name="turning" joint="wrist"/>
+    <actuatorpos name="at" actuator="swing"/><actuatorvel name="how fast" actuator="swing"/>
+    <actuatorfrc name="pulled" actuator="swing"/>
+    <tendonpos name="length" tendon="both"/><tendonvel name="lengthening" tendon="both"/>
+    <subtreecom name="middle" body="arm"/><subtreelinvel name="drift" body="arm"/><clock name="when"/>
+    <touch name="touch" site="tip"/><force name="force" site="tip"/><force name="force too" site="imu"/>
+    <actuatorfrc name="through a tendon" actuator="pull"/><tendonpos name="string" tendon="string"/>
+    <framepos name="seen" objtype="camera" objname="eye"/><gyro site="imu"/>
+    <jointactuatorfrc name="push torque" joint="push"/>
+  </sensor></mujoco>"""  # noqa: E501
+
+SILENT = [
+    "ignored: sensor 'touch': touch is not computed",
+    "ignored: sensor 'force', 'force too': force is not computed",
+    "ignored: sensor 'through a tendon': actuatorfrc is computed on hinges and slides",
+    "ignored: sensor 'string': its tendon is not simulated",
+    "ignored: sensor 'seen': framepos of a camera is not computed",
+    "ignored: sensor #{}: no name to ask for",
+    "ignored: sensor 'push torque': jointactfrc is not computed of what a tendon drives",
+]
+
+
+@pytest.fixture(params=["native", "torch"])
+def robot(request):
+    if request.param == "torch":
+        pytest.importorskip("torch")
+    sim = at_random(stiction.Model.from_mjcf(ROBOT), dtype="float64", array=request.param)
+    sim.ctrl = np.random.default_rng(3).normal(size=(3, 3))
+    sim.time = [0.5, 1.5, 2.5]
+    return sim
+
+
+def sensordata(sim, env):
+    data = mujoco.MjData(sim.model.mjmodel)
+    for name in ("qpos", "qvel", "ctrl"):
+        getattr(data, name)[:] = np.array(getattr(sim, name))[env]
+    data.time = float(sim.time[env])
+    mujoco.mj_forward(sim.model.mjmodel, data)
+    return data
+
+
+def test_every_sensor_of_a_file_is_read_by_its_name_or_told_of(robot):
+    sensors, m = stiction.Sensors(robot), robot.model.mjmodel
+    told = [line for line in robot.model.import_report if "sensor" in line]
+    assert told == [line.format(m.nsensor - 2) for line in SILENT]
+    assert set(sensors.names) == {m.sensor(i).name for i in range(m.nsensor - 8)}
+    for name in sensors.names:
+        values = np.array(sensors.named(name))
+        assert values.dtype == np.float64
+        for env in range(3):
+            expected = sensordata(robot, env).sensor(name).data
+            if name == "acc":  # of the last control step; here of none
+                continue
+            if m.sensor(name).type[0] == mujoco.mjtSensor.mjSENS_FRAMEQUAT:
+                values[env] *= np.sign(values[env] @ expected)
+            np.testing.assert_allclose(values[env], expected, rtol=1e-10, atol=1e-11, err_msg=name)
+    assert np.abs(np.array(sensors.named("gyro, cut"))).max() == 0.3
+
+
+def test_an_accelerometer_by_name_is_the_imu_of_its_site(robot):
+    sensors = stiction.Sensors(robot)
+    sensors.named("acc")
+    imu = sensors.imu("imu")
+    for _ in range(3):
+        robot.step(5)
+        sensors.advance(5 * robot.timestep)
+        np.testing.assert_array_equal(np.array(sensors.named("acc")), np.array(imu.accelerometer))
+    assert len(sensors._with_memory) == 2
+
+
+def test_a_sensor_that_is_not_there_is_refused_by_name():
+    sensors = stiction.Sensors(stiction.Simulation(stiction.Model.from_mjcf(ROBOT)))
+    with pytest.raises(KeyError, match="no sensor named 'touch' that is computed; there are: 'gyro', 'speed'"):
+        sensors.named("touch")
+    bare = stiction.Model.from_arrays(sensors._model.to_arrays())
+    assert stiction.Sensors(stiction.Simulation(bare)).names == ()
+
+
+def test_a_task_reads_the_sensors_of_its_model():
+    pytest.importorskip("gymnasium")
+
+    class Balance(stiction.Task):
+        model = ROBOT
+
+        def observe(self):
+            return {name: self.sensors.named(name) for name in ("gyro", "acc", "angle")}
+
+        def reward(self, action):
+            return -(self.sensors.named("angle")[:, 0] ** 2)
+
+    envs = stiction.make_vec(Balance, 2)
+    envs.reset(seed=0)
+    for _ in range(3):
+        observations = envs.step(np.zeros((2, 3), np.float32))[0]
+    assert envs.observation_names[:3] == ("gyro/x", "gyro/y", "gyro/z")
+    assert observations.shape == (2, 7)
+    np.testing.assert_allclose(observations[:, 3:6], 0, atol=1e-3)  # it falls
