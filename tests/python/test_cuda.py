@@ -89,8 +89,7 @@ def test_a_step_from_contact_is_the_cpus(name, anderson):
 @pytest.mark.parametrize("name", ["mixed", "stack"])
 def test_every_solver_is_the_cpus(name, solver):
     """And so is what it is judged by, field by field, while there is something to judge: after few iterations."""
-    # Without what magnifies rounding: extrapolation, and in float ADMM's eliminations, with a penalty small beside X X' and
-    # another after each change of it.
+    # Without what magnifies rounding: extrapolation, and in float ADMM's eliminations with a penalty small beside X X'.
     plain = {"subadmm": {"anderson": False}, "admm": {"accelerate": False, "penalty": 1.0}}.get(solver, {})
     near = 1e-4 if solver == "admm" else 2e-5
     options = SolverOptions(name=solver, iterations=6, tolerance=0, fallback=False, **plain)
