@@ -36,6 +36,11 @@ template <class Real> struct GeomPose {
   Vec3<Real> size;
   Pose<Real> pose;
 };
+/// One of that type; a mesh has a hull.
+template <class Real> struct PlacedGeom : GeomPose<Real> {
+  int type;
+  const HullView<Scalar<Real>>* hull;
+};
 
 template <class Real> struct Candidate {
   Vec3<Real> pos;     // halfway between both surfaces        m

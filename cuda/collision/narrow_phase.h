@@ -54,8 +54,7 @@ template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real me
   }
 }
 
-// ---- one world
-// ----------------------------------------------------------------------------------------------------------
+// ---- one world ------------------------------------------------------------------------------------------------
 
 template <class T, class Real> HD Vec3<T> lane_of(const Vec3<Real>& x, int i) {
   return {T(lane(x.x, i)), T(lane(x.y, i)), T(lane(x.z, i))};
@@ -76,14 +75,14 @@ template <class Real, class T> HD void set_lane_of(Candidate<Real>& c, int i, co
 }
 
 /// An irregular pair in world `i`. One call per pair of types, so that step functions stay small.
-template <class Real, class S>
-HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
-                          const HullView<S>* hb, int i, Real reach, const Closing<Real>& closing,
-                          Candidate<Real>* out) {
-  int count = candidate_count(type1, type2);
-  if (type1 == GeomKind::kPlane) {
+template <class Real>
+HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Real& reach,
+                          const Closing<Real>& closing, Candidate<Real>* out) {
+  using S = Scalar<Real>;
+  int count = candidate_count(a.type, b.type);
+  if (a.type == GeomKind::kPlane) {
     Candidate<S> found[4];
-    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *hb, lane_of<S>(closing, i), found);
+    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *b.hull, lane_of<S>(closing, i), found);
     for (int k = 0; k < count; ++k) set_lane_of(out[k], i, found[k]);
     return;
   }
@@ -93,12 +92,12 @@ HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const H
   Closing<double> nears = lane_of<double>(closing, i);
   nears.v = velocity_at(nears, origin);
   Candidate<double> found[kMaxCandidates];
-  if (type1 == GeomKind::kBox && type2 == GeomKind::kBox) {
+  if (a.type == GeomKind::kBox && b.type == GeomKind::kBox) {
     box_box<double, S>(x, y, double(lane(reach, i)) * (1 + 1e-6), nears, found);
   } else {
     HullView<S> none = {nullptr, nullptr, nullptr, 0};
-    ConvexShape<double, S> p = {type1, x.size, x.pose, type1 == GeomKind::kMesh ? *ha : none, 0};
-    ConvexShape<double, S> q = {type2, y.size, y.pose, type2 == GeomKind::kMesh ? *hb : none, 0};
+    ConvexShape<double, S> p = {a.type, x.size, x.pose, a.type == GeomKind::kMesh ? *a.hull : none, 0};
+    ConvexShape<double, S> q = {b.type, y.size, y.pose, b.type == GeomKind::kMesh ? *b.hull : none, 0};
     convex_pair(p, q, count, double(lane(reach, i)) * (1 + 1e-6), nears, found);  // what float calls less stays
   }
   for (int k = 0; k < count; ++k) {
@@ -107,8 +106,7 @@ HD_CALL void collide_lane(int type1, int type2, const GeomPose<Real>& a, const H
   }
 }
 
-// ---- all worlds of a Real
-// -----------------------------------------------------------------------------------------------
+// ---- all worlds of a Real --------------------------------------------------------------------------------------
 
 /// Pairs that are computed for all worlds at once.
 HD constexpr bool is_regular(int type1, int type2) {
@@ -118,9 +116,9 @@ HD constexpr bool is_regular(int type1, int type2) {
 }
 
 /// True and the candidates where the pair is a regular one.
-template <class Real> HD bool collide_regular(int type1, int type2, const GeomPose<Real>& a, const GeomPose<Real>& b,
-                                              Candidate<Real>* out) {
-  switch (type1 * 8 + type2) {
+template <class Real>
+HD bool collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, Candidate<Real>* out) {
+  switch (a.type * 8 + b.type) {
     case GeomKind::kPlane * 8 + GeomKind::kSphere: plane_sphere(a, b, out); return true;
     case GeomKind::kPlane * 8 + GeomKind::kCapsule: plane_capsule(a, b, out); return true;
     case GeomKind::kPlane * 8 + GeomKind::kEllipsoid: plane_ellipsoid(a, b, out); return true;
@@ -136,21 +134,19 @@ template <class Real> HD bool collide_regular(int type1, int type2, const GeomPo
   }
 }
 
-/// out[0 .. candidate_count(type1, type2)): the candidates of geoms a and b in the worlds that are wanted (where the
+/// out[0 .. candidate_count(a.type, b.type)): the candidates of geoms a and b in the worlds that are wanted (where the
 /// bounding balls are near), absent in the others; those at a distance of `reach` >= 0 and more may be absent. closing tells
-/// which of many points are kept. ha, hb: the hulls of meshes, else null.
-template <class Real, class S>
-HD void collide(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha, const GeomPose<Real>& b,
-                const HullView<S>* hb, Mask<Real> wanted, Real reach, const Closing<Real>& closing,
-                Candidate<Real>* out) {
-  int count = candidate_count(type1, type2);
-  if (count > 0 && any(wanted) && collide_regular(type1, type2, a, b, out)) {
+/// which of many points are kept. In one place, so that step functions stay small.   pre: a.type <= b.type
+template <class Real>
+HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted, const Real& reach,
+                     const Closing<Real>& closing, Candidate<Real>* out) {
+  int count = candidate_count(a.type, b.type);
+  if (count > 0 && any(wanted) && collide_regular(a, b, out)) {
     for (int k = 0; k < count; ++k) out[k] = select<Real>(wanted, out[k], absent<Real>());
     return;
   }
   for (int k = 0; k < count; ++k) out[k] = absent<Real>();
-  if (count > 0)
-    for_each_lane<Real>(wanted, [&](int i) { collide_lane(type1, type2, a, ha, b, hb, i, reach, closing, out); });
+  if (count > 0) for_each_lane<Real>(wanted, [&](int i) { collide_lane(a, b, i, reach, closing, out); });
 }
 
 }  // namespace stiction

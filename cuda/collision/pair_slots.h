@@ -58,51 +58,62 @@ HD const typename L::Link& flat_model_link(const typename L::Model& m, int flat)
   return flat < L::kTrunkLinks ? m.trunk[flat] : m.link[flat - L::kTrunkLinks];
 }
 
+/// The pool while it is filled.
+template <class L>
+struct PairPool {
+  const int capacity;
+  const StepReach<L>& step;
+  int used[kWidth<typename L::Real>] = {};
+  // The gap of a slot at the end of the step if nothing stops it.   m
+  typename L::Real end_gap[at_least_one(L::Shape::kPairs)];
+
+  HD PairPool(int slots, const StepReach<L>& reach) : capacity(slots), step(reach) {}
+};
+
+/// What two geoms on moving links give each of their candidates.
+template <class L, class Real = typename L::Real>
+struct MovingPair {
+  const Vec3<Real>&shift1, &shift2;  // see LinkBound
+  int link1, link2, geom1, geom2;
+  Surface<Real> surface;
+};
+
 /// The slot in use whose contact hardly differs from candidate c (merge_slots); -1: none.
 template <class L, class Real = typename L::Real>
-HD int twin_of(const Candidate<Real>& c, Vec3<Real> shift2, int link1, int link2, Scalar<Real> mu,
-               Scalar<Real> stiffness, Scalar<Real> dissipation, Scalar<Real> merge, int w, int used,
+HD int twin_of(const Candidate<Real>& c, const MovingPair<L>& of, int w, const PairPool<L>& pool,
                const Contacts<L>& contacts) {
   using S = Scalar<Real>;
   auto one = [w](const Vec3<Real>& a) { return Vec3<S>{lane(a.x, w), lane(a.y, w), lane(a.z, w)}; };
-  for (int s = 0; s < used; ++s) {
+  auto same = [w](const Real& a, const Real& b) { return lane(a, w) == lane(b, w); };
+  for (int s = 0; s < pool.used[w]; ++s) {
     const PairContact<L>& x = contacts.pair[s];
-    if (lane(x.link1, w) != link1 || lane(x.link2, w) != link2 || lane(x.point.mu, w) != mu ||
-        lane(x.point.stiffness, w) != stiffness || lane(x.point.dissipation, w) != dissipation)
+    if (lane(x.link1, w) != of.link1 || lane(x.link2, w) != of.link2 || !same(x.point.mu, of.surface.mu) ||
+        !same(x.point.stiffness, of.surface.stiffness) || !same(x.point.dissipation, of.surface.dissipation))
       continue;
-    const Vec3<S> d = one(c.pos) - one(shift2) - one(x.point.p);
+    const Vec3<S> d = one(c.pos) - one(of.shift2) - one(x.point.p);
+    const S merge = pool.step.merge;
     if (dot(d, d) < merge * merge && dot(one(c.normal), one(x.point.frame.row[2])) > S(0.999)) return s;
   }
   return -1;
 }
 
-/// The pool while it is filled.
-template <class L>
-struct PairPool {
-  int used[kWidth<typename L::Real>] = {};
-  // The gap of a slot at the end of the step if nothing stops it.   m
-  typename L::Real end_gap[at_least_one(L::Shape::kPairs)];
-};
-
-/// Puts candidate c of world `w` into a slot. end_gap: see PairPool.
+/// Puts candidate c of world `w`, feature `id`, into a slot. end_gap: see PairPool.
 template <class L, class Real = typename L::Real>
-HD_CALL void insert_pair(const Candidate<Real>& c, Scalar<Real> end_gap, Vec3<Real> shift1, Vec3<Real> shift2,
-                         int link1, int link2, int geom1, int geom2, Scalar<Real> id, Scalar<Real> mu,
-                         Scalar<Real> stiffness, Scalar<Real> dissipation, Scalar<Real> merge, Scalar<Real> slack,
-                         int capacity, int w, PairPool<L>& pool, Contacts<L>& contacts) {
+HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap, const MovingPair<L>& of, int w,
+                         PairPool<L>& pool, Contacts<L>& contacts) {
   using S = Scalar<Real>;
   S gap = lane(c.dist, w);
   int slot = pool.used[w];
-  const int twin = twin_of<L>(c, shift2, link1, link2, mu, stiffness, dissipation, merge, w, pool.used[w], contacts);
+  const int twin = twin_of<L>(c, of, w, pool, contacts);
   if (twin >= 0) {
     if (gap >= lane(contacts.pair[twin].point.gap, w)) return;
     slot = twin;
-  } else if (slot == capacity) {
+  } else if (slot == pool.capacity) {
     slot = -1;
     S worst = end_gap;
-    for (int s = 0; s < capacity; ++s)
+    for (int s = 0; s < pool.capacity; ++s)
       if (lane(pool.end_gap[s], w) > worst) worst = lane(pool.end_gap[s], w), slot = s;
-    if (worst < slack) set_lane(contacts.overflow, w, kWidth<Real> == 1 ? 1 : -1);
+    if (worst < pool.step.slack) set_lane(contacts.overflow, w, kWidth<Real> == 1 ? 1 : -1);
     if (slot < 0) return;
   } else {
     ++pool.used[w];
@@ -113,18 +124,22 @@ HD_CALL void insert_pair(const Candidate<Real>& c, Scalar<Real> end_gap, Vec3<Re
     fresh.point = {{zero, zero, zero}, {}, Real(kFar), zero, zero, zero, Real(-1), mask_of<Real>(false)};
     fresh.point.frame.row[2] = {zero, zero, one};
     fresh.p1 = fresh.at = {zero, zero, zero};
-    fresh.link1 = index_of<Real>(link1), fresh.link2 = index_of<Real>(link2);
-    fresh.geom1 = index_of<Real>(geom1), fresh.geom2 = index_of<Real>(geom2);
+    fresh.link1 = index_of<Real>(of.link1), fresh.link2 = index_of<Real>(of.link2);
+    fresh.geom1 = index_of<Real>(of.geom1), fresh.geom2 = index_of<Real>(of.geom2);
   }
   PairContact<L>& x = contacts.pair[slot];
-  auto put = [w](Vec3<Real>& to, const Vec3<Real>& from) {
-    set_lane(to.x, w, lane(from.x, w)), set_lane(to.y, w, lane(from.y, w)), set_lane(to.z, w, lane(from.z, w));
+  auto copy = [w](Real& to, const Real& from) { set_lane(to, w, lane(from, w)); };
+  auto put = [&](Vec3<Real>& to, const Vec3<Real>& from) {
+    copy(to.x, from.x), copy(to.y, from.y), copy(to.z, from.z);
   };
-  put(x.point.p, c.pos - shift2), put(x.p1, c.pos - shift1), put(x.at, c.pos), put(x.point.frame.row[2], c.normal);
-  set_lane(pool.end_gap[slot], w, end_gap), set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, id);
-  set_lane(x.point.mu, w, mu), set_lane(x.point.stiffness, w, stiffness), set_lane(x.point.dissipation, w, dissipation);
+  put(x.point.p, c.pos - of.shift2), put(x.p1, c.pos - of.shift1), put(x.at, c.pos);
+  put(x.point.frame.row[2], c.normal);
+  set_lane(pool.end_gap[slot], w, end_gap), set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, static_cast<S>(id));
+  copy(x.point.mu, of.surface.mu), copy(x.point.stiffness, of.surface.stiffness);
+  copy(x.point.dissipation, of.surface.dissipation);
   set_lane(x.point.active, w, kWidth<Real> == 1 ? 1 : -1);
-  set_lane(x.link1, w, link1), set_lane(x.link2, w, link2), set_lane(x.geom1, w, geom1), set_lane(x.geom2, w, geom2);
+  set_lane(x.link1, w, of.link1), set_lane(x.link2, w, of.link2);
+  set_lane(x.geom1, w, of.geom1), set_lane(x.geom2, w, of.geom2);
 }
 
 template <class L>
@@ -135,7 +150,7 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
   contacts.pairs = 0;
   if (m.link_pairs == 0) return;
   link_bounds<L>(g, m, kin, margins, bound);
-  PairPool<L> pool;
+  PairPool<L> pool(m.pair_slots, step);
   auto link_of = [&](const auto& per_link, int flat) {
     if constexpr (L::Group::kSize == 1) return at_flat<L>(per_link, flat);
     else return gather<L>(g, m, per_link, flat);
@@ -157,7 +172,7 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
       const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
       bool swapped = g1.link != lp.link1;  // geoms are ordered by type, links by number
       const auto &l1 = swapped ? b2 : b1, &l2 = swapped ? b1 : b2;
-      GeomPose<Real> x1 = placed_geom(g1, l1.pose), x2 = placed_geom(g2, l2.pose);
+      const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
       Vec3<Real> apart = x2.pose.p - x1.pose.p;
       Real close = margin + g1.radius + g2.radius;
       Mask<Real> wanted = near & (dot(apart, apart) < close * close);
@@ -170,18 +185,16 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
       if (!any(wanted)) continue;
       Candidate<Real> out[kMaxCandidates];
       const Closing<Real> closing = travel(g2.link, l2.shift) - travel(g1.link, l1.shift);
-      collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, x1, g1.mesh < 0 ? nullptr : m.hull + g1.mesh, x2,
-                                        g2.mesh < 0 ? nullptr : m.hull + g2.mesh, wanted, margin, closing, out);
+      collide(x1, x2, wanted, margin, closing, out);
+      const Surface<Real> surface{Real(pair.mu), Real(pair.stiffness), Real(pair.dissipation)};
+      const MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface};
       int count = candidate_count(g1.type, g2.type);
       for (int k = 0; k < count; ++k) {
         const Mask<Real> active = out[k].dist < margin;
         if (!any(active)) continue;
         const Real end_gap = out[k].dist - closed_by(closing, out[k].normal, out[k].pos);
-        for_each_lane<Real>(active, [&](int w) {
-          insert_pair<L>(out[k], lane(end_gap, w), l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2,
-                         static_cast<Scalar<Real>>(pair.id + k), lane(Real(pair.mu), w), lane(Real(pair.stiffness), w),
-                         lane(Real(pair.dissipation), w), step.merge, step.slack, m.pair_slots, w, pool, contacts);
-        });
+        for_each_lane<Real>(
+            active, [&](int w) { insert_pair<L>(out[k], pair.id + k, lane(end_gap, w), of, w, pool, contacts); });
       }
     }
   }

@@ -10,34 +10,36 @@
 namespace stiction {
 
 /// How far a geom reaches from its origin along the unit vector n.
-template <class Real, class S>
-HD Real extent_along(int type, const GeomPose<Real>& g, const HullView<S>* hull, Vec3<Real> n) {
+template <class Real>
+HD Real extent_along(const PlacedGeom<Real>& g, Vec3<Real> n) {
+  using S = Scalar<Real>;
   const Vec3<Real> l = transposed_times(g.pose.R, n), h = g.size;
-  if (type == GeomKind::kSphere) return h.x;
-  if (type == GeomKind::kCapsule) return h.x + abs(l.z) * h.y;
-  if (type == GeomKind::kCylinder) return h.x * sqrt(l.x * l.x + l.y * l.y) + abs(l.z) * h.y;
-  if (type == GeomKind::kBox) return abs(l.x) * h.x + abs(l.y) * h.y + abs(l.z) * h.z;
-  if (type == GeomKind::kEllipsoid) return sqrt(l.x * l.x * h.x * h.x + l.y * l.y * h.y * h.y + l.z * l.z * h.z * h.z);
+  if (g.type == GeomKind::kSphere) return h.x;
+  if (g.type == GeomKind::kCapsule) return h.x + abs(l.z) * h.y;
+  if (g.type == GeomKind::kCylinder) return h.x * sqrt(l.x * l.x + l.y * l.y) + abs(l.z) * h.y;
+  if (g.type == GeomKind::kBox) return abs(l.x) * h.x + abs(l.y) * h.y + abs(l.z) * h.z;
+  if (g.type == GeomKind::kEllipsoid)
+    return sqrt(l.x * l.x * h.x * h.x + l.y * l.y * h.y * h.y + l.z * l.z * h.z * h.z);
   Real reach(0);
   for (int i = 0; i < kWidth<Real>; ++i) {
     const Vec3<S> d{lane(l.x, i), lane(l.y, i), lane(l.z, i)};
-    set_lane(reach, i, dot(d, hull_vertex<S>(*hull, hull_support(*hull, d, 0))));
+    set_lane(reach, i, dot(d, hull_vertex<S>(*g.hull, hull_support(*g.hull, d, 0))));
   }
   return reach;
 }
 
-/// A geom of the body and a static one, and where their candidates begin.
-template <class Real, class S>
+/// A geom of the body and a static one, and which candidates of the station are theirs.
+template <class Real>
 struct PlacedPair {
-  int own_type, fixed_type, first, count;
-  GeomPose<Real> own, fixed;
-  const HullView<S>*own_hull, *fixed_hull;
+  PlacedGeom<Real> own, fixed;
+  bool own_first;  // own is geom 1, and normals of what collide() finds must be turned to point to it
+  int first, count;
   Real noise;  // lengths that count as none   m
 };
 
 /// Drops candidates of `pair` that a plane of another of the n candidates forbids; normals point to the body.
-template <class Real, class S>
-HD_CALL void drop_hidden(const PlacedPair<Real, S>& pair, int n, const Real& margin, Candidate<Real>* candidate) {
+template <class Real>
+HD_CALL void drop_hidden(const PlacedPair<Real>& pair, int n, const Real& margin, Candidate<Real>* candidate) {
   const int end = pair.first + pair.count;
   for (int i = 0; i < n; ++i) {
     if (i >= pair.first && i < end) continue;
@@ -52,8 +54,8 @@ HD_CALL void drop_hidden(const PlacedPair<Real, S>& pair, int n, const Real& mar
     if (!any(wanted)) continue;
     const Vec3<Real> up = plane.normal;
     const Real middle = dot(up, plane.pos), half = plane.dist * Real(0.5f);
-    const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own_type, pair.own, pair.own_hull, -up);
-    const Real highest = dot(up, pair.fixed.pose.p) + extent_along(pair.fixed_type, pair.fixed, pair.fixed_hull, up);
+    const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own, -up);
+    const Real highest = dot(up, pair.fixed.pose.p) + extent_along(pair.fixed, up);
     const Mask<Real> parted = (lowest >= middle + half - pair.noise) & (highest <= middle - half + pair.noise);
     for (int k = pair.first; k < end; ++k) {
       const Mask<Real> drop = parted & sideways(candidate[k]);

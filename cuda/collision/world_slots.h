@@ -11,17 +11,16 @@
 
 namespace stiction {
 
-/// One pair of geoms, in one place so that step functions stay small.
-template <class Real, class S>
-HD_CALL void collide_geoms(int type1, int type2, const GeomPose<Real>& a, const HullView<S>* ha,
-                           const GeomPose<Real>& b, const HullView<S>* hb, const Mask<Real>& wanted, const Real& reach,
-                           const Closing<Real>& closing, Candidate<Real>* out) {
-  collide(type1, type2, a, ha, b, hb, wanted, reach, closing, out);
+/// A geom whose pose is known; and one that a link carries.
+template <class L, class Real = typename L::Real>
+HD PlacedGeom<Real> geom_at(const typename L::Model& m, const GeomModel<typename L::Number>& geom,
+                            const Pose<Real>& pose) {
+  return {{vec<Real>(geom.size), pose}, geom.type, geom.mesh < 0 ? nullptr : m.hull + geom.mesh};
 }
-
-template <class Real, class Number>
-HD GeomPose<Real> placed_geom(const GeomModel<Number>& geom, const Pose<Real>& link) {
-  return {vec<Real>(geom.size), link * geom.pose};
+template <class L, class Real = typename L::Real>
+HD PlacedGeom<Real> carried_geom(const typename L::Model& m, const GeomModel<typename L::Number>& geom,
+                                 const Pose<Real>& link) {
+  return geom_at<L>(m, geom, link * geom.pose);
 }
 
 /// What a candidate needs besides its geometry.
@@ -46,26 +45,18 @@ HD Candidate<Real> probe_candidate(const ProbeModel<Number>& probe, const PlaneM
   return {center - n * (height - gap * Scalar<Real>(0.5)), n, gap};
 }
 
-/// Pair `i` of a station with its geoms placed; normals of its candidates point from geom 1 to geom 2.
+/// Pair `i` of a station with its geoms placed.
 template <class L, class Real = typename L::Real>
-HD PlacedPair<Real, Scalar<Real>> placed_pair(const typename L::Model& m, int i, const Pose<Real>& link,
-                                              Vec3<Real> origin, bool& flip) {
+HD PlacedPair<Real> placed_pair(const typename L::Model& m, int i, const Pose<Real>& link, Vec3<Real> origin) {
   const auto& pair = m.pair[i];
   const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
-  flip = g2.link < 0;  // the static one comes second: normals must point from it to the link
-  const auto &fixed = flip ? g2 : g1, &own = flip ? g1 : g2;
+  const bool own_first = g2.link < 0;
+  const auto &fixed = own_first ? g2 : g1, &own = own_first ? g1 : g2;
   Pose<Real> pose{{{vec<Real>(fixed.pose.R.row[0]), vec<Real>(fixed.pose.R.row[1]), vec<Real>(fixed.pose.R.row[2])}},
                   vec<Real>(fixed.pose.p) - origin};
-  auto hull = [&](const auto& geom) { return geom.mesh < 0 ? nullptr : m.hull + geom.mesh; };
-  return {own.type,
-          fixed.type,
-          pair.id,
-          candidate_count(g1.type, g2.type),
-          placed_geom(own, link),
-          {vec<Real>(fixed.size), pose},
-          hull(own),
-          hull(fixed),
-          Real(own.radius) * Scalar<Real>(3e-5)};
+  const int count = candidate_count(g1.type, g2.type);
+  const Real noise = Real(own.radius) * Scalar<Real>(3e-5);
+  return {carried_geom<L>(m, own, link), geom_at<L>(m, fixed, pose), own_first, pair.id, count, noise};
 }
 
 /// Candidates of the geom pairs of a station against static geometry other than probes; calls found(candidate, surface).
@@ -74,10 +65,9 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
                           Real margin, const Closing<Real>& closing, Found found) {
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& pair = m.pair[i];
-    const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
-    bool flip;
-    const auto x = placed_pair<L>(m, i, link, origin, flip);
-    const auto &fixed = flip ? g2 : g1, &own = flip ? g1 : g2;
+    const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
+    const auto &fixed = m.geom[x.own_first ? pair.geom2 : pair.geom1],
+               &own = m.geom[x.own_first ? pair.geom1 : pair.geom2];
     Vec3<Real> d = x.own.pose.p - x.fixed.pose.p;
     Real reach = Real(own.radius) + margin, height = dot(d, column(x.fixed.pose.R, 2));
     Mask<Real> near =
@@ -85,15 +75,13 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     Candidate<Real> out[kMaxCandidates];
     if (!any(near)) {
       for (int k = 0; k < x.count; ++k) out[k] = absent<Real>();
-    } else if (flip) {
-      collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, x.own, x.own_hull, x.fixed, x.fixed_hull, near, margin,
-                                        closing * Real(-1), out);
+    } else if (x.own_first) {
+      collide(x.own, x.fixed, near, margin, closing * Real(-1), out);
     } else {
-      collide_geoms<Real, Scalar<Real>>(g1.type, g2.type, x.fixed, x.fixed_hull, x.own, x.own_hull, near, margin,
-                                        closing, out);
+      collide(x.fixed, x.own, near, margin, closing, out);
     }
     for (int k = 0; k < x.count; ++k) {
-      if (flip) out[k].normal = -out[k].normal;
+      if (x.own_first) out[k].normal = -out[k].normal;
       found(out[k], Surface<typename L::Number>{pair.mu, pair.stiffness, pair.dissipation});
     }
   }
@@ -112,15 +100,15 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
     int own = 0;
     for (int k = pair.id; k < pair.id + count; ++k) own += is_active(k);
     if (own == 0 || own == active || type1 == GeomKind::kPlane) continue;
-    bool flip;
-    drop_hidden<Real, Scalar<Real>>(placed_pair<L>(m, i, link, origin, flip), n, margin, candidate);
+    drop_hidden(placed_pair<L>(m, i, link, origin), n, margin, candidate);
   }
 }
 
+/// Fills a station's slots; returns where one that can close in the step is missing.
 template <class L, class Real = typename L::Real>
-HD void station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                      Real margin, const Closing<Real>& closing, Scalar<Real> slack, ContactPoint<Real>* slot,
-                      Mask<Real>& overflow) {
+HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
+                            Vec3<Real> origin, Real margin, const Closing<Real>& closing, Scalar<Real> slack,
+                            ContactPoint<Real>* slot) {
   constexpr int K = L::Shape::kStationSlots;
   if (st.statics == 0 && st.probes <= st.slots) {
     for (int i = 0; i < st.probes; ++i) {
@@ -131,7 +119,7 @@ HD void station_slots(const typename L::Model& m, const StationModel& st, const 
                  margin, slot[i]);
       slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
     }
-    return;
+    return mask_of<Real>(false);
   }
   Candidate<Real> candidate[kStationCandidates];
   Surface<typename L::Number> surface[kStationCandidates];
@@ -150,11 +138,12 @@ HD void station_slots(const typename L::Model& m, const StationModel& st, const 
   if (any(active)) drop_hidden_candidates<L>(m, st, link, origin, margin, n, candidate);
   Candidate<Real> chosen[K];
   Real feature[K];
+  auto overflow = mask_of<Real>(false);
   for (int k = 0; k < K; ++k) chosen[k] = absent<Real>(), feature[k] = Real(-1);
   if (n <= st.slots) {
     for (int k = 0; k < n; ++k) chosen[k] = candidate[k], feature[k] = Real(Scalar<Real>(k));
   } else if (any(active)) {
-    overflow = overflow | select_spread<Real, K>(candidate, n, st.slots, margin, closing, Real(slack), chosen, feature);
+    overflow = select_spread<Real, K>(candidate, n, st.slots, margin, closing, Real(slack), chosen, feature);
   }
   for (int k = 0; k < st.slots; ++k) {
     Real mu(0), stiffness(0), dissipation(0);
@@ -167,6 +156,7 @@ HD void station_slots(const typename L::Model& m, const StationModel& st, const 
     fill_point(chosen[k], Surface<Real>{mu, stiffness, dissipation}, feature[k], margin, slot[k]);
     slot[k].frame = frame_of_normal(chosen[k].normal);
   }
+  return overflow;
 }
 
 /// How far away a contact may be to take part: what its link can move in the step at the velocities V, and a reserve.
@@ -228,7 +218,8 @@ HD_ONCE void find_world_contacts(const typename L::Group& g, const typename L::M
       Real near = s == 0 ? at_trunk<L>(margin.trunk, limb.attach()) : margin.limb[at.link + s - 1];
       const Closing<Real> closing =
           (s == 0 ? at_trunk<L>(step.V.trunk, limb.attach()) : step.V.limb[at.link + s - 1]) * Real(step.h);
-      station_slots<L>(m, st, link, origin, near, closing, step.slack, contacts.point.slot + begin, contacts.overflow);
+      contacts.overflow = contacts.overflow |
+                          station_slots<L>(m, st, link, origin, near, closing, step.slack, contacts.point.slot + begin);
       merge_slots(contacts.point.slot + begin, end - begin, step.merge);
       for (int c = begin; c < end; ++c) contacts.live[c] = any(contacts.point.slot[c].active);
     }

@@ -33,7 +33,8 @@ Found collide_double(const Body& a, const Body& b) {
   if (b.hull) hb = b.hull->view<double>();
   Found f;
   f.all.resize(candidate_count(a.type, b.type));
-  collide<double, double>(a.type, b.type, a.geom, &ha, b.geom, &hb, true, kFar, zero_motion<double>(), f.all.data());
+  const PlacedGeom<double> placed_a{a.geom, a.type, &ha}, placed_b{b.geom, b.type, &hb};
+  collide<double>(placed_a, placed_b, true, kFar, zero_motion<double>(), f.all.data());
   return f;
 }
 Mat3<double> turned(double yaw, double tilt) {

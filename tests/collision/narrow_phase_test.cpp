@@ -40,13 +40,16 @@ template <class Real> GeomPose<Real> cast(const GeomPose<double>& g) {
   return {to(g.size), {{{to(g.pose.R.row[0]), to(g.pose.R.row[1]), to(g.pose.R.row[2])}}, to(g.pose.p)}};
 }
 
+template <class Real> PlacedGeom<Real> placed(const Body& b, const HullView<Real>* hull) {
+  return {cast<Real>(b.geom), b.type, hull};
+}
+
 template <class Real> std::vector<Candidate<Real>> collide_bodies(const Body& a, const Body& b) {
   HullView<Real> ha = {}, hb = {};
   if (a.hull) ha = a.hull->view<Real>();
   if (b.hull) hb = b.hull->view<Real>();
   std::vector<Candidate<Real>> out(candidate_count(a.type, b.type));
-  collide<Real, Real>(a.type, b.type, cast<Real>(a.geom), &ha, cast<Real>(b.geom), &hb, true, Real(kFar),
-                      zero_motion<Real>(), out.data());
+  collide(placed(a, &ha), placed(b, &hb), true, Real(kFar), zero_motion<Real>(), out.data());
   return out;
 }
 
@@ -162,14 +165,15 @@ TEST_P(NarrowPhase, IsBatchInvariant) {
   int count = candidate_count(type1, type2);
   HullView<float> hull = small_hull().view<float>();
   for (int round = 0; round < 100; ++round) {
-    GeomPose<Wide> a, b;
-    GeomPose<float> one_a[8], one_b[8];
+    PlacedGeom<Wide> a, b;
+    PlacedGeom<float> one_a[8], one_b[8];
+    a.type = type1, b.type = type2, a.hull = b.hull = &hull;
     Mask<Wide> wanted = {};
     for (int i = 0; i < 8; ++i) {
       Body x = random.body(type1, &small_hull()), y = random.body(type2, &small_hull());
       random.place(x, y);
       if (round % 4 == 0) x.geom.pose.R = y.geom.pose.R = rotation(Quat<double>{1, 0, 0, 0});
-      one_a[i] = cast<float>(x.geom), one_b[i] = cast<float>(y.geom);
+      one_a[i] = placed(x, &hull), one_b[i] = placed(y, &hull);
       wanted[i] = (i + round) % 5 != 0 ? -1 : 0;
       auto put = [i](Vec3<Wide>& to, Vec3<float> from) {
         set_lane(to.x, i, from.x), set_lane(to.y, i, from.y), set_lane(to.z, i, from.z);
@@ -180,11 +184,10 @@ TEST_P(NarrowPhase, IsBatchInvariant) {
         put(a.pose.R.row[k], one_a[i].pose.R.row[k]), put(b.pose.R.row[k], one_b[i].pose.R.row[k]);
     }
     Candidate<Wide> wide[kMaxCandidates];
-    collide<Wide, float>(type1, type2, a, &hull, b, &hull, wanted, Wide(kFar), zero_motion<Wide>(), wide);
+    collide(a, b, wanted, Wide(kFar), zero_motion<Wide>(), wide);
     for (int i = 0; i < 8; ++i) {
       Candidate<float> one[kMaxCandidates];
-      collide<float, float>(type1, type2, one_a[i], &hull, one_b[i], &hull, wanted[i] != 0, kFar, zero_motion<float>(),
-                            one);
+      collide(one_a[i], one_b[i], wanted[i] != 0, kFar, zero_motion<float>(), one);
       for (int k = 0; k < count; ++k) {
         float got[7] = {wide[k].pos.x.v[i],    wide[k].pos.y.v[i],    wide[k].pos.z.v[i], wide[k].normal.x.v[i],
                         wide[k].normal.y.v[i], wide[k].normal.z.v[i], wide[k].dist.v[i]};
@@ -209,9 +212,9 @@ TEST_P(NarrowPhase, ReachDropsNothingNearer) {
     const float reach = 0.002f * static_cast<float>(round % 50);
     HullView<float> hull = small_hull().view<float>();
     Candidate<float> all[kMaxCandidates], near[kMaxCandidates];
-    const GeomPose<float> a = cast<float>(x.geom), b = cast<float>(y.geom);
-    collide<float, float>(type1, type2, a, &hull, b, &hull, true, kFar, zero_motion<float>(), all);
-    collide<float, float>(type1, type2, a, &hull, b, &hull, true, reach, zero_motion<float>(), near);
+    const PlacedGeom<float> a = placed(x, &hull), b = placed(y, &hull);
+    collide(a, b, true, kFar, zero_motion<float>(), all);
+    collide(a, b, true, reach, zero_motion<float>(), near);
     bool touches = false;
     for (int k = 0; k < count; ++k) touches = touches || all[k].dist < reach;
     for (int k = 0; k < count; ++k) {

@@ -38,18 +38,19 @@ HD void sphere_capsule(const GeomPose<Real>& a, const GeomPose<Real>& b, Candida
   out[0] = ball_contact(a.pose.p, a.size.x, b.pose.p + u * s, b.size.x, column(b.pose.R, 0));
 }
 
-/// The parameters s, t of the closest points s u and w + t v, |s| <= hs, |t| <= ht; n = u x v, n2 = |n|^2.
+/// Of the closest points s u and w + t v of two segments.
+template <class Real> struct Closest { Real s, t; };
+/// |s| <= hs, |t| <= ht; n = u x v, n2 = |n|^2.
 template <class Real>
-HD void closest_on_segments(Vec3<Real> u, Real hs, Vec3<Real> w, Vec3<Real> v, Real ht, Vec3<Real> n, Real n2, Real& s,
-                            Real& t) {
-  Real uv = dot(u, v), uw = dot(u, w), vw = dot(v, w), best(1e30f);
+HD Closest<Real> closest_on_segments(Vec3<Real> u, Real hs, Vec3<Real> w, Vec3<Real> v, Real ht, Vec3<Real> n,
+                                     Real n2) {
+  Real uv = dot(u, v), uw = dot(u, w), vw = dot(v, w), best(1e30f), s = -hs, t = -ht;
   auto offer = [&](Real si, Real ti) {
     Vec3<Real> d = w + v * ti - u * si;
     Real square = dot(d, d);
     Mask<Real> take = square < best;
     best = select(take, square, best), s = select(take, si, s), t = select(take, ti, t);
   };
-  s = -hs, t = -ht;
   UNROLL for (int end = 0; end < 4; ++end) {
     Real sign((end & 1) != 0 ? 1 : -1);
     Real si = end < 2 ? hs * sign : clamp(uw + ht * sign * uv, -hs, hs);
@@ -59,14 +60,14 @@ HD void closest_on_segments(Vec3<Real> u, Real hs, Vec3<Real> w, Vec3<Real> v, R
   Real inverse = Real(1) / select(skew, n2, Real(1));
   Real si = dot(cross(w, v), n) * inverse, ti = dot(cross(w, u), n) * inverse;
   Mask<Real> inside = skew & (abs(si) <= hs) & (abs(ti) <= ht);
-  s = select(inside, si, s), t = select(inside, ti, t);
+  return {select(inside, si, s), select(inside, ti, t)};
 }
 
 template <class Real>
 HD void capsule_capsule(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Real>* out) {
   Vec3<Real> u = column(a.pose.R, 2), v = column(b.pose.R, 2), w = b.pose.p - a.pose.p, n = cross(u, v);
-  Real ha = a.size.y, hb = b.size.y, n2 = dot(n, n), uv = dot(u, v), s, t;
-  closest_on_segments(u, ha, w, v, hb, n, n2, s, t);
+  Real ha = a.size.y, hb = b.size.y, n2 = dot(n, n), uv = dot(u, v);
+  const auto [s, t] = closest_on_segments(u, ha, w, v, hb, n, n2);
 
   Mask<Real> skew = n2 > Real(1e-8f);
   Real flip = select(dot(n, w) < Real(0), Real(-1), Real(1)) / sqrt(select(skew, n2, Real(1)));
