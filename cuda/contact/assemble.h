@@ -94,24 +94,23 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
   for (int first = 0; first < contacts.pairs; ++first)
     for (int lead = 0; lead < kWidth<Real>; ++lead) {
       if (!lane(todo[first], lead)) continue;
-      const int link1 = lane(contacts.pair[first].link1, lead), link2 = lane(contacts.pair[first].link2, lead);
+      const int link[2] = {lane(contacts.pair[first].link1, lead), lane(contacts.pair[first].link2, lead)};
       Vec3<Real> p1 = contacts.pair[first].p1, p2 = contacts.pair[first].point.p;
       Mat3<Real> frame = contacts.pair[first].point.frame;
       Real place(-1);
       auto taken = mask_of<Real>(false);
       for (int s = first; s < contacts.pairs; ++s) {
         const PairContact<L>& c = contacts.pair[s];
-        is[s] = todo[s] & negate(taken) & (c.link1 == index_of<Real>(link1)) & (c.link2 == index_of<Real>(link2));
+        is[s] = todo[s] & negate(taken) & (c.link1 == index_of<Real>(link[0])) & (c.link2 == index_of<Real>(link[1]));
         if (!any(is[s])) continue;
         todo[s] = todo[s] & negate(is[s]), taken = taken | is[s];
         p1 = select(is[s], c.p1, p1), p2 = select(is[s], c.point.p, p2);
         for (int k = 0; k < 3; ++k) frame.row[k] = select(is[s], c.point.frame.row[k], frame.row[k]);
         place = select(is[s], problem.table.pair[s], place);
       }
-      const AxisForces<Real> F1 = axis_forces(p1, -frame), F2 = axis_forces(p2, frame);
+      const AxisForces<Real> F[2] = {axis_forces(p1, -frame), axis_forces(p2, frame)};
       const Places<Real> places(place);
-      const Vec3<Real> found =
-          pair_compliance<L>(m, problem.factor, kin.S, link1, F1, link2, F2, problem.table, places);
+      const Vec3<Real> found = pair_compliance<L>(m, problem.factor, kin.S, link, F, problem.table, places);
       for (int s = first; s < contacts.pairs; ++s) w[s] = select(is[s], found, w[s]);
     }
   for (int s = 0; s < contacts.pairs; ++s)
@@ -125,7 +124,7 @@ HD_ONCE Vec3<Real> half_solve_three(const typename L::Group& g, const typename L
                                     PerLink<L, Force<Real>>& scratch, const ContactProblem<L>& problem) {
   const RowTable<L>& table = problem.table;
   if constexpr (L::Group::kSize == 1) {
-    return pair_compliance<L>(m, problem.factor, kin.S, link[0], F[0], link[1], F[1], table, places);
+    return pair_compliance<L>(m, problem.factor, kin.S, link, F, table, places);
   } else {
     Real w[3];
     for (int k = 0; k < 3; ++k) {

@@ -74,61 +74,6 @@ HD Vec3<Real> from_slot(const Model& m, const ContactPoint<Real>& p, Vec3<Real> 
   return m.level ? a : transposed_times(p.frame, a);
 }
 
-/// x += J' f where f comes from slot(c), pair(s, body) (body 0: on link 1), limit(i)..., all in the rows' own frames. The
-/// trunk's part is left in `share`. Shared by solvers (f = B z + l) and by the final velocity (f = l).
-template <class L, class Slot, class Pair, class DofForce, class TieForce, class BondForce, class Real = typename L::Real>
-HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                       const Contacts<L>& contacts, const ContactProblem<L>& problem, Slot slot, Pair pair,
-                       DofForce dof, TieForce tie, BondForce bond, PerLink<L, Force<Real>>& extra, TreeVector<L>& x,
-                       Real (&share)[L::kTrunkDofs]) {
-  bool moving = contacts.pairs > 0 || m.bonds > 0;
-  if (moving) {
-    clear_forces<L>(g, m, extra);
-    for (int s = 0; s < contacts.pairs; ++s) {
-      const PairContact<L>& c = contacts.pair[s];
-      Vec3<Real> f2 = transposed_times(c.point.frame, pair(s, 1)), f1 = transposed_times(c.point.frame, pair(s, 0));
-      scatter_add<L>(g, m, extra, c.link2, force_at(c.point.p, f2));
-      scatter_add<L>(g, m, extra, c.link1, force_at(c.p1, -f1));
-    }
-    for (int i = 0; i < m.bonds; ++i)
-      for (int end = 0; end < 2; ++end)
-        add_at<L>(g, m, extra, m.bond[i].link[end], combined(problem.bond[i].F[end], bond(i)));
-  }
-  add_forces<L>(
-      g, m, kin,
-      [&](const auto& limb, Place at, int s) {
-        Force<Real> F = zero_force<Real>();
-        each_station_slot<L>(limb, at, s, contacts, [&](int c) {
-          const ContactPoint<Real>& p = contacts.point.slot[c];
-          F = F + force_at(p.p, from_slot(m, p, slot(c)));
-        });
-        return F;
-      },
-      moving ? &extra : nullptr, x, share);
-  dof(x);
-  for (int i = 0; i < m.ties; ++i)
-    if (problem.tie_live[i])
-      for (int j = 0; j < m.tie[i].terms; ++j)
-        add_to_dof<L>(g, m, x, m.tie[i].link[j], problem.tie_coef[i][j] * tie(i, j));
-}
-
-/// v = A^-1 (b + J' l): the velocity that the impulses l really make. Every solver ends with it.
-template <class L, class Real = typename L::Real>
-HD_ONCE void velocity_of(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                    const Contacts<L>& contacts, const ContactProblem<L>& problem, const Impulses<L>& l,
-                    PerLink<L, Force<Real>>& extra, TreeVector<L>& v) {
-  Real share[L::kTrunkDofs];
-  each_dof<L>(g, m, [](Real b, Real& x) { x = b; }, problem.b, v);
-  add_row_forces<L>(
-      g, m, kin, contacts, problem, [&](int c) { return l.slot.slot[c]; }, [&](int s, int) { return l.pair[s]; },
-      [&](TreeVector<L>& x) {
-        each_dof_row<L>(
-            g, m, problem, [](bool, const auto& row, Real f, Real& xi) { xi = xi + row.sign * f; }, l.dof, x);
-      },
-      [&](int i, int) { return l.tie[i]; }, [&](int i) { return l.bond[i]; }, extra, v, share);
-  solve<L>(g, m, problem.factor, v, share);
-}
-
 /// w = J v in the frames of the rows: slot(limb, at, c, w), pair(s, w1, w2) (velocities of both points, not their difference),
 /// then limits and friction read v themselves. V: scratch for contacts between moving links; with bonds, the links' twists.
 template <class L, class Slot, class Pair, class Real = typename L::Real>

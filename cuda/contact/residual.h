@@ -12,8 +12,8 @@
 //
 // P: nearest point of the cone; w_i = tr(W_ii) / 3.
 #pragma once
-#include "contact/impulses.h"
 #include "contact/law.h"
+#include "contact/workspace.h"
 #include "linalg/tree_product.h"
 
 namespace stiction {
@@ -23,10 +23,60 @@ struct Certificate {
   Real r_dyn, r_con, r_ccp, r_mdp, r_row, r_cone, penetration, scale, num_contacts;
 };
 
+/// x += J' l; what limbs still add to the trunk is left in `share`.
+template <class L, class Real = typename L::Real>
+HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, Workspace<L>& w, TreeVector<L>& x,
+                       Real (&share)[L::kTrunkDofs]) {
+  const Contacts<L>& contacts = w.contacts;
+  const ContactProblem<L>& problem = w.problem;
+  const Impulses<L>& l = w.impulses;
+  const bool moving = contacts.pairs > 0 || m.bonds > 0;
+  if (moving) {
+    clear_forces<L>(g, m, w.forces);
+    for (int s = 0; s < contacts.pairs; ++s) {
+      const PairContact<L>& c = contacts.pair[s];
+      const Vec3<Real> f = transposed_times(c.point.frame, l.pair[s]);
+      scatter_add<L>(g, m, w.forces, c.link2, force_at(c.point.p, f));
+      scatter_add<L>(g, m, w.forces, c.link1, force_at(c.p1, -f));
+    }
+    for (int i = 0; i < m.bonds; ++i)
+      for (int end = 0; end < 2; ++end)
+        add_at<L>(g, m, w.forces, m.bond[i].link[end], combined(problem.bond[i].F[end], l.bond[i]));
+  }
+  add_forces<L>(
+      g, m, w.kin,
+      [&](const auto& limb, Place at, int s) {
+        Force<Real> F = zero_force<Real>();
+        each_station_slot<L>(limb, at, s, contacts, [&](int c) {
+          const ContactPoint<Real>& p = contacts.point.slot[c];
+          F = F + force_at(p.p, from_slot(m, p, l.slot.slot[c]));
+        });
+        return F;
+      },
+      moving ? &w.forces : nullptr, x, share);
+  each_dof_row<L>(g, m, problem, [](bool, const auto& row, Real f, Real& xi) { xi = xi + row.sign * f; }, l.dof, x);
+  for (int i = 0; i < m.ties; ++i)
+    if (problem.tie_live[i])
+      for (int j = 0; j < m.tie[i].terms; ++j)
+        add_to_dof<L>(g, m, x, m.tie[i].link[j], problem.tie_coef[i][j] * l.tie[i]);
+}
+
+/// w.v = A^-1 (b + J' l): the velocity that the impulses really make. Every solve ends with it.
+template <class L, class Real = typename L::Real>
+HD_ONCE void velocity_of(const typename L::Group& g, const typename L::Model& m, Workspace<L>& w) {
+  Real share[L::kTrunkDofs];
+  each_dof<L>(g, m, [](Real b, Real& x) { x = b; }, w.problem.b, w.v);
+  add_row_forces<L>(g, m, w, w.v, share);
+  solve<L>(g, m, w.problem.factor, w.v, share);
+}
+
 /// V, before anything is solved: over contacts that are closed or warm.
 template <class L, class Real = typename L::Real>
 HD_ONCE Real velocity_scale(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                            const Contacts<L>& contacts, const ContactProblem<L>& problem, const Impulses<L>& l) {
+                            const Workspace<L>& w) {
+  const Contacts<L>& contacts = w.contacts;
+  const ContactProblem<L>& problem = w.problem;
+  const Impulses<L>& l = w.impulses;
   Real own(0), shared(0), zero(0);
   auto size = [&](const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> li) {
     Real a = max(max(abs(row.free.x), abs(row.free.y)), abs(row.free.z));
@@ -79,59 +129,56 @@ HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least) {
   return select(row.active, r / max(abs(row.free), least), Real(0));
 }
 
-/// scale: V as velocity_scale gives it with the warm start; grows with what has got an impulse since. law: the solver's.
+/// Of w.impulses and w.v. law: the solver's.
 template <class L, class Real = typename L::Real>
 HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::Model& m,
-                                  const Options<Scalar<Real>>& opt, Law law, const Kinematics<L>& kin,
-                                  const Contacts<L>& contacts, const ContactProblem<L>& problem, const Impulses<L>& l,
-                                  const TreeVector<L>& v, PerLink<L, Motion<Real>>& V, PerLink<L, Force<Real>>& extra) {
+                                  const Options<Scalar<Real>>& opt, Law law, Workspace<L>& w) {
+  const Contacts<L>& contacts = w.contacts;
+  const ContactProblem<L>& problem = w.problem;
+  const Impulses<L>& l = w.impulses;
   const Real zero(0), one(1);
   Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
   const RowTable<L>& table = problem.table;
   const RowProblem<Real> rows = table.rows.view(zero, zero);
-  auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> li,
+  auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> v, Vec3<Real> li,
                    Certificate<Real>& worst) {
-    judge_contact(x, row, w, li, worst);
-    if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, w, li, worst);
+    judge_contact(x, row, v, li, worst);
+    if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, v, li, worst);
   };
   row_velocities<L>(
-      g, m, kin, contacts, v, V,
-      [&](int c, Vec3<Real> w) {
-        judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], w, l.slot.slot[c], own);
+      g, m, w.kin, contacts, w.v, w.motions,
+      [&](int c, Vec3<Real> v) {
+        judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], v, l.slot.slot[c], own);
       },
-      [&](int i, Vec3<Real> w1, Vec3<Real> w2) {
-        judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], w2 - w1, l.pair[i], shared);
+      [&](int i, Vec3<Real> v1, Vec3<Real> v2) {
+        judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], v2 - v1, l.pair[i], shared);
       });
   Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h));
   auto row = [&](bool is_own, const ScalarRow<Real>& r, Real li, Real vi) {
     Real& worst = is_own ? own.r_row : shared.r_row;
     worst = max(worst, judge_row(r, r.sign * vi, li, least));
   };
-  each_dof_row<L>(g, m, problem, row, l.dof, v);
+  each_dof_row<L>(g, m, problem, row, l.dof, w.v);
   for (int i = 0; i < m.ties; ++i) {
     if (!problem.tie_live[i]) continue;
-    Real w(0);
-    for (int j = 0; j < m.tie[i].terms; ++j) w = w + problem.tie_coef[i][j] * dof_of<L>(g, m, v, m.tie[i].link[j]);
-    shared.r_row = max(shared.r_row, judge_row(problem.tie[i], w, l.tie[i], least));
+    Real rate(0);
+    for (int j = 0; j < m.tie[i].terms; ++j)
+      rate = rate + problem.tie_coef[i][j] * dof_of<L>(g, m, w.v, m.tie[i].link[j]);
+    shared.r_row = max(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], least));
   }
   for (int i = 0; i < m.bonds; ++i) {
-    const Vec3<Real> w = bond_velocity<L>(g, m, problem, V, i), li = l.bond[i];
+    const Vec3<Real> v = bond_velocity<L>(g, m, problem, w.motions, i), li = l.bond[i];
     const ScalarRow<Real>(&r)[3] = problem.bond[i].row;
-    shared.r_row = max(max(shared.r_row, judge_row(r[0], w.x, li.x, least)),
-                       max(judge_row(r[1], w.y, li.y, least), judge_row(r[2], w.z, li.z, least)));
+    shared.r_row = max(max(shared.r_row, judge_row(r[0], v.x, li.x, least)),
+                       max(judge_row(r[1], v.y, li.y, least), judge_row(r[2], v.z, li.z, least)));
   }
 
   // r_dyn: A v against b + J' l.
   TreeVector<L> Av, f;
   Real share[L::kTrunkDofs];
-  multiply<L>(g, m, problem.A, v, Av);
+  multiply<L>(g, m, problem.A, w.v, Av);
   each_dof<L>(g, m, [&](Real& x) { x = zero; }, f);
-  add_row_forces<L>(
-      g, m, kin, contacts, problem, [&](int c) { return l.slot.slot[c]; }, [&](int s, int) { return l.pair[s]; },
-      [&](TreeVector<L>& x) {
-        each_dof_row<L>(g, m, problem, [](bool, const auto& r, Real li, Real& xi) { xi = xi + r.sign * li; }, l.dof, x);
-      },
-      [&](int i, int) { return l.tie[i]; }, [&](int i) { return l.bond[i]; }, extra, f, share);
+  add_row_forces<L>(g, m, w, f, share);
   Real error(0), momentum(0), push(0);
   auto add = [&](Real diagonal, Real Avi, Real bi, Real fi, Real& e, Real& p, Real& q) {
     Real d = one / diagonal, r = Avi - bi - fi;
@@ -154,7 +201,7 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   c.r_row = max(g.max(own.r_row), shared.r_row), c.r_cone = max(g.max(own.r_cone), shared.r_cone);
   c.penetration = max(g.max(own.penetration), shared.penetration);
   c.num_contacts = g.sum(own.num_contacts) + shared.num_contacts;
-  c.scale = velocity_scale<L>(g, m, opt, contacts, problem, l);
+  c.scale = velocity_scale<L>(g, m, opt, w);
   c.r_cone = c.r_cone / c.scale;
   c.r_dyn = sqrt(error) / max(max(sqrt(momentum), sqrt(push)), max(floor, Real(1e-12f)));
   return c;

@@ -117,47 +117,48 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
   });
 }
 
-/// W_kk of the three rows of a contact between two links, the same in all worlds. Serial groups.
+/// Y of three rows between two links, the same in all worlds, on which they push by F[0] and F[1] along each axis, and their W.
+/// Serial groups.
 template <class L, class Real = typename L::Real>
 Vec3<Real> pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, const PerDof<L, Motion<Real>>& S,
-                           int link1, const AxisForces<Real>& F1, int link2, const AxisForces<Real>& F2,
-                           const RowTable<L>& table, const Places<Real>& places) {
+                           const int (&link)[2], const AxisForces<Real> (&F)[2], const RowTable<L>& table,
+                           const Places<Real>& places) {
   const typename L::Group g;
   using V = Vec3<Real>;
   V y[L::kTrunkDofs], w{};
   for (int t = 0; t < m.trunk_dofs(); ++t) y[t] = V{};
   int trunk_dofs = 0;  // that move one of the links
-  auto on_trunk = [&](int link, const AxisForces<Real>& F) {
+  auto on_trunk = [&](int number, const AxisForces<Real>& force) {
     if (m.free_base()) {
       V base[6];
-      put(F, base);
+      put(force, base);
       for (int t = 0; t < 6; ++t) y[t] = y[t] + base[t];
       trunk_dofs = max(trunk_dofs, 6);
     }
     for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
-      if (m.link_of_dof(t) <= link) y[t] = y[t] + dot(S.trunk[t], F), trunk_dofs = max(trunk_dofs, t + 1);
+      if (m.link_of_dof(t) <= number) y[t] = y[t] + dot(S.trunk[t], force), trunk_dofs = max(trunk_dofs, t + 1);
   };
-  if (link1 < L::kTrunkLinks) on_trunk(link1, F1);
-  if (link2 < L::kTrunkLinks) on_trunk(link2, F2);
+  for (int end = 0; end < 2; ++end)
+    if (link[end] < L::kTrunkLinks) on_trunk(link[end], F[end]);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    auto inside = [&](int link) {
-      const int k = link - L::kTrunkLinks - at.link;
-      return k >= 0 && k < limb.links() ? k : -1;
-    };
-    const int k1 = inside(link1), k2 = inside(link2);
-    if (k1 < 0 && k2 < 0) return;
-    if (limb.on_trunk() && k1 >= 0) on_trunk(limb.attach(), F1);
-    if (limb.on_trunk() && k2 >= 0) on_trunk(limb.attach(), F2);
+    int pushed[2];  // the link of this limb that is; -1: none
+    for (int end = 0; end < 2; ++end) {
+      const int k = link[end] - L::kTrunkLinks - at.link;
+      pushed[end] = k >= 0 && k < limb.links() ? k : -1;
+    }
+    const int last = max(pushed[0], pushed[1]);
+    if (last < 0) return;
     V x[L::kLimbLinks];
     bool moved[L::kLimbLinks] = {};
-    auto add = [&](int k, const AxisForces<Real>& F) {
-      const V f = dot(S.limb[at.link + k], F);
-      x[k] = moved[k] ? x[k] + f : f, moved[k] = true;
-    };
-    for (int k = k1; k >= 0; k = limb.parent(k)) add(k, F1);
-    for (int k = k2; k >= 0; k = limb.parent(k)) add(k, F2);
+    for (int end = 0; end < 2; ++end) {
+      if (limb.on_trunk() && pushed[end] >= 0) on_trunk(limb.attach(), F[end]);
+      for (int k = pushed[end]; k >= 0; k = limb.parent(k)) {
+        const V f = dot(S.limb[at.link + k], F[end]);
+        x[k] = moved[k] ? x[k] + f : f, moved[k] = true;
+      }
+    }
     const RowVisit<L> visit = table.visit(limb, at, places);
-    for (int k = max(k1, k2); k >= 0; --k)
+    for (int k = last; k >= 0; --k)
       if (moved[k]) eliminate_link<L>(limb, at, H, k, x, y, w, visit);
   });
   eliminate_trunk<L>(H, trunk_dofs, y, w, table.visit(places));

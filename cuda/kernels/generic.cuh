@@ -24,8 +24,8 @@ __global__ void __launch_bounds__(kGenericThreads, kGenericBlocks) generic_step_
   const int thread = blockIdx.x * kGenericThreads + threadIdx.x, tiles = gridDim.x * kGenericThreads / kTile;
   auto& w = static_cast<GenericWorkspace<T, kTile>*>(job.workspace)[thread];
   const int record = RecordLayout<typename L::Model>(*job.model).reals();
-  const auto sizes = WorldMemory::sizes<T>(*job.model, job.options);
-  w.bind(WorldMemory::of(static_cast<unsigned char*>(job.solver_memory) + thread / kTile * sizes.total(), sizes));
+  const MemorySizes sizes = memory_sizes<T>(*job.model, job.options);
+  w.bind(world_memory(static_cast<unsigned char*>(job.solver_memory) + thread / kTile * sizes.total(), sizes));
   const Tile<kTile> tile;
   for (int world = thread / kTile; world < job.arrays.num_envs; world += tiles) {
     const Rows<T> rows{world, job.arrays.num_envs};

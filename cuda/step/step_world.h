@@ -9,67 +9,24 @@
 //   certify     ContactProblem, impulses, v        Certificate
 //   integrate   State, v                           State
 #pragma once
-#include "collision/pair_slots.h"
 #include "contact/bonds.h"
 #include "contact/residual.h"
 #include "contact/rows.h"
-#include "dynamics/crba.h"
 #include "dynamics/integrate.h"
-#include "step/fallback.h"
 #include "step/loads.h"
 #include "step/records.h"
-#include "step/step_options.h"
+#include "step/world_memory.h"
 
 namespace stiction {
 
-/// Memory besides the workspace, sized by the model: of each world that is stepped, shared by its lanes.
-struct WorldMemory {
-  void *rows = nullptr, *solver = nullptr, *fallback = nullptr;  // Real, Real, double
-
-  /// Bytes of each.
-  struct Sizes {
-    int64_t rows, solver, fallback;
-    HD int64_t total() const { return rows + solver + fallback; }
-  };
-  template <class Real, class Model>
-  HD static Sizes sizes(const Model& m, const StepOptions<Scalar<Real>>& o) {
-    const RowCounts most = most_rows(m);
-    auto aligned = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
-    const int64_t real = sizeof(Real);
-    return {aligned(real * RowArrays<Real>::size(most)), aligned(real * solver_memory<Real>(o.solver, most)),
-            o.step.fallback ? aligned(fallback_bytes<Real>(most)) : 0};
-  }
-  /// `memory`: 64-byte aligned, sizes.total() bytes.
-  HD static WorldMemory of(void* memory, const Sizes& sizes) {
-    auto* at = static_cast<unsigned char*>(memory);
-    WorldMemory w;
-    w.rows = at, w.solver = at + sizes.rows;
-    if (sizes.fallback > 0) w.fallback = at + sizes.rows + sizes.solver;
-    return w;
-  }
-};
-
-/// Everything derived from a state: a lane's scratch memory.
+/// Whom a step moves and how: rows of users' arrays, their records, by which options.
 template <class L>
-struct Workspace {
+struct SteppedWorlds {
   using Real = typename L::Real;
-  Kinematics<L> kin;
-  PerLink<L, RigidInertia<Real>> I;
-  Loads<L> loads, applied;
-  Contacts<L> contacts;
-  ContactProblem<L> problem;
-  Impulses<L> impulses;
-  TreeVector<L> v;
-  PerLink<L, Force<Real>> forces;    // scratch of passes inward
-  PerLink<L, Motion<Real>> motions;  // and outward
-  PerLink<L, LinkBound<Real>> bound;
-  PerLink<L, Real> margin;
-  WorldMemory memory;
-
-  HD void bind(const WorldMemory& shared) {
-    memory = shared;
-    problem.table.memory = static_cast<Real*>(shared.rows);
-  }
+  const StepOptions<Scalar<Real>>& options;
+  const BatchArrays<Scalar<Real>>& arrays;
+  const Rows<Real>& rows;
+  Records<L> records;
 };
 
 /// What a step reports of each world; over several steps the worst.
@@ -89,21 +46,20 @@ HD Mask<Real> converges(const StepOptions<S>& opt, const Certificate<Real>& c) {
 
 /// Rows, their diagonal of W and free velocities; tells whether there is anything to solve.
 template <class L, class Real = typename L::Real>
-HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, const StepOptions<Scalar<Real>>& options,
-                      const BatchArrays<Scalar<Real>>& arrays, const Rows<Real>& rows, const State<L>& x,
-                      Workspace<L>& w) {
-  const Options<Scalar<Real>>& opt = options.step;
+HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                      const State<L>& x, Workspace<L>& w) {
+  const Options<Scalar<Real>>& opt = worlds.options.step;
   ContactProblem<L>& problem = w.problem;
   dof_rows<L>(g, m, opt, x.q, problem);
   tie_rows<L>(g, m, opt, x, w.loads.tie_ctrl, problem);
-  bond_rows<L>(g, m, opt, w.kin, [&](int i) { return mocap_pose(arrays, rows, m.nmocap, i); }, problem);
+  bond_rows<L>(g, m, opt, w.kin, [&](int i) { return mocap_pose(worlds.arrays, worlds.rows, m.nmocap, i); }, problem);
   row_velocities<L>(
       g, m, w.kin, w.contacts, problem.free, w.motions, [&](int c, Vec3<Real> v) { problem.row.slot[c].free = v; },
       [&](int i, Vec3<Real> v1, Vec3<Real> v2) { problem.pair_row[i].free = v2 - v1; });
   free_bonds<L>(g, m, w.motions, problem);
   // Where iterations are fixed nothing is left for later: that would take a second solve. Nor under the convex law, where what
   // slides may push although it does not close.
-  const bool all_at_once = opt.tolerance <= 0 || law_of(options.solver) == Law::kConvex;
+  const bool all_at_once = opt.tolerance <= 0 || law_of(worlds.options.solver) == Law::kConvex;
   number_rows<L>(g, m, w.contacts, opt.h, all_at_once ? Scalar<Real>(-1) : opt.margin / 10, problem);
   problem.immovable = problem.deep = mask_of<Real>(false);
   half_solve_ties<L>(g, m, problem);
@@ -116,14 +72,13 @@ HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, co
 
 /// Poses, A, b and the free motion.
 template <class L, class Real = typename L::Real>
-HD_ONCE void move_freely(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                         const BatchArrays<Scalar<Real>>& arrays, const Rows<Real>& rows, const State<L>& x,
-                         Workspace<L>& w, Mask<Real>& bad) {
+HD_ONCE void move_freely(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                         const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
   forward_kinematics<L>(g, m, x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
-  place_loads<L>(g, m, arrays, rows, w.kin, w.applied, w.loads, bad);
+  place_loads<L>(g, m, worlds.arrays, worlds.rows, w.kin, w.applied, w.loads, bad);
   ContactProblem<L>& problem = w.problem;
-  free_motion<L>(g, m, opt, w.kin, w.I, x, w.loads, w.v, problem.A, problem.b);
+  free_motion<L>(g, m, worlds.options.step, w.kin, w.I, x, w.loads, w.v, problem.A, problem.b);
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
   factor<L>(g, m, problem.factor);
   Real share[L::kTrunkDofs];
@@ -134,21 +89,20 @@ HD_ONCE void move_freely(const typename L::Group& g, const typename L::Model& m,
 
 /// All that is known before solving: from the state to the contact problem and its warm start.
 template <class L, class Real = typename L::Real>
-HD void assemble_world(const typename L::Group& g, const typename L::Model& m, const StepOptions<Scalar<Real>>& options,
-                       const BatchArrays<Scalar<Real>>& arrays, const Rows<Real>& rows, const Records<L>& records,
+HD void assemble_world(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                        const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
-  const Options<Scalar<Real>>& opt = options.step;
+  const Options<Scalar<Real>>& opt = worlds.options.step;
   ContactProblem<L>& problem = w.problem;
-  move_freely<L>(g, m, opt, arrays, rows, x, w, bad);
+  move_freely<L>(g, m, worlds, x, w, bad);
   link_motions<L>(g, m, w.kin, problem.free, w.motions);
   reach_margins<L>(g, m, w.kin, opt.h, opt.margin, w.motions, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
   const StepReach<L> reach{w.motions, opt.h, opt.margin / 10, opt.merge};
   find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts);
   find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts);
-  problem.any_row = assemble<L>(g, m, options, arrays, rows, x, w);
+  problem.any_row = assemble<L>(g, m, worlds, x, w);
   g.sync();  // records of pairs and ties were written by one lane
-  records.warm_start(g, m, w.contacts, problem, opt.warm_start != 0, w.impulses);
+  worlds.records.warm_start(g, m, w.contacts, problem, opt.warm_start != 0, w.impulses);
 }
 
 /// The rows as a solver reads them.
@@ -156,7 +110,7 @@ template <class L, class Real = typename L::Real>
 HD RowProblem<Real> row_problem(const typename L::Group& g, const typename L::Model& m,
                                 const Options<Scalar<Real>>& opt, const Workspace<L>& w) {
   return w.problem.table.rows.view(least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)),
-                                   velocity_scale<L>(g, m, opt, w.contacts, w.problem, w.impulses));
+                                   velocity_scale<L>(g, m, opt, w));
 }
 
 /// Impulses into the rows; one lane calls `solve`, the others wait; impulses and v = A^-1 (b + J'l) from the rows.
@@ -171,7 +125,7 @@ HD void solve_by_rows(const typename L::Group& g, const typename L::Model& m, Wo
   g.sync();
   each_row<L>(g, m, w.contacts, w.problem, w.impulses,
               [&](const Mask<Real>& is, int i, Real& f) { blend(is, impulse[i], f); });
-  velocity_of<L>(g, m, w.kin, w.contacts, w.problem, w.impulses, w.forces, w.v);
+  velocity_of<L>(g, m, w);
 }
 
 /// Impulses and their velocity. Returns the solver's iterations.
@@ -204,8 +158,7 @@ HD_ONCE void improve_contacts(const typename L::Group& g, const typename L::Mode
 template <class L, class Real = typename L::Real>
 HD Certificate<Real> certify_world(const typename L::Group& g, const typename L::Model& m,
                                    const StepOptions<Scalar<Real>>& options, Workspace<L>& w) {
-  return certify<L>(g, m, options.step, law_of(options.solver), w.kin, w.contacts, w.problem, w.impulses, w.v,
-                    w.motions, w.forces);
+  return certify<L>(g, m, options.step, law_of(options.solver), w);
 }
 
 /// Worlds of which some lane says so.
@@ -268,33 +221,30 @@ HD void gather_worst(const Mask<Real>& moving, const Mask<Real>& converged, cons
 
 /// One step. `frozen`: worlds that must not move. `out` gathers the worst over the steps of a call; begin it with fresh().
 template <class L>
-HD void step_world(const typename L::Group& g, const typename L::Model& m,
-                   const StepOptions<Scalar<typename L::Real>>& options,
-                   const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
-                   const Records<L>& records, State<L>& x, Mask<typename L::Real> frozen, Workspace<L>& w,
-                   Outcome<typename L::Real>& out) {
+HD void step_world(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds, State<L>& x,
+                   Mask<typename L::Real> frozen, Workspace<L>& w, Outcome<typename L::Real>& out) {
   using Real = typename L::Real;
-  const Options<Scalar<Real>>& opt = options.step;
-  assemble_world<L>(g, m, options, arrays, rows, records, x, w, out.bad);
+  const StepOptions<Scalar<Real>>& options = worlds.options;
+  assemble_world<L>(g, m, worlds, x, w, out.bad);
   const Real iterations = solve_contacts<L>(g, m, options, w);
   Certificate<Real> c = certify_world<L>(g, m, options, w);
 
   const Mask<Real> flagged = negate(converges(options, c)) & is_finite(c.r_con) & negate(frozen | out.bad);
   if (w.memory.fallback != nullptr && law_of(options.solver) == Law::kCoulomb && any(flagged)) {
-    improve_contacts<L>(g, m, opt, flagged, c, w);
+    improve_contacts<L>(g, m, options.step, flagged, c, w);
     c = certify_world<L>(g, m, options, w);
     out.fallback = out.fallback | flagged;
   }
 
   out.bad = out.bad | negate(finite_worlds<L>(g, m, x, w.v, c));
   const Mask<Real> moving = negate(out.bad | frozen);
-  records.store(g, m, w.kin, w.contacts, w.problem, w.impulses);
+  worlds.records.store(g, m, w.kin, w.contacts, w.problem, w.impulses);
   const Mask<Real> immovable = told_by_any<L>(g, w.problem.immovable),
                    deep = moving & told_by_any<L>(g, w.problem.deep);
   if (any(deep)) {
     const TreeVector<L> v = w.v;
     const Mask<Real> recovered = recover_overlaps<L>(g, m, options, deep, w);
-    integrate<L>(g, m, opt.h, w.kin, w.v, moving, x);
+    integrate<L>(g, m, options.step.h, w.kin, w.v, moving, x);
     each_dof<L>(g, m, [&](Real vi, Real& xi) { xi = select(recovered, vi, xi); }, v, x.v);
     if (m.free_base()) {  // keeps its spin in the body's axes, which the recovery turns
       const Vec3<Real> own = transposed_times(w.kin.pose.trunk[0].R, Motion<Real>(twist(v.trunk)).w),
@@ -303,7 +253,7 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m,
       x.v.trunk[2] = select(recovered, spin.z, x.v.trunk[2]);
     }
   } else {
-    integrate<L>(g, m, opt.h, w.kin, w.v, moving, x);
+    integrate<L>(g, m, options.step.h, w.kin, w.v, moving, x);
   }
 
   gather_worst(moving, converges(options, c), c, iterations, out);
@@ -327,7 +277,7 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m,
   using Real = typename L::Real;
   State<L> x;
   Outcome<Real> out = fresh_outcome<Real>();
-  Records<L> records{record};
+  const SteppedWorlds<L> worlds{options, arrays, rows, {record}};
   load_state<L>(g, m, arrays, rows, x);
   out.bad = load_controls<L>(g, m, arrays, rows, w.applied);
   copy_controls<L>(m, w.applied, w.loads);
@@ -336,7 +286,7 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m,
     if (arrays.status[rows.world(i)] & kNonFinite) set_lane(frozen, i, kWidth<Real> == 1 ? 1 : -1);
   for (int s = 0; s < steps; ++s) {
     if (s + 1 == steps) each_state_entry<L>(g, m, x, record, [](const Real& now, Real& kept) { kept = now; });
-    step_world<L>(g, m, options, arrays, rows, records, x, frozen, w, out);
+    step_world<L>(g, m, worlds, x, frozen, w, out);
   }
   g.sync();  // all have read what is now written
   store_state<L>(g, m, arrays, rows, x, frozen);
@@ -366,7 +316,6 @@ HD DenseProblem<T> last_problem(const typename L::Model& m, const StepOptions<Sc
   using Real = typename L::Real;
   const typename L::Group g;
   State<L> x;
-  Records<L> records{record};
   auto bad = mask_of<Real>(false);
   each_state_entry<L>(g, m, x, record, [](Real& now, const Real& kept) { now = kept; });
   load_loads<L>(g, m, arrays, rows, space.applied, bad);
@@ -374,7 +323,7 @@ HD DenseProblem<T> last_problem(const typename L::Model& m, const StepOptions<Sc
   StepOptions<Scalar<Real>> warm = options;
   warm.step.warm_start = 1;
   if (!m.free_base()) x.position = {Real(0), Real(0), Real(0)};
-  assemble_world<L>(g, m, warm, arrays, rows, records, x, space, bad);
+  assemble_world<L>(g, m, {warm, arrays, rows, {record}}, x, space, bad);
   RowList<L> list;
   list.build(m, space.contacts, space.problem, space.impulses);
   return dense_problem<L>(m, space.kin, space.problem, list, w, memory);

@@ -13,7 +13,7 @@
 #if STICTION_WITH_CUDA
 #include "kernels/device.h"
 #include "kernels/launches.h"
-#include "step/step_world.h"
+#include "step/world_memory.h"
 
 namespace stiction {
 namespace {
@@ -117,7 +117,7 @@ class CudaWorld final : public World {
     add_contacts(tables_->view.world_slots + tables_->view.pair_slots);
     job_.queue.device = options_.device;
     job_.options = options_in<float>({options_.step, options_.solver});
-    const int64_t tile_bytes = WorldMemory::sizes<float>(tables_->view, job_.options).total();
+    const int64_t tile_bytes = memory_sizes<float>(tables_->view, job_.options).total();
     job_.plan = plan_launches<float>(num_envs(), tile_bytes, options_.device);
     require_memory();
     make_arrays();

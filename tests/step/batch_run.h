@@ -87,12 +87,12 @@ std::unique_ptr<W> poisoned() {
 template <class T, class Model>
 struct PoisonedMemory {
   std::vector<T> numbers;
-  WorldMemory::Sizes sizes;
-  PoisonedMemory(const Model& m, const StepOptions<T>& o) : sizes(WorldMemory::sizes<T>(m, o)) {
+  MemorySizes sizes;
+  PoisonedMemory(const Model& m, const StepOptions<T>& o) : sizes(memory_sizes<T>(m, o)) {
     numbers.resize(static_cast<size_t>(sizes.total()) / sizeof(T) + 64);
     std::memset(numbers.data(), 0xff, numbers.size() * sizeof(T));
   }
-  WorldMemory memory() { return WorldMemory::of(numbers.data(), sizes); }
+  WorldMemory memory() { return world_memory(numbers.data(), sizes); }
 };
 
 template <class L, class T>

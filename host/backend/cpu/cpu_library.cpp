@@ -42,12 +42,11 @@ static_assert(sizeof(Space<CpuReal>) == sizeof(Workspace<PerEnvLane<CpuReal>>),
 
 template <class Real>
 int64_t memory_bytes(const CpuJob<Scalar<Real>>& job) {
-  return WorldMemory::sizes<Real>(*job.model, job.options).total();
+  return memory_sizes<Real>(*job.model, job.options).total();
 }
 template <class Real>
 void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, void* memory) {
-  static_cast<Space<Real>*>(workspace)->bind(
-      WorldMemory::of(memory, WorldMemory::sizes<Real>(*job.model, job.options)));
+  static_cast<Space<Real>*>(workspace)->bind(world_memory(memory, memory_sizes<Real>(*job.model, job.options)));
 }
 template <class Real>
 int64_t problem_size(const CpuJob<Scalar<Real>>& job) {

@@ -1,0 +1,31 @@
+// How much memory a world takes besides its workspace, and where each part lies in it.
+#pragma once
+#include "contact/workspace.h"
+#include "step/fallback.h"
+#include "step/step_options.h"
+
+namespace stiction {
+
+/// Bytes of each part of a WorldMemory.
+struct MemorySizes {
+  int64_t rows, solver, fallback;
+  HD int64_t total() const { return rows + solver + fallback; }
+};
+template <class Real, class Model>
+HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o) {
+  const RowCounts most = most_rows(m);
+  auto aligned = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
+  const int64_t real = sizeof(Real);
+  return {aligned(real * RowArrays<Real>::size(most)), aligned(real * solver_memory<Real>(o.solver, most)),
+          o.step.fallback ? aligned(fallback_bytes<Real>(most)) : 0};
+}
+/// `memory`: 64-byte aligned, sizes.total() bytes.
+HD WorldMemory world_memory(void* memory, const MemorySizes& sizes) {
+  auto* at = static_cast<unsigned char*>(memory);
+  WorldMemory w;
+  w.rows = at, w.solver = at + sizes.rows;
+  if (sizes.fallback > 0) w.fallback = at + sizes.rows + sizes.solver;
+  return w;
+}
+
+}  // namespace stiction
