@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "core/options.h"
 #include "host/world/solver_run.h"
@@ -56,28 +57,27 @@ py::dict option_defaults(bool float64) {
 
 using Doubles = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-/// The array's numbers where it has that shape.
-const double* numbers(const char* name, const Doubles& array, std::initializer_list<py::ssize_t> shape) {
-  if (!std::equal(shape.begin(), shape.end(), array.shape(), array.shape() + array.ndim()))
-    throw std::invalid_argument(std::string(name) + " has the wrong shape");
-  return array.data();
-}
-
-py::tuple solve(const Doubles& Y, const Doubles& free, const Doubles& e, const Doubles& R, const Doubles& mu,
-                const Doubles& lower, const Doubles& upper, const Doubles& least_velocity, const Doubles& guess,
-                const std::string& solver, const py::dict& options, int iterations, double tolerance, bool float64,
-                int num_threads) {
+py::tuple solve(const py::dict& rows, const std::string& solver, const py::dict& options, int iterations,
+                double tolerance, bool float64, int num_threads) {
+  std::vector<Doubles> held;  // until all are solved
+  auto array = [&](const char* name) { return held.emplace_back(rows[name].cast<Doubles>()); };
+  auto numbers = [&](const char* name, std::initializer_list<py::ssize_t> shape) {
+    const Doubles a = array(name);
+    if (!std::equal(shape.begin(), shape.end(), a.shape(), a.shape() + a.ndim()))
+      throw std::invalid_argument(std::string(name) + " has the wrong shape");
+    return a.data();
+  };
+  const Doubles Y = array("Y"), mu = array("mu");
   if (Y.ndim() != 3 || mu.ndim() != 2) throw std::invalid_argument("Y or mu has the wrong shape");
   const py::ssize_t problems = Y.shape(0), n = Y.shape(1), contacts = mu.shape(1), scalars = n - 3 * contacts;
   RowBatch batch;
   batch.problems = static_cast<int>(problems), batch.contacts = static_cast<int>(contacts);
   batch.scalars = static_cast<int>(scalars), batch.width = static_cast<int>(Y.shape(2)), batch.Y = Y.data();
-  batch.free = numbers("free", free, {problems, n}), batch.e = numbers("e", e, {problems, n});
-  batch.R = numbers("R", R, {problems, n}), batch.mu = numbers("mu", mu, {problems, contacts});
-  batch.lower = numbers("lower", lower, {problems, scalars});
-  batch.upper = numbers("upper", upper, {problems, scalars});
-  batch.least_velocity = numbers("least_velocity", least_velocity, {problems});
-  const double* start = numbers("guess", guess, {problems, n});
+  batch.free = numbers("free", {problems, n}), batch.e = numbers("e", {problems, n});
+  batch.R = numbers("R", {problems, n}), batch.mu = numbers("mu", {problems, contacts});
+  batch.lower = numbers("lower", {problems, scalars}), batch.upper = numbers("upper", {problems, scalars});
+  batch.least_velocity = numbers("least_velocity", {problems});
+  const double* start = numbers("guess", {problems, n});
   py::array_t<double> impulse({problems, n}), passes(problems), factorizations(problems);
   std::copy(start, start + problems * n, impulse.mutable_data());
   batch.impulse = impulse.mutable_data(), batch.iterations = passes.mutable_data();
@@ -97,8 +97,8 @@ void bind_solvers(py::module_& m) {
   using namespace py::literals;
   m.def("option_defaults", &option_defaults, "float64"_a = true,
         "Options by name with their defaults: of every solver by its name, of a step by ''.");
-  m.def("solve_rows", &solve, "Y"_a, "free"_a, "e"_a, "R"_a, "mu"_a, "lower"_a, "upper"_a, "least_velocity"_a,
-        "guess"_a, py::kw_only(), "solver"_a, "solver_options"_a, "iterations"_a, "tolerance"_a, "float64"_a,
-        "num_threads"_a,
-        "Contact problems in half-solved rows, as RowBatch has them: impulses, iterations, factorizations, the law.");
+  m.def("solve_rows", &solve, "rows"_a, py::kw_only(), "solver"_a, "solver_options"_a, "iterations"_a, "tolerance"_a,
+        "float64"_a, "num_threads"_a,
+        "Contact problems in half-solved rows, arrays by their names in RowBatch and the guess: impulses, iterations,\n"
+        "factorizations, the law.");
 }

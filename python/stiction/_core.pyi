@@ -389,15 +389,7 @@ def option_defaults(float64: bool = True) -> dict:
     """
 
 def solve_rows(
-    Y: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
-    free: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
-    e: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
-    R: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
-    mu: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
-    lower: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
-    upper: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
-    least_velocity: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
-    guess: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+    rows: dict,
     *,
     solver: str,
     solver_options: dict,
@@ -407,7 +399,8 @@ def solve_rows(
     num_threads: typing.SupportsInt | typing.SupportsIndex,
 ) -> tuple:
     """
-    Contact problems in half-solved rows, as RowBatch has them: impulses, iterations, factorizations, the law.
+    Contact problems in half-solved rows, arrays by their names in RowBatch and the guess: impulses, iterations,
+    factorizations, the law.
     """
 
 def available_isas() -> list[str]:

@@ -91,14 +91,21 @@ def solve(
     threads = usable_cores() if num_threads is None else operator.index(num_threads)
     if threads < 1:
         raise ValueError(f"num_threads is {threads}, expected at least 1")
-    rows = problem._factor, problem._motion[1], problem._row_bias, problem._row_compliance, problem._arrays["mu"]
-    floor = problem._velocity_floor
+    lower, upper = problem._row_bounds
+    rows = {
+        "Y": problem._factor,
+        "free": problem._motion[1],
+        "e": problem._row_bias,
+        "R": problem._row_compliance,
+        "mu": problem._arrays["mu"],
+        "lower": lower,
+        "upper": upper,
+        "least_velocity": problem._velocity_floor,
+        "guess": start,
+    }
     begun = perf_counter(), process_time()
     impulse, iterations, factorizations, law = _core.solve_rows(
-        *rows,
-        *problem._row_bounds,
-        floor,
-        start,
+        rows,
         solver=chosen.name,
         solver_options=chosen.to_core()[1],
         iterations=chosen.iterations,

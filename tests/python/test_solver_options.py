@@ -112,12 +112,14 @@ def test_a_solver_without_a_class_here_has_its_knobs_by_name(monkeypatch):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_knobs_reach_the_solver(solver):
     """Any knob of any solver can be set to what it is; a name that is none is refused by the core too."""
-    rows = np.eye(3)[None], *np.zeros((3, 1, 3)), np.ones((1, 1)), *np.zeros((2, 1, 0)), np.ones(1), np.zeros((1, 3))
+    rows = {name: np.zeros((1, 3)) for name in ("free", "e", "R", "guess")}
+    rows |= {"Y": np.eye(3)[None], "mu": np.ones((1, 1)), "least_velocity": np.ones(1)}
+    rows |= {"lower": np.zeros((1, 0)), "upper": np.zeros((1, 0))}
     limits = {"iterations": 5, "tolerance": 1e-5, "float64": True, "num_threads": 1}
     for name, value in CORE[solver].items():
-        _core.solve_rows(*rows, solver=solver, solver_options={name: value}, **limits)
+        _core.solve_rows(rows, solver=solver, solver_options={name: value}, **limits)
     with pytest.raises(ValueError, match=f"{solver} has no option 'no_knob'"):
-        _core.solve_rows(*rows, solver=solver, solver_options={"no_knob": 1}, **limits)
+        _core.solve_rows(rows, solver=solver, solver_options={"no_knob": 1}, **limits)
 
 
 def test_a_float_simulation_has_floats_defaults():
