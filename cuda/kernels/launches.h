@@ -6,12 +6,9 @@
 #include <cstddef>
 
 #include "core/queue.h"
-#include "model/parameters.h"
 #include "step/export.h"
-#include "step/outputs.h"
 #include "step/reset.h"
-#include "step/step_options.h"
-#include "step/user_arrays.h"
+#include "step/step_job.h"
 
 namespace stiction {
 
@@ -25,13 +22,7 @@ struct CudaPlan {
 };
 
 template <class T>
-struct CudaJob {
-  const ModelView<Capacity, T>* model;
-  StepOptions<T> options;
-  BatchArrays<T> arrays;
-  ParameterArrays<T> parameters;
-  KinematicArrays<T> outputs;
-  int steps;
+struct CudaJob : StepJob<T> {
   CudaPlan plan;
   void* workspace;      // plan.workspace_bytes of device memory
   void* solver_memory;  // WorldMemory of plan.step_tiles tiles, likewise

@@ -6,11 +6,8 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "host/world/world_options.h"
-#include "step/export.h"
-#include "step/record_state.h"
-
 #if STICTION_WITH_CUDA
+#include "host/world/world_of.h"
 #include "kernels/device.h"
 #include "kernels/launches.h"
 #include "step/world_memory.h"
@@ -110,35 +107,23 @@ struct OwnModels {
   }
 };
 
-class CudaWorld final : public World {
+class CudaWorld final : public WorldOf<CudaJob<float>> {
  public:
-  CudaWorld(std::shared_ptr<const Model> model, const WorldOptions& options)
-      : World(std::move(model), options), tables_(convert<float>(*compile(*model_))), layout_(tables_->view) {
-    add_contacts(tables_->view.world_slots + tables_->view.pair_slots);
+  CudaWorld(std::shared_ptr<const Model> model, const WorldOptions& options) : WorldOf(std::move(model), options, 1) {
     job_.queue.device = options_.device;
-    job_.options = options_in<float>({options_.step, options_.solver});
     const int64_t tile_bytes = memory_sizes<float>(tables_->view, job_.options).total();
     job_.plan = plan_launches<float>(num_envs(), tile_bytes, options_.device);
     require_memory();
-    make_arrays();
-    device_tables_ = std::make_unique<DeviceTables>(*tables_, job_.queue);
-    records_ = allocate(record_bytes());
-    workspace_ = allocate(job_.plan.workspace_bytes);
-    reset_rows_ = make_reset_rows<float>();
-    solver_memory_ = allocate(job_.plan.step_tiles * job_.plan.tile_bytes);
     make_job();
+    device_tables_ = std::make_unique<DeviceTables>(*tables_, job_.queue);
+    job_.model = device_tables_->view();
+    workspace_ = allocate(job_.plan.workspace_bytes), job_.workspace = workspace_->data();
+    solver_memory_ = allocate(job_.plan.step_tiles * job_.plan.tile_bytes), job_.solver_memory = solver_memory_->data();
+    if (!options_.per_env.empty()) make_own_models();
     prepare_launches(job_);  // what it has no memory for fails here
     reset(nullptr);
   }
 
-  void step(int n) override {
-    if (n < 0) refuse("n is " + std::to_string(n) + ", expected >= 0");
-    if (n == 0) return;
-    release();
-    job_.steps = n;
-    launch_step(job_);
-    update_watched();
-  }
   void set_stream(void* stream) override {
     if (stream == job_.queue.stream) return;
     order_behind(job_.queue, stream);
@@ -159,36 +144,16 @@ class CudaWorld final : public World {
   DenseProblem<double> next_problem(int, const double*) override {
     refuse("inverse_dynamics is computed on the CPU only: set this state in a simulation with device='cpu'");
   }
-  void previous_state(int env, double* qpos, double* qvel) override {
-    fetch({records_.get()});
-    const float* record = records() + env * record_size();
-    state_of_record(tables_->view, [&](int i) { return record[i]; }, qpos, qvel);
-  }
-  int64_t record_size() const override { return layout_.reals(); }
-  void get_records(double* rows) override {
-    fetch({records_.get()});
-    std::copy_n(records(), record_size() * num_envs(), rows);
-  }
-  void set_records(const double* rows) override {
-    wait();
-    for (int64_t i = 0; i < record_size() * num_envs(); ++i) records()[i] = static_cast<float>(rows[i]);
-    send(*records_);
-    synchronize();
-    if (watch_contacts_) release(), update_contacts(nullptr);
-  }
   std::string isa() const override { return "cuda"; }
-  int pack_width() const override { return 1; }
 
  protected:
+  void run_steps() override { launch_step(job_); }
   void synchronize() const override { wait_for(job_.queue); }
   void update_kinematics(const uint8_t* mask) override { launch_kinematics(job_, mask); }
   void update_contacts(const uint8_t* mask) override { launch_contacts(job_, contact_arrays_, max_contacts_, mask); }
   void reset_rows(const uint8_t* mask, int keyframe) override { launch_reset(job_, reset_rows_, mask, keyframe); }
 
  private:
-  float* records() { return static_cast<float*>(records_->mirror()); }
-  int64_t record_bytes() const { return static_cast<int64_t>(sizeof(float)) * record_size() * num_envs(); }
-
   void require_memory() const {
     auto gigabytes = [](int64_t bytes) {
       char text[32];
@@ -210,41 +175,16 @@ class CudaWorld final : public World {
                       " free: make fewer, or free what others keep (torch.cuda.empty_cache())");
   }
 
-  void make_job() {
-    job_.model = device_tables_->view(), job_.workspace = workspace_->data(), job_.steps = 1;
-    job_.solver_memory = solver_memory_->data();
-    BatchArrays<float>& a = job_.arrays;
-    a.num_envs = num_envs(), a.records = static_cast<float*>(records_->data());
-    a.qpos = buffer("qpos").as<float>(), a.qvel = buffer("qvel").as<float>(), a.ctrl = buffer("ctrl").as<float>();
-    a.qfrc_applied = buffer("qfrc_applied").as<float>(), a.xfrc_applied = buffer("xfrc_applied").as<float>();
-    a.mocap_pos = buffer("mocap_pos").as<float>(), a.mocap_quat = buffer("mocap_quat").as<float>();
-    a.time = buffer("time").as<double>(), a.status = buffer("status").as<int>();
-    for (int f = 0; f < kCertificateFields; ++f)
-      a.certificate[f] = buffer(std::string("certificate.") + kCertificateNames[f]).as<float>();
-    contact_arrays_ = {buffer("contact.geom").as<int>(),       buffer("contact.pos").as<float>(),
-                       buffer("contact.frame").as<float>(),    buffer("contact.dist").as<float>(),
-                       buffer("contact.impulse").as<float>(),  buffer("contact.active").as<uint8_t>(),
-                       buffer("contact.count").as<int>(),      buffer("net_contact_force").as<float>(),
-                       static_cast<float>(1 / options_.step.h)};
-    job_.parameters = parameter_arrays<float>();
-    if (!options_.per_env.empty()) {
-      const OwnModels own{tables_->view, size_t(job_.plan.step_tiles)};
-      own_models_ = allocate(own.bytes());
-      own.fill(*own_models_, device_tables_->view_on_host);
-      send(*own_models_);
-      job_.own_models = static_cast<ParameterTables<Capacity, float>*>(own_models_->data());
-    }
-    job_.outputs = {buffer("xpos").as<float>(), buffer("xquat").as<float>(), buffer("body_linvel").as<float>(),
-                    buffer("body_angvel").as<float>(), buffer("site_xpos").as<float>()};
+  void make_own_models() {
+    const OwnModels own{tables_->view, size_t(job_.plan.step_tiles)};
+    own_models_ = allocate(own.bytes());
+    own.fill(*own_models_, device_tables_->view_on_host);
+    send(*own_models_);
+    job_.own_models = static_cast<ParameterTables<Capacity, float>*>(own_models_->data());
   }
 
-  std::unique_ptr<ModelTables<float>> tables_;
   std::unique_ptr<DeviceTables> device_tables_;
-  RecordLayout<ModelView<Capacity, float>> layout_;
-  std::shared_ptr<Memory> records_, workspace_, solver_memory_, own_models_;
-  ResetRows<float> reset_rows_{};
-  ContactArrays<float> contact_arrays_{};
-  CudaJob<float> job_{};
+  std::shared_ptr<Memory> workspace_, solver_memory_, own_models_;
 };
 
 }  // namespace

@@ -5,22 +5,13 @@
 
 #include "contact/dense.h"
 #include "host/backend/cpu/row_batch.h"
-#include "model/parameters.h"
-#include "step/outputs.h"
-#include "step/step_options.h"
-#include "step/user_arrays.h"
+#include "step/step_job.h"
 
 namespace stiction {
 
 template <class T>
-struct CpuJob {
-  const ModelView<Capacity, T>* model;
-  StepOptions<T> options;
-  BatchArrays<T> arrays;
-  ParameterArrays<T> parameters;
+struct CpuJob : StepJob<T> {
   bool per_env = false;  // some parameter is per environment
-  KinematicArrays<T> outputs;
-  int steps;
 };
 
 /// What a thread calls for packs first .. last - 1 of a batch. Workspaces and memory are per thread, 64-byte aligned.

@@ -1,0 +1,111 @@
+// What worlds of all backends have once their numbers' type is known: the model's tables, records, and the job of their kernels.
+#pragma once
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "host/world/world.h"
+#include "host/world/world_options.h"
+#include "step/export.h"
+#include "step/record_state.h"
+
+namespace stiction {
+
+/// Job: a StepJob. width: worlds that a kernel steps side by side, whose records are interleaved. A backend fills the job by
+/// make_job() and what is its own.
+template <class Job>
+class WorldOf : public World {
+ public:
+  using T = typename Job::Number;
+
+  WorldOf(std::shared_ptr<const Model> model, const WorldOptions& options, int width)
+      : World(std::move(model), options),
+        tables_(convert<T>(*compile(*model_))),
+        layout_(tables_->view),
+        width_(width),
+        packs_((num_envs() + width - 1) / width) {
+    add_contacts(tables_->view.world_slots + tables_->view.pair_slots);
+    job_.options = options_in<T>({options_.step, options_.solver});
+  }
+
+  void step(int n) final {
+    if (n < 0) throw std::invalid_argument("n is " + std::to_string(n) + ", expected >= 0");
+    if (n == 0) return;
+    release();
+    job_.steps = n;
+    run_steps();
+    update_watched();
+  }
+  void previous_state(int env, double* qpos, double* qvel) final {
+    fetch({records_.get()});
+    state_of_record(tables_->view, record_of(env), qpos, qvel);
+  }
+  int64_t record_size() const final { return layout_.reals(); }
+  void get_records(double* rows) final {
+    fetch({records_.get()});
+    each_number([&](T& number) { *rows++ = number; });
+  }
+  void set_records(const double* rows) final {
+    wait();
+    each_number([&](T& number) { number = static_cast<T>(*rows++); });
+    send(*records_);
+    synchronize();
+    if (watch_contacts_) release(), update_contacts(nullptr);
+  }
+  int pack_width() const final { return width_; }
+
+ protected:
+  /// job_.steps steps of all environments.
+  virtual void run_steps() = 0;
+
+  int64_t record_bytes() const { return static_cast<int64_t>(sizeof(T)) * record_size() * packs_ * width_; }
+
+  /// record_of(env)(i): number i of an environment's record, as the host has it.
+  auto record_of(int64_t env) const {
+    T* first = static_cast<T*>(records_->mirror()) + env / width_ * record_size() * width_ + env % width_;
+    return [first, width = width_](int64_t i) -> T& { return first[i * width]; };
+  }
+
+  /// Memory of arrays and records, and where the kernels find them.
+  void make_job() {
+    make_arrays();
+    records_ = allocate(record_bytes());
+    reset_rows_ = make_reset_rows<T>();
+    job_.model = &tables_->view;
+    BatchArrays<T>& a = job_.arrays;
+    a.num_envs = num_envs(), a.records = static_cast<T*>(records_->data());
+    a.qpos = at("qpos"), a.qvel = at("qvel"), a.ctrl = at("ctrl"), a.time = at<double>("time");
+    a.qfrc_applied = at("qfrc_applied"), a.xfrc_applied = at("xfrc_applied");
+    a.mocap_pos = at("mocap_pos"), a.mocap_quat = at("mocap_quat"), a.status = at<int>("status");
+    for (int f = 0; f < kCertificateFields; ++f)
+      a.certificate[f] = at(std::string("certificate.") + kCertificateNames[f]);
+    job_.parameters = parameter_arrays<T>();
+    job_.outputs = {at("xpos"), at("xquat"), at("body_linvel"), at("body_angvel"), at("site_xpos")};
+    contact_arrays_ = {at<int>("contact.geom"),  at("contact.pos"),       at("contact.frame"),
+                       at("contact.dist"),       at("contact.impulse"),   at<uint8_t>("contact.active"),
+                       at<int>("contact.count"), at("net_contact_force"), static_cast<T>(1 / options_.step.h)};
+  }
+
+  std::unique_ptr<ModelTables<T>> tables_;
+  RecordLayout<ModelView<Capacity, T>> layout_;
+  int width_, packs_;
+  std::shared_ptr<Memory> records_;
+  Job job_{};
+  ResetRows<T> reset_rows_{};
+  ContactArrays<T> contact_arrays_{};
+
+ private:
+  template <class N = T>
+  N* at(const std::string& name) {
+    return buffer(name).template as<N>();
+  }
+  template <class Visit>
+  void each_number(Visit visit) {
+    for (int64_t e = 0; e < num_envs(); ++e) {
+      const auto record = record_of(e);
+      for (int64_t i = 0; i < record_size(); ++i) visit(record(i));
+    }
+  }
+};
+
+}  // namespace stiction
