@@ -8,26 +8,10 @@
 // geom 2, dist < 0 overlapping); there are no tangents here, and which points of a manifold are kept differs by pair.
 #pragma once
 #include "math/spatial.h"
+#include "model/geom_kind.h"
 #include "model/model_view.h"
 
 namespace stiction {
-
-/// MuJoCo's numbers, as in host/model.
-struct GeomKind {
-  enum : int {
-    kPlane = 0,
-    kHeightfield = 1,
-    kSphere = 2,
-    kCapsule = 3,
-    kEllipsoid = 4,
-    kCylinder = 5,
-    kBox = 6,
-    kMesh = 7
-  };
-};
-
-/// The distance of a candidate that does not exist; margins are below it.   m
-inline constexpr float kFar = 1e6f;
 
 /// One geometry. `pose` is relative to an origin that the caller chose near both bodies, which keeps floats exact. size
 /// (m): sphere (r, -, -), capsule and cylinder (r, half length, -) along z, box and ellipsoid three half sizes; plane,

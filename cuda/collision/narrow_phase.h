@@ -40,20 +40,6 @@ HD constexpr int candidate_count(int type1, int type2) {
   return type1 == GeomKind::kBox && type2 == GeomKind::kBox ? 8 : 4;
 }
 
-/// The radius of a ball about the geometry's origin that contains it; `mesh_radius` is that of a mesh, a plane's is
-/// infinite (kFar).
-template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real mesh_radius) {
-  switch (type) {
-    case GeomKind::kSphere: return size.x;
-    case GeomKind::kCapsule: return size.x + size.y;
-    case GeomKind::kEllipsoid: return max(size.x, max(size.y, size.z));
-    case GeomKind::kCylinder: return sqrt(size.x * size.x + size.y * size.y);
-    case GeomKind::kBox: return norm(size);
-    case GeomKind::kMesh: return mesh_radius;
-    default: return Real(kFar);
-  }
-}
-
 // ---- one world ------------------------------------------------------------------------------------------------
 
 template <class T, class Real> HD Vec3<T> lane_of(const Vec3<Real>& x, int i) {

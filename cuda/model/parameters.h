@@ -4,6 +4,7 @@
 // body_mass scales the body's inertia unless body_inertia is per environment too. Friction combines as in MuJoCo. Sizes of
 // spheres, capsules, cylinders, ellipsoids and boxes may differ; types and meshes do not.
 #pragma once
+#include "model/geom_kind.h"
 #include "model/model_view.h"
 
 namespace stiction {
@@ -129,32 +130,20 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
       t.pair[i].mu = friction(m.pair[i].friction_rule, m.pair[i].geom1, m.pair[i].geom2, Real(m.pair[i].mu));
   }
   if (!a.geom_size) return;
-  enum { kSphere = 2, kCapsule = 3, kEllipsoid = 4, kCylinder = 5 };
   const Real zero(0);
   for (int i = 0; i < m.ngeom; ++i) {
     GeomModel<Real>& x = t.geom[i];
     const int type = m.geom[i].type;
-    if (type < kSphere || m.geom[i].mesh >= 0) continue;
+    if (type < GeomKind::kSphere || m.geom[i].mesh >= 0) continue;
     x.size = {get(a.geom_size, 3 * m.ngeom, 3 * i), get(a.geom_size, 3 * m.ngeom, 3 * i + 1),
               get(a.geom_size, 3 * m.ngeom, 3 * i + 2)};
-    Vec3<Real> s = x.size;
-    x.radius = type == kSphere      ? s.x
-               : type == kCapsule   ? s.x + s.y
-               : type == kCylinder  ? sqrt(s.x * s.x + s.y * s.y)
-               : type == kEllipsoid ? max(s.x, max(s.y, s.z))
-                                    : norm(s);
+    x.radius = bounding_radius(type, x.size, zero);
     x.capsule_center = x.pose.p, x.capsule_axis = {zero, zero, zero}, x.capsule_radius = x.radius;
   }
   for (int i = 0; i < m.probes; ++i) {
     const GeomModel<Real>& g = t.geom[m.probe[i].geom2];
-    ProbeModel<Real>& x = t.probe[i];
-    const int type = m.geom[m.probe[i].geom2].type, c = m.probe[i].feature;
-    Vec3<Real> local{zero, zero, zero};
-    x.radius = type == kSphere || type == kCapsule ? g.size.x : zero;
-    if (type == kCapsule) local.z = c == 0 ? g.size.y : -g.size.y;
-    else if (type != kSphere)
-      local = {c & 1 ? g.size.x : -g.size.x, c & 2 ? g.size.y : -g.size.y, c & 4 ? g.size.z : -g.size.z};
-    x.center = g.pose * local;
+    const Probe<Real> own = probe_of(m.geom[m.probe[i].geom2].type, g.size, m.probe[i].feature);
+    t.probe[i].center = g.pose * own.center, t.probe[i].radius = own.radius;
   }
   // How far geoms reach from their links, for the margins and the broad phase.
   for (int i = 0; i < m.trunk_links(); ++i) t.view.trunk[i].reach = t.view.trunk[i].bound_radius = zero;

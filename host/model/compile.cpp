@@ -176,7 +176,7 @@ class Compiler {
       const BodyPlace& at = graph_.place[m_.geom_bodyid[g]];
       GeomModel<double> x;
       x.type = m_.geom_type[g], x.body = m_.geom_bodyid[g], x.mesh = m_.geom_dataid[g];
-      if (x.type != static_cast<int>(GeomType::kMesh)) x.mesh = -1;
+      if (x.type != GeomKind::kMesh) x.mesh = -1;
       x.link = at.node < 0 ? -1 : flat_.at(at.node);
       x.size = vec3_at(m_.geom_size, g);
       x.pose = {at.pose.R * rotation(quat_at(m_.geom_quat, g)), at.pose * vec3_at(m_.geom_pos, g)};
@@ -184,8 +184,8 @@ class Compiler {
       if (x.mesh >= 0)
         for (int i = 0; i < m_.mesh_vertnum[x.mesh]; ++i)
           mesh_radius = std::max(mesh_radius, norm(vec3_at(m_.mesh_vert, m_.mesh_vertadr[x.mesh] + i)));
-      x.radius = x.type == static_cast<int>(GeomType::kPlane) ? 0 : bounding_radius(x.type, x.size, mesh_radius);
-      if (x.type != static_cast<int>(GeomType::kMesh) || x.mesh >= 0) bounding_capsule(m_, x);
+      x.radius = x.type == GeomKind::kPlane ? 0 : bounding_radius(x.type, x.size, mesh_radius);
+      if (x.type != GeomKind::kMesh || x.mesh >= 0) bounding_capsule(m_, x);
       out_->geom.push_back(x);
     }
   }
@@ -210,7 +210,7 @@ class Compiler {
         throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
       } else {
         int link = g1.link >= 0 ? g1.link : g2.link;
-        if (g1.type == GeomKind::kPlane && probe_like(g2.type)) probes_[link].push_back(surface_of(m_, p));
+        if (g1.type == GeomKind::kPlane && probe_count(g2.type) > 0) probes_[link].push_back(surface_of(m_, p));
         else statics_[link].push_back(surface_of(m_, p));
       }
     }
@@ -234,13 +234,12 @@ class Compiler {
     probe.plane = plane_of(pair.geom1);
     probe.geom1 = pair.geom1, probe.geom2 = pair.geom2, probe.friction_rule = pair.friction_rule;
     probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation;
-    int feature = 0;
-    auto push = [&](Vec3<double> local, double radius) {
-      probe.center = geom.pose * local, probe.radius = radius, probe.feature = feature++;
+    for (int k = 0; k < probe_count(geom.type); ++k) {
+      const Probe<double> own = probe_of(geom.type, geom.size, k);
+      probe.center = geom.pose * own.center, probe.radius = own.radius, probe.feature = k;
       out_->probe.push_back(probe);
       ++station.probes;
-    };
-    each_probe(geom, push);
+    }
   }
 
   void fill_station(int link, StationModel& station, int& slots) {

@@ -4,16 +4,17 @@
 #include <cmath>
 
 #include "host/model/links.h"
+#include "model/geom_kind.h"
 
 namespace stiction {
 
 void bounding_capsule(const Model& m, GeomModel<double>& x) {
   Vec3<double> low{-x.size.x, -x.size.y, -x.size.z}, high = x.size;
-  auto type = static_cast<GeomType>(x.type);
-  if (type == GeomType::kSphere) low = {-x.size.x, -x.size.x, -x.size.x}, high = -low;
-  if (type == GeomType::kCapsule || type == GeomType::kCylinder)
+  const int type = x.type;
+  if (type == GeomKind::kSphere) low = {-x.size.x, -x.size.x, -x.size.x}, high = -low;
+  if (type == GeomKind::kCapsule || type == GeomKind::kCylinder)
     low = {-x.size.x, -x.size.x, -x.size.y}, high = {x.size.x, x.size.x, x.size.y};
-  if (type == GeomType::kMesh) {
+  if (type == GeomKind::kMesh) {
     low = {1e30, 1e30, 1e30}, high = -low;
     for (int i = 0; i < m.mesh_vertnum[x.mesh]; ++i) {
       Vec3<double> p = vec3_at(m.mesh_vert, m.mesh_vertadr[x.mesh] + i);
@@ -25,11 +26,11 @@ void bounding_capsule(const Model& m, GeomModel<double>& x) {
   const int longest = half.x >= half.y && half.x >= half.z ? 0 : half.y >= half.z ? 1 : 2;
   const double length = longest == 0 ? half.x : longest == 1 ? half.y : half.z;
   const double a = longest == 0 ? half.y : half.x, b = longest == 2 ? half.y : half.z;
-  const bool round = type == GeomType::kSphere || type == GeomType::kCapsule || type == GeomType::kCylinder ||
-                     type == GeomType::kEllipsoid;
+  const bool round = type == GeomKind::kSphere || type == GeomKind::kCapsule || type == GeomKind::kCylinder ||
+                     type == GeomKind::kEllipsoid;
   x.capsule_radius = round ? std::max(a, b) : std::hypot(a, b);
   x.capsule_center = x.pose * center;
-  x.capsule_axis = column(x.pose.R, longest) * (type == GeomType::kSphere ? 0 : length);
+  x.capsule_axis = column(x.pose.R, longest) * (type == GeomKind::kSphere ? 0 : length);
 }
 
 PairModel<double> surface_of(const Model& m, const GeomPair& p) {

@@ -1,0 +1,54 @@
+// Types of geometries, and what follows from type and size alone: what bounds one, which of its points meet a plane.
+#pragma once
+#include "math/vec3.h"
+
+namespace stiction {
+
+/// MuJoCo's numbers, as in host/model.
+struct GeomKind {
+  enum : int {
+    kPlane = 0,
+    kHeightfield = 1,
+    kSphere = 2,
+    kCapsule = 3,
+    kEllipsoid = 4,
+    kCylinder = 5,
+    kBox = 6,
+    kMesh = 7
+  };
+};
+
+/// The radius of what has no bound, the distance of a contact that does not exist; margins are below it.   m
+inline constexpr float kFar = 1e6f;
+
+/// The radius of a ball about the geometry's origin that contains it; `mesh_radius` is that of a mesh, a plane's is
+/// infinite (kFar).
+template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real mesh_radius) {
+  switch (type) {
+    case GeomKind::kSphere: return size.x;
+    case GeomKind::kCapsule: return size.x + size.y;
+    case GeomKind::kEllipsoid: return max(size.x, max(size.y, size.z));
+    case GeomKind::kCylinder: return sqrt(size.x * size.x + size.y * size.y);
+    case GeomKind::kBox: return norm(size);
+    case GeomKind::kMesh: return mesh_radius;
+    default: return Real(kFar);
+  }
+}
+
+/// How many points of a geometry may meet a plane: a sphere, the ends of a capsule, the corners of a box; 0 of others.
+HD constexpr int probe_count(int type) {
+  return type == GeomKind::kSphere ? 1 : type == GeomKind::kCapsule ? 2 : type == GeomKind::kBox ? 8 : 0;
+}
+/// One of these in the geometry's frame, and the radius around it.
+template <class Real> struct Probe {
+  Vec3<Real> center;
+  Real radius;
+};
+template <class Real> HD Probe<Real> probe_of(int type, Vec3<Real> size, int feature) {
+  const Real zero(0);
+  if (type == GeomKind::kSphere) return {{zero, zero, zero}, size.x};
+  if (type == GeomKind::kCapsule) return {{zero, zero, feature == 0 ? size.y : -size.y}, size.x};
+  return {{feature & 1 ? size.x : -size.x, feature & 2 ? size.y : -size.y, feature & 4 ? size.z : -size.z}, zero};
+}
+
+}  // namespace stiction
