@@ -4,6 +4,17 @@
 
 namespace stiction {
 
+/// visit(link) for every link with a dof, but for a free base.
+template <class Model, class Visit>
+void each_jointed_link(const Model& m, Visit visit) {
+  auto look = [&](const auto& link) {
+    if (link.dof >= 0) visit(link);
+  };
+  for (int t = m.base_links(); t < m.trunk_links(); ++t) look(m.trunk[t]);
+  for (int l = 0; l < m.limbs(); ++l)
+    for (int k = 0; k < m.limb[l].links; ++k) look(m.link[m.limb[l].first_link + k]);
+}
+
 /// record(i) reads number i of one environment's record. qpos (nq), qvel (nv) in MuJoCo's layout.
 template <class Model, class Record>
 void state_of_record(const Model& m, Record record, double* qpos, double* qvel) {
@@ -17,20 +28,10 @@ void state_of_record(const Model& m, Record record, double* qpos, double* qvel) 
         transposed_times(R, Vec3<double>{v(0), v(1), v(2)});  // kept as a twist: angular first, world axes
     qvel[d] = v(3), qvel[d + 1] = v(4), qvel[d + 2] = v(5), qvel[d + 3] = w.x, qvel[d + 4] = w.y, qvel[d + 5] = w.z;
   }
-  auto joint = [&](const auto& link) {
-    if (link.dof < 0) return;
+  each_jointed_link(m, [&](const auto& link) {
     qvel[link.dof] = record(layout.velocity(link.dof));
-    if (link.kind == kBallNextLink) return;
-    if (link.kind == kBallLink) {
-      qpos[link.qpos] = record(layout.quaternion(link.dof));
-      for (int i = 0; i < 3; ++i) qpos[link.qpos + 1 + i] = record(layout.position(link.dof + i));
-    } else {
-      qpos[link.qpos] = record(layout.position(link.dof));
-    }
-  };
-  for (int t = m.base_links(); t < m.trunk_links(); ++t) joint(m.trunk[t]);
-  for (int l = 0; l < m.limbs(); ++l)
-    for (int k = 0; k < m.limb[l].links; ++k) joint(m.link[m.limb[l].first_link + k]);
+    each_coordinate(link, [&](int i, int k) { qpos[i] = record(layout.coordinate(link.dof, k)); });
+  });
 }
 
 /// put(i, x) writes number i of one environment's record, from MuJoCo's layout; the other way round.
@@ -47,22 +48,13 @@ void record_of_state(const Model& m, const double* qpos, const double* qvel, Put
     for (int i = 0; i < 7; ++i) put(b + i, pose[i]);
     for (int i = 0; i < 6; ++i) put(layout.velocity(d + i), twist[i]);
   }
-  auto joint = [&](const auto& link) {
-    if (link.dof < 0) return;
+  each_jointed_link(m, [&](const auto& link) {
     put(layout.velocity(link.dof), qvel[link.dof]);
-    if (link.kind == kBallNextLink) return;
-    if (link.kind == kBallLink) {
-      const Quat<double> q = unit(qpos + link.qpos);
-      const double imaginary[] = {q.x, q.y, q.z};
-      put(layout.quaternion(link.dof), q.w);
-      for (int i = 0; i < 3; ++i) put(layout.position(link.dof + i), imaginary[i]);
-    } else {
-      put(layout.position(link.dof), qpos[link.qpos]);
-    }
-  };
-  for (int t = m.base_links(); t < m.trunk_links(); ++t) joint(m.trunk[t]);
-  for (int l = 0; l < m.limbs(); ++l)
-    for (int k = 0; k < m.limb[l].links; ++k) joint(m.link[m.limb[l].first_link + k]);
+    const bool ball = link.kind == kBallLink;
+    const Quat<double> q = ball ? unit(qpos + link.qpos) : Quat<double>{};
+    const double turn[] = {q.w, q.x, q.y, q.z};
+    each_coordinate(link, [&](int i, int k) { put(layout.coordinate(link.dof, k), ball ? turn[k + 1] : qpos[i]); });
+  });
 }
 
 }  // namespace stiction

@@ -42,6 +42,8 @@ struct RecordLayout {
   HD int velocity(int dof) const { return base() + 7 + dof; }
   HD int position(int dof) const { return base() + 7 + dofs + dof; }
   HD int quaternion(int dof) const { return base() + 7 + 2 * dofs + dof; }
+  /// What each_coordinate calls k.
+  HD int coordinate(int dof, int k) const { return k < 0 ? quaternion(dof) : position(dof + k); }
   HD int reals() const { return base() + 7 + 3 * dofs; }
 };
 

@@ -103,15 +103,10 @@ HD void load_state(const typename L::Group& g, const typename L::Model& m, const
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     for (int k = 0; k < limb.links(); ++k) {
       const auto& link = limb.link(k);
-      int i = at.link + k;
+      const int i = at.link + k;
+      if (link.dof < 0) x.q.limb[i] = zero;
       x.v.limb[i] = link.dof < 0 ? zero : v(link.dof);
-      if (link.kind == kBallNextLink) continue;
-      if (link.kind == kBallLink) {
-        x.qw.limb[i] = q(link.qpos);
-        for (int j = 0; j < 3; ++j) x.q.limb[i + j] = q(link.qpos + 1 + j);
-      } else {
-        x.q.limb[i] = link.dof < 0 ? zero : q(link.qpos);
-      }
+      each_coordinate(link, [&](int from, int to) { (to < 0 ? x.qw.limb[i] : x.q.limb[i + to]) = q(from); });
     }
   });
 }
@@ -139,16 +134,9 @@ HD void store_state(const typename L::Group& g, const typename L::Model& m, cons
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     for (int k = 0; k < limb.links(); ++k) {
       const auto& link = limb.link(k);
-      int i = at.link + k;
-      if (link.dof < 0) continue;
-      v(link.dof, x.v.limb[i]);
-      if (link.kind == kBallNextLink) continue;
-      if (link.kind == kBallLink) {
-        q(link.qpos, x.qw.limb[i]);
-        for (int j = 0; j < 3; ++j) q(link.qpos + 1 + j, x.q.limb[i + j]);
-      } else {
-        q(link.qpos, x.q.limb[i]);
-      }
+      const int i = at.link + k;
+      if (link.dof >= 0) v(link.dof, x.v.limb[i]);
+      each_coordinate(link, [&](int to, int from) { q(to, from < 0 ? x.qw.limb[i] : x.q.limb[i + from]); });
     }
   });
 }
