@@ -68,6 +68,10 @@ template <class S, class F>
 PairModel<S> number_cast(const PairModel<F>& a) {
   return {a.geom1, a.geom2, a.id, a.friction_rule, S(a.mu), S(a.stiffness), S(a.dissipation)};
 }
+template <class S>
+LinkPairModel number_cast(const LinkPairModel& a) {
+  return a;
+}
 template <class S, class F>
 ActuatorModel<S> number_cast(const ActuatorModel<F>& a) {
   return {a.ctrl,     a.clamp_ctrl, a.clamp_force,   S(a.gear),       S(a.gain),        S(a.bias0),

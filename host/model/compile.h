@@ -17,10 +17,9 @@
 
 namespace stiction {
 
-/// The tables, and the vectors that their pointers lead to. Not copyable.
+/// What a view points to, but for hulls.
 template <class S>
-struct ModelTables {
-  ModelView<Capacity, S> view;
+struct TableVectors {
   std::vector<ProbeModel<S>> probe;
   std::vector<PlaneModel<S>> plane;
   std::vector<GeomModel<S>> geom;
@@ -32,6 +31,12 @@ struct ModelTables {
   std::vector<BodyModel<S>> body;
   std::vector<SiteModel<S>> site;
   std::vector<MassModel<S>> mass;
+};
+
+/// The tables, and the vectors that their pointers lead to. Not copyable.
+template <class S>
+struct ModelTables : TableVectors<S> {
+  ModelView<Capacity, S> view;
   std::vector<HullView<S>> hull;
   std::vector<S> hull_vert;
   std::vector<int> hull_edgeadr, hull_edge;

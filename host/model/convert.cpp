@@ -1,25 +1,13 @@
 // Tables in double to tables of another number.
 #include "host/model/compile.h"
-#include "model/number_cast.h"
+#include "model/tables.h"
 
 namespace stiction {
-namespace {
-
-template <class S, class From>
-auto all(const std::vector<From>& from) {
-  std::vector<decltype(number_cast<S>(from[0]))> result;
-  for (const From& x : from) result.push_back(number_cast<S>(x));
-  return result;
-}
-
-}  // namespace
 
 template <class S>
 void ModelTables<S>::link() {
-  view.probe = probe.data(), view.plane = plane.data(), view.geom = geom.data(), view.pair = pair.data();
-  view.link_pair = link_pair.data(), view.actuator = actuator.data(), view.tie = tie.data(), view.body = body.data();
-  view.bond = bond.data();
-  view.site = site.data(), view.hull = hull.data(), view.mass = mass.data();
+  each_table(view, [](int, auto& address, auto& own) { address = own.data(); }, view, *this);
+  view.hull = hull.data();
   int first = 0;
   for (HullView<S>& h : hull) {
     h.vert = hull_vert.data() + 3 * first;
@@ -33,10 +21,10 @@ template <class S>
 std::unique_ptr<ModelTables<S>> convert(const ModelTables<double>& from) {
   auto out = std::make_unique<ModelTables<S>>();
   cast_view(from.view, out->view);
-  out->probe = all<S>(from.probe), out->plane = all<S>(from.plane), out->geom = all<S>(from.geom);
-  out->pair = all<S>(from.pair), out->link_pair = from.link_pair, out->actuator = all<S>(from.actuator);
-  out->tie = all<S>(from.tie), out->body = all<S>(from.body), out->site = all<S>(from.site);
-  out->mass = all<S>(from.mass), out->bond = all<S>(from.bond);
+  auto cast = [](int, auto& to, const auto& all) {
+    for (const auto& x : all) to.push_back(number_cast<S>(x));
+  };
+  each_table(from.view, cast, *out, from);
   for (const auto& h : from.hull) out->hull.push_back({nullptr, nullptr, nullptr, h.count});
   out->hull_vert.assign(from.hull_vert.begin(), from.hull_vert.end());
   out->hull_edgeadr = from.hull_edgeadr, out->hull_edge = from.hull_edge;

@@ -10,6 +10,7 @@
 #include "host/world/world_of.h"
 #include "kernels/device.h"
 #include "kernels/launches.h"
+#include "model/tables.h"
 #include "step/world_memory.h"
 
 namespace stiction {
@@ -35,10 +36,7 @@ class DeviceTables {
  public:
   DeviceTables(const ModelTables<float>& from, const CudaQueue& queue) : queue_(queue) {
     ModelView<Capacity, float> to = from.view;
-    to.probe = copy(from.probe), to.plane = copy(from.plane), to.geom = copy(from.geom), to.pair = copy(from.pair);
-    to.link_pair = copy(from.link_pair), to.actuator = copy(from.actuator), to.tie = copy(from.tie);
-    to.bond = copy(from.bond);
-    to.body = copy(from.body), to.site = copy(from.site);
+    each_table(from.view, [this](int, auto& address, const auto& table) { address = copy(table); }, to, from);
     const float* vert = copy(from.hull_vert);
     const int *edgeadr = copy(from.hull_edgeadr), *edge = copy(from.hull_edge);
     std::vector<HullView<float>> hulls = from.hull;
@@ -76,33 +74,26 @@ struct OwnModels {
   size_t count;
 
   static size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
-  size_t probes() const { return padded(model.probes * sizeof(*model.probe)); }
-  size_t geoms() const { return padded(model.ngeom * sizeof(*model.geom)); }
-  size_t pairs() const { return padded(model.pairs * sizeof(*model.pair)); }
-  size_t actuators() const { return padded(model.actuators * sizeof(*model.actuator)); }
-  size_t ties() const { return padded(model.ties * sizeof(*model.tie)); }
   size_t tables() const { return padded(count * sizeof(Tables)); }
-  size_t bytes() const { return tables() + count * (probes() + geoms() + pairs() + actuators() + ties()); }
+  size_t bytes() const {
+    size_t each = 0;
+    each_own_table(model, [&](int items, auto* table) { each += padded(items * sizeof(*table)); }, model);
+    return tables() + count * each;
+  }
 
   /// Fills `to`; what is not of the environment's own is that of `shared`, addresses of the device.
   void fill(Memory& to, const ModelView<Capacity, float>& shared) const {
     auto* own = static_cast<Tables*>(to.mirror());
     size_t free = tables();
-    auto copy = [&](auto*& address, const auto* from, int items, size_t bytes) {
+    auto copy = [&](int items, auto*& address, auto*& seen, const auto* from) {
       using Item = std::remove_reference_t<decltype(*address)>;
       std::copy_n(from, items, reinterpret_cast<Item*>(static_cast<unsigned char*>(to.mirror()) + free));
-      address = reinterpret_cast<Item*>(static_cast<unsigned char*>(to.data()) + free);
-      free += bytes;
+      seen = address = reinterpret_cast<Item*>(static_cast<unsigned char*>(to.data()) + free);
+      free += padded(items * sizeof(Item));
     };
     for (size_t i = 0; i < count; ++i) {
       own[i].view = shared;
-      copy(own[i].probe, model.probe, model.probes, probes()), copy(own[i].geom, model.geom, model.ngeom, geoms());
-      copy(own[i].pair, model.pair, model.pairs, pairs());
-      copy(own[i].actuator, model.actuator, model.actuators, actuators());
-      copy(own[i].tie, model.tie, model.ties, ties());
-      own[i].view.probe = own[i].probe, own[i].view.geom = own[i].geom;
-      own[i].view.pair = own[i].pair, own[i].view.actuator = own[i].actuator;
-      own[i].view.tie = own[i].tie;
+      each_own_table(model, copy, own[i], own[i].view, model);
     }
   }
 };

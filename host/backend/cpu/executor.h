@@ -2,10 +2,10 @@
 #pragma once
 #include <memory>
 #include <type_traits>
-#include <vector>
 
 #include "host/backend/cpu/kernels.h"
-#include "model/number_cast.h"
+#include "host/model/compile.h"
+#include "model/tables.h"
 #include "step/step_world.h"
 
 namespace stiction {
@@ -23,20 +23,14 @@ template <class Real>
 class EnvironmentTables {
  public:
   explicit EnvironmentTables(const ModelView<Capacity, Scalar<Real>>& m) {
-    auto all = [](auto& to, const auto* from, int count) {
-      for (int i = 0; i < count; ++i) to.push_back(number_cast<Real>(from[i]));
-      return to.data();
+    auto cast = [](int count, auto& own, auto& address, const auto* from) {
+      for (int i = 0; i < count; ++i) own.push_back(number_cast<Real>(from[i]));
+      address = own.data();
     };
     cast_view(m, tables_.view);
-    tables_.view.probe = tables_.probe = all(probe_, m.probe, m.probes);
-    tables_.view.geom = tables_.geom = all(geom_, m.geom, m.ngeom);
-    tables_.view.pair = tables_.pair = all(pair_, m.pair, m.pairs);
-    tables_.view.actuator = tables_.actuator = all(actuator_, m.actuator, m.actuators);
-    tables_.view.tie = tables_.tie = all(tie_, m.tie, m.ties);
-    tables_.view.bond = all(bond_, m.bond, m.bonds);
-    tables_.view.plane = all(plane_, m.plane, m.planes);
-    tables_.view.body = all(body_, m.body, m.nbody), tables_.view.site = all(site_, m.site, m.nsite);
-    tables_.view.link_pair = m.link_pair, tables_.view.hull = m.hull;
+    each_table(m, cast, own_, tables_.view, m);
+    each_own_table(m, [](int, auto& address, auto& own) { address = own.data(); }, tables_, own_);
+    tables_.view.hull = m.hull;
   }
   const ModelView<Capacity, Real>& of(const CpuJob<Scalar<Real>>& job, const Rows<Real>& rows) {
     update_environment<Capacity, Real>(*job.model, job.parameters, rows, tables_);
@@ -45,15 +39,7 @@ class EnvironmentTables {
 
  private:
   ParameterTables<Capacity, Real> tables_;
-  std::vector<ProbeModel<Real>> probe_;
-  std::vector<GeomModel<Real>> geom_;
-  std::vector<PairModel<Real>> pair_;
-  std::vector<ActuatorModel<Real>> actuator_;
-  std::vector<PlaneModel<Real>> plane_;
-  std::vector<TieModel<Real>> tie_;
-  std::vector<BondModel<Real>> bond_;
-  std::vector<BodyModel<Real>> body_;
-  std::vector<SiteModel<Real>> site_;
+  TableVectors<Real> own_;
 };
 
 template <class Real> using SharedLane = Lane<Real, Capacity, Serial>;
