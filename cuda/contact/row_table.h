@@ -46,18 +46,19 @@ class Places {
   }
 
  private:
-  static constexpr int kMost = Capacity::kSlots + Capacity::kPairs;
+  static constexpr int kMost = 2 * (Capacity::kSlots + Capacity::kPairs);
   int first_, count_;
   Mask<Real> is_[kWidth<Real> == 1 ? 1 : kMost];
 };
 
-/// At most so many rows can be active at once in a world of the model.
-template <class Model>
+/// At most so many rows take a place at once in worlds of the model. Contacts that stay open lie behind all that close: where one
+/// world of a pack has all closing and another all open, that is twice as many.
+template <class Real, class Model>
 HD RowCounts most_rows(const Model& m) {
   int links = 0;
   for (int i = 0; i < m.limbs(); ++i) links += m.limb[i].links;
   RowCounts most;
-  most.contacts = m.world_slots + m.pair_slots;
+  most.contacts = (m.world_slots + m.pair_slots) * (kWidth<Real> > 1 ? 2 : 1);
   most.scalars = 3 * m.bonds + 2 * m.nv + m.ties;  // limits and dry friction; parameters per environment may bring both
   most.width = m.trunk_dofs() + links;
   return most;
@@ -148,7 +149,7 @@ struct RowTable {
   PerDofRow<L> dof;
   TreeVector<L> root;  // D^-1/2
   int trunk;           // its first column
-  Real* memory;        // of `rows`, for most_rows(m), shared by the lanes
+  Real* memory;        // of `rows`, for most_rows<Real>(m), shared by the lanes
 
   HD RowVisit<L> visit(const LimbView<L>& limb, Place at, const Places<Real>& places, Real sign = Real(1)) const {
     return {rows, root, places, limb.t.first_link - at.link, trunk, sign};

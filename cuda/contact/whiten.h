@@ -99,7 +99,7 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
   for (int i = 0; i < m.ties; ++i)
     if (problem.tie_live[i]) number(problem.tie[i], table.tie[i]);
 
-  RowCounts counts = most_rows(m);
+  RowCounts counts = most_rows<Real>(m);
   counts.contacts = near + later, counts.scalars = largest_lane(count);
   table.rows = RowArrays<Real>(counts);
   table.rows.near = near, table.rows.blocks = row_blocks(m), table.rows.apart = apart;

@@ -5,7 +5,7 @@
 namespace stiction {
 
 enum Status : int {
-  /// A position, velocity or input was NaN, infinite or beyond 1e18. The world keeps its last finite state and stands still
+  /// A position, velocity or input was NaN, infinite or beyond 1e18, the sum of speeds beyond 1e6. The world keeps its last finite state and stands still
   /// until it is reset. Remedy: look at the action, the applied forces and the parameters; a smaller time step.
   kNonFinite = 1,
   /// The contact solver's certificate exceeded the tolerance in a step. Remedy: more iterations, or another solver.

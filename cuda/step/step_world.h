@@ -167,12 +167,32 @@ HD Mask<Real> told_by_any(const typename L::Group& g, const Mask<Real>& own) {
   return g.max(select(own, Real(1), Real(0))) > Real(0);
 }
 
+/// Sum of the speeds of all dofs beyond which a world has run away.   m/s, rad/s
+inline constexpr float kRunaway = 1e6f;
+
+/// The worlds that are still finite, and slower than that: in the sum a NaN, an infinity or an absurd number of any dof shows.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model& m, const State<L>& x,
+                            const TreeVector<L>& v, const Certificate<Real>& c) {
+  Real speed(0), own(0), trunk_speed(0), trunk = abs(x.position.x) + abs(x.position.y) + abs(x.position.z);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    for (int k = 0; k < limb.links(); ++k) {
+      speed = speed + abs(v.limb[at.link + k]), own = own + abs(x.q.limb[at.link + k]);
+    }
+  });
+  for (int t = 0; t < m.trunk_dofs(); ++t) trunk_speed = trunk_speed + abs(v.trunk[t]);
+  for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) trunk = trunk + abs(x.q.trunk[t]);
+  return is_finite(g.sum(own) + trunk) & (g.sum(speed) + trunk_speed < Real(kRunaway)) & is_finite(c.r_con) &
+         is_finite(c.r_dyn);
+}
+
 /// Moves positions with what closes deep overlaps as fast as they may, and velocities not: a body that starts inside another
 /// comes out and stays. Solved like the step, from its impulses, which are lost; where that fails the step's velocity stays.
 /// Returns the worlds that moved so, with their velocity in w.v.
 template <class L, class Real = typename L::Real>
 HD_ONCE Mask<Real> recover_overlaps(const typename L::Group& g, const typename L::Model& m,
-                                    const StepOptions<Scalar<Real>>& options, const Mask<Real>& deep, Workspace<L>& w) {
+                                    const StepOptions<Scalar<Real>>& options, const State<L>& x, const Mask<Real>& deep,
+                                    Workspace<L>& w) {
   ContactProblem<L>& problem = w.problem;
   const RowArrays<Real>& rows = problem.table.rows;
   auto raise = [&](const ContactPoint<Real>& x, ContactRow<Real>& row, Real place, bool writes) {
@@ -186,22 +206,10 @@ HD_ONCE Mask<Real> recover_overlaps(const typename L::Group& g, const typename L
     raise(w.contacts.pair[s].point, problem.pair_row[s], problem.table.pair[s], g.rank() == 0);
   const TreeVector<L> kept = w.v;
   solve_contacts<L>(g, m, options, w);
-  const Mask<Real> taken = deep & converges(options, certify_world<L>(g, m, options, w));
+  const Certificate<Real> c = certify_world<L>(g, m, options, w);
+  const Mask<Real> taken = deep & converges(options, c) & finite_worlds<L>(g, m, x, w.v, c);
   each_dof<L>(g, m, [&](Real before, Real& v) { v = select(taken, v, before); }, kept, w.v);
   return taken;
-}
-
-/// The worlds that are still finite: in the sum a NaN, an infinity or an absurd number of any dof shows.
-template <class L, class Real = typename L::Real>
-HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model& m, const State<L>& x,
-                            const TreeVector<L>& v, const Certificate<Real>& c) {
-  Real own(0), trunk = abs(x.position.x) + abs(x.position.y) + abs(x.position.z);
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    for (int k = 0; k < limb.links(); ++k) own = own + abs(v.limb[at.link + k]) + abs(x.q.limb[at.link + k]);
-  });
-  for (int t = 0; t < m.trunk_dofs(); ++t) trunk = trunk + abs(v.trunk[t]);
-  for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) trunk = trunk + abs(x.q.trunk[t]);
-  return is_finite(g.sum(own) + trunk) & is_finite(c.r_con) & is_finite(c.r_dyn);
 }
 
 /// Takes a step's certificate into the worst of the worlds that move.
@@ -243,7 +251,7 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
                    deep = moving & told_by_any<L>(g, w.problem.deep);
   if (any(deep)) {
     const TreeVector<L> v = w.v;
-    const Mask<Real> recovered = recover_overlaps<L>(g, m, options, deep, w);
+    const Mask<Real> recovered = recover_overlaps<L>(g, m, options, x, deep, w);
     integrate<L>(g, m, options.step.h, w.kin, w.v, moving, x);
     each_dof<L>(g, m, [&](Real vi, Real& xi) { xi = select(recovered, vi, xi); }, v, x.v);
     if (m.free_base()) {  // keeps its spin in the body's axes, which the recovery turns

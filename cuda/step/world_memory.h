@@ -13,7 +13,7 @@ struct MemorySizes {
 };
 template <class Real, class Model>
 HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o) {
-  const RowCounts most = most_rows(m);
+  const RowCounts most = most_rows<Real>(m);
   auto aligned = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
   const int64_t real = sizeof(Real);
   return {aligned(real * RowArrays<Real>::size(most)), aligned(real * solver_memory<Real>(o.solver, most)),

@@ -59,3 +59,32 @@ def test_recovery_is_fast_all_the_same():
     sim.step(30)
     assert -1e-4 < sim.qpos[0, 2] - 0.05 < 1e-6 and abs(sim.qvel[0, 2]) < 0.03
     assert not sim.status[0] & Status.NOT_CONVERGED
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_packs_of_resting_and_hovering_worlds(dtype):
+    """Contacts that stay open come behind all that close, whichever world has them: together more than one can have."""
+    ring = [(0.1 * np.cos(a), 0.1 * np.sin(a)) for a in 2 * np.pi * np.arange(8) / 8]
+    feet = "".join(f'<geom type="sphere" size=".02" pos="{x} {y} 0"/>' for x, y in ring)
+    model = Model.from_mjcf(SCENE.format(h=2e-3, bodies=f'<body pos="0 0 .02"><freejoint/>{feet}</body>'))
+    sim = Simulation(model, 2, dtype=dtype)
+    sim.qpos[1, 2] += 1e-3  # hovers within the margin, and rises
+    sim.qvel[1, 2] = 0.03
+    alone = [Simulation(model, dtype=dtype) for _ in range(2)]
+    for env, one in enumerate(alone):
+        one.qpos[0], one.qvel[0] = sim.qpos[env], sim.qvel[env]
+    for _ in range(20):
+        sim.step()
+        for env, one in enumerate(alone):
+            one.step()
+            np.testing.assert_array_equal(sim.qpos[env], one.qpos[0])
+            np.testing.assert_array_equal(sim.qvel[env], one.qvel[0])
+    assert not sim.status.any()
+
+
+def test_what_runs_away_is_told():
+    """A state that no robot reaches: the environment stands still and says so, long before numbers overflow."""
+    sim = simulation(2e-3, ("0 0 1", "sphere", ".05", 1), num_envs=2)
+    sim.qvel[1, 0] = 2e6
+    sim.step()
+    assert sim.status[0] == 0 and sim.status[1] == Status.NON_FINITE

@@ -50,7 +50,7 @@ void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, void* memory)
 }
 template <class Real>
 int64_t problem_size(const CpuJob<Scalar<Real>>& job) {
-  const RowCounts most = most_rows(*job.model);
+  const RowCounts most = most_rows<Real>(*job.model);
   return dense_problem_size(job.model->nv, most.contacts, most.scalars);
 }
 
