@@ -21,7 +21,7 @@ LEVELS = {
     "20 passes": {"iterations": 20, "fallback": False},
     "no fallback": {"fallback": False},
     "default": {},
-    "double": {"iterations": 300, "tolerance": 1e-8, "certify": 1e-6},
+    "double": {"iterations": 300, "tolerance": 1e-8},
 }
 ELLIPTIC, NOSLIP = {"cone": mujoco.mjtCone.mjCONE_ELLIPTIC}, {"noslip_iterations": 10}
 MUJOCO = {

@@ -37,19 +37,26 @@ def panel(axes, scene: dict) -> None:
         mine = [e for e in entries if e["engine"] == engine]
         if not mine:
             continue
-        points = np.array([(1e3 * e["cpu"]["median"], max(e["error"], FLOOR)) for e in mine])
+        points = np.array([(1e3 * e["cpu"]["median"], scene["per"] * max(e["error"], FLOOR)) for e in mine])
         axes.scatter(*points.T, s=6, color=colour, alpha=0.25, lw=0)
         best, above = front(points), 10 - order if engine != "MuJoCo" else 11
         style = {"color": colour, "zorder": above, "lw": 2 if engine in ("subadmm", "MuJoCo") else 1.2}
         axes.plot(*best.T, marker="o", ms=3, label=engine, **style)
         usual = [p for e, p in zip(mine, points, strict=True) if e["variant"] == "default" and e["timestep"] == 0.002]
         if usual:
-            axes.plot(*usual[0], marker="D", ms=8, color=colour, mec="white", mew=1, zorder=20)
-    doubt = max((error for name, error in scene["doubts"].items() if "MuJoCo" not in name), default=0)
+            axes.plot(*usual[0], marker="D", ms=7, color=colour, mec="white", mew=1, zorder=20)
+    doubt = scene["per"] * max((error for name, error in scene["doubts"].items() if "MuJoCo" not in name), default=0)
     if doubt > 0:
         axes.axhline(doubt, color="0.5", lw=1, ls=":")
-        axes.annotate("the reference's own", (1, doubt), (-3, 2), xycoords=("axes fraction", "data"), fontsize=7,
-                      textcoords="offset points", ha="right", color="0.4")  # fmt: skip
+        axes.annotate(
+            "the reference's own",
+            (0, doubt),
+            (3, 2),
+            xycoords=("axes fraction", "data"),
+            fontsize=7,
+            textcoords="offset points",
+            color="0.4",
+        )
     axes.set(xscale="log", yscale="log", title=scene["title"], ylabel=scene["unit"])
     few = np.divide(*axes.get_xlim()[::-1]) < 300
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))

@@ -7,12 +7,13 @@ thread, for one environment and one simulated second; the sixteen environments o
 after the other in MuJoCo. Medians of rounds in which all take turns; what needs more than two seconds runs once.
 
 Where no formula says what is right, the reference is CANAL in double to 1e-9 V: with steps of 0.1 ms for the trot, with
-the same step for the cubes. Its own error is what changes with steps of 0.2 ms, and with SubADMM in its place.
+the same step for the cubes. Its own error is what changes with steps of 0.2 ms, and with ADMM in its place.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from bench.step import machine
 from bench.step.rounds import spread
 
 FINE = 1e-4  # s
+USUAL = 2e-3  # s, of the first table
 SLOW = 2.0  # s of CPU time beyond which one round is enough
 
 
@@ -53,11 +55,11 @@ class References:
     def doubts(self, timesteps) -> dict:
         """Errors of others that should hardly have any, by name."""
         if self.world.reference == "fine":
-            others = {"0.2 ms": exact(2 * FINE), "SubADMM": exact(FINE, "subadmm")}
+            others = {"0.2 ms": exact(2 * FINE), "ADMM": exact(FINE, "admm")}
             others["MuJoCo, 0.1 ms, stiff"] = Mujocos("", FINE, ELLIPTIC | {"impratio": 10.0}, stiff=True)
             return {name: self.error(other)[0] for name, other in others.items()}
         if self.world.reference == "same":
-            return {f"SubADMM, {1e3 * h:g} ms": self.error(exact(h, "subadmm"))[0] for h in timesteps}
+            return {f"ADMM, {1e3 * h:g} ms": self.error(exact(h, "admm"))[0] for h in timesteps}
         return {}
 
 
@@ -81,7 +83,7 @@ def sweep(world, contenders, rounds: int, timesteps) -> dict:
                 spent.append(contender.run(world)[1])
     for entry, spent in zip(entries, seconds, strict=True):
         entry["cpu"] = spread(np.array(spent) / (ENVS * world.seconds))
-    result = {"title": world.title, "unit": world.unit, "wanted": world.wanted, "envs": ENVS, "seconds": world.seconds}
+    result = {name: getattr(world, name) for name in ("title", "unit", "per", "wanted", "seconds")} | {"envs": ENVS}
     return result | {"entries": entries, "doubts": references.doubts(timesteps)}
 
 
@@ -91,7 +93,7 @@ def found(scene: dict, **wanted) -> dict | None:
 
 
 def number(value: float) -> str:
-    return "unstable" if not np.isfinite(value) else f"{value:.2g}"
+    return "unstable" if not np.isfinite(value) else f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
 
 
 def rows_of(result: dict) -> list[tuple[str, str, str]]:
@@ -111,8 +113,10 @@ def as_it_comes(result: dict, timestep: float) -> str:
     lines = [f"| {1e3 * timestep:g} ms | " + " | ".join(s["title"] + f", {s['unit']}" for s in scenes.values()) + " |"]
     lines.append("|---" * (len(scenes) + 1) + "|")
     for name, engine, variant in rows_of(result):
-        entries = [found(s, engine=engine, variant=variant, timestep=timestep) for s in scenes.values()]
-        cells = [f"{number(e['error'])} ({1e3 * e['cpu']['median']:.2g})" if e else "" for e in entries]
+        entries = [(s, found(s, engine=engine, variant=variant, timestep=timestep)) for s in scenes.values()]
+        cells = [
+            f"{number(s['per'] * e['error'])} ({number(1e3 * e['cpu']['median'])})" if e else "" for s, e in entries
+        ]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -120,7 +124,7 @@ def as_it_comes(result: dict, timestep: float) -> str:
 def cheapest(result: dict) -> str:
     """Of each engine the fastest setting whose error is small enough: milliseconds of a core for a simulated second."""
     scenes = result["scenes"]
-    head = [f"{s['title']}: {s['wanted']:g} {s['unit']}" for s in scenes.values()]
+    head = [f"{s['title']}: {s['per'] * s['wanted']:g} {s['unit']}" for s in scenes.values()]
     lines = ["| ms a second for | " + " | ".join(head) + " |", "|---" * (len(scenes) + 1) + "|"]
     for engine in dict.fromkeys(engine for _, engine, _ in rows_of(result)):
         cells = []
@@ -129,10 +133,10 @@ def cheapest(result: dict) -> str:
             best = min(good, key=lambda e: e["cpu"]["median"], default=None)
             if best is None:
                 least = min((e for e in scene["entries"] if e["engine"] == engine), key=lambda e: e["error"])
-                cells.append(f"— (least: {number(least['error'])})")
+                cells.append(f"— (least: {number(scene['per'] * least['error'])})")
             else:
                 step = f"{1e3 * best['timestep']:g} ms"
-                cells.append(f"{1e3 * best['cpu']['median']:.2g} ({best['variant']}, {step})")
+                cells.append(f"{number(1e3 * best['cpu']['median'])} ({best['variant']}, {step})")
         lines.append(f"| {engine} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -168,6 +172,15 @@ def controller(result: dict) -> str:
     return "\n".join(lines)
 
 
+def tables(result: dict) -> str:
+    scenes = result["scenes"]
+    usual = any(e["timestep"] == USUAL for scene in scenes.values() for e in scene["entries"])
+    found = [as_it_comes(result, USUAL)] if usual else []
+    found += [cheapest(result)]
+    found += [table(result) for name, table in (("pinch", creeps), ("trot", controller)) if name in scenes]
+    return "\n\n".join(found)
+
+
 def main(argv=None) -> dict:
     parser = argparse.ArgumentParser(prog="python -m bench.solvers.scenes", description=__doc__)
     add = parser.add_argument
@@ -175,18 +188,21 @@ def main(argv=None) -> dict:
     add("--solvers", nargs="+", default=list(stiction.solver_names()), choices=list(stiction.solver_names()))
     add("--timesteps", nargs="+", type=float, default=list(TIMESTEPS), help="s; they divide 10 ms")
     add("--rounds", type=int, default=3)
+    add("--read", type=Path, help="JSON: tables and plot of what was measured before")
     add("--output", type=Path, help="JSON, a plot beside it; default bench/results/<machine>/scenes.json; '-': none")
     arguments = parser.parse_args(argv)
+    if arguments.read:
+        result = json.loads(arguments.read.read_text())
+        print(tables(result))
+        pareto.draw(result, arguments.read.with_suffix(".png"))
+        return result
     contenders = ours(arguments.solvers, arguments.timesteps) + mujocos(arguments.timesteps)
     result = {"machine": machine.description(), "rounds": arguments.rounds, "scenes": {}}
     for name in arguments.scenes:
         scene = result["scenes"][name] = sweep(WORLDS[name], contenders, arguments.rounds, arguments.timesteps)
-        doubts = ", ".join(f"{other} {number(error)}" for other, error in scene["doubts"].items())
+        doubts = ", ".join(f"{other} {number(scene['per'] * error)}" for other, error in scene["doubts"].items())
         print(f"{scene['title']}, {scene['unit']}" + f"; beside the reference: {doubts}" * bool(doubts), flush=True)
-    tables = [as_it_comes(result, 0.002)] if 0.002 in arguments.timesteps else []
-    tables.append(cheapest(result))
-    tables += [table(result) for name, table in (("pinch", creeps), ("trot", controller)) if name in result["scenes"]]
-    print("\n" + "\n\n".join(tables))
+    print("\n" + tables(result))
     machine.record(arguments.output, "scenes.json", result)
     if str(arguments.output) != "-":
         pareto.draw(result, (arguments.output or machine.results_folder() / "scenes.json").with_suffix(".png"))

@@ -3,8 +3,8 @@
 Every class has ``model()``, with MuJoCo's contact parameters at their defaults, so that both engines read one file;
 ``start`` and ``controls``, the same numbers for every engine; ``seconds``; ``errors(path, reference)``, one number for
 each environment, of positions (instants, environments, nq) every `PERIOD`, and ``overall``, which makes one of them;
-``wanted``, an error that would do; ``reference``: "" where the answer is known, "fine" where it is a simulation with
-tiny steps, "same" where it is one with the same step.
+``wanted``, an error that would do; ``per``, how many of ``unit`` an error of 1 is; ``reference``: "" where the answer
+is known, "fine" where it is a simulation with tiny steps, "same" where it is one with the same step.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def plain(model: mujoco.MjModel) -> mujoco.MjModel:
 class Pinched:
     """The capsule of 45 g between two boxes pressed together at 12 to 60 N: creep (m/s) after half a second."""
 
-    title, unit, seconds, reference, overall = "45 g pinched: creep", "m/s", 2.5, "", staticmethod(np.max)
+    title, unit, seconds, reference, overall = "45 g pinched: creep", "µm/s", 2.5, "", staticmethod(np.max)
     forces = np.linspace(12, 60, ENVS)
-    wanted = 1e-6
+    wanted, per = 1e-6, 1e6
 
     def model(self) -> mujoco.MjModel:
         return plain(mujoco.MjModel.from_xml_string(PINCH))
@@ -58,8 +58,8 @@ class Stacked:
     """A cube of 1 t on a cube of 1 kg, turned and off centre by up to 2 cm: how far it is from its height (m) in the
     last half second."""
 
-    title, unit, seconds, reference, overall = "1 t on 1 kg: overlap", "m", 2.0, "", staticmethod(np.max)
-    wanted = 1e-3
+    title, unit, seconds, reference, overall = "1 t on 1 kg: overlap", "mm", 2.0, "", staticmethod(np.max)
+    wanted, per = 1e-3, 1e3
 
     def model(self) -> mujoco.MjModel:
         cube = '<body pos="0 0 {}"><freejoint/><geom type="box" size=".05 .05 .05" mass="{}"/></body>'
@@ -88,9 +88,9 @@ class Sliding:
     """A box of friction 0.5 slides to rest from 1 to 10 m/s: error of its way v^2 / (2 mu g), and how high it rises,
     added, as a part of the way."""
 
-    title, unit, seconds, reference, overall = "sliding box: way and rise", "of the way", 2.5, "", staticmethod(np.mean)
+    title, unit, seconds, reference, overall = "sliding box: way and rise", "%", 2.5, "", staticmethod(np.mean)
     speeds, friction = np.linspace(1, 10, ENVS), 0.5
-    wanted = 0.01
+    wanted, per = 0.01, 100
 
     def model(self):
         return plain(mujoco.MjModel.from_xml_string(BOX.format(timestep=0.002, mu=self.friction)))
@@ -129,11 +129,11 @@ class Trotting:
     """Go1 trots for a second by a gait that looks at nothing, 1.5 to 3 Hz, 0.1 to 0.25 rad: mean distance of its
     bodies (m) from the reference in the end."""
 
-    title, unit, seconds, reference = "Go1 trots: pose after 1 s", "m", 1.0, "fine"
+    title, unit, seconds, reference = "Go1 trots: pose after 1 s", "mm", 1.0, "fine"
     overall = staticmethod(np.median)
     frequency, swing = np.tile([1.5, 2, 2.5, 3], 4), np.repeat([0.1, 0.15, 0.2, 0.25], 4)
     phase = np.array([0, np.pi, np.pi, 0])  # of FR, FL, RR, RL
-    wanted = 0.01
+    wanted, per = 0.01, 1e3
 
     def model(self):
         return plain(SCENES["go1"].mjmodel())
@@ -172,9 +172,9 @@ class Heap:
     """Ten cubes, turned at random, fall onto each other for 0.2 s: mean distance (m) from the reference in the end,
     which takes the same steps, so that what a heap makes of small differences does not decide."""
 
-    title, unit, seconds, reference = "ten cubes fall: pose after 0.2 s", "m", 0.2, "same"
+    title, unit, seconds, reference = "ten cubes fall: pose after 0.2 s", "mm", 0.2, "same"
     overall = staticmethod(np.median)
-    wanted = 1e-3
+    wanted, per = 1e-3, 1e3
 
     def model(self):
         return plain(SCENES["ten_cubes"].mjmodel())
