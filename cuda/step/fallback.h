@@ -21,8 +21,8 @@ inline constexpr double kHopeless = 0.01;
 /// W_nn |l| over V beyond which it is no answer either: its last digits are then more than a hundredth of V (in double a
 /// thousand times what a mass ratio of ten thousand takes).
 template <class S> inline constexpr double kLargestPush = sizeof(S) == 8 ? 1e7 : 1e5;
-/// The same of an answer above `certify`.
-inline constexpr double kUnlikelyPush = 1e3;
+/// The same of an answer that is nearly hopeless: above that part of kHopeless.
+inline constexpr double kUnlikelyPush = 1e3, kDoubtful = 0.1;
 
 /// The number type of Newton for worlds in Real: double, or a register of doubles.
 template <class Real>

@@ -135,7 +135,8 @@ HD_ONCE void improve(const RowProblem<Real>& problem, double certify, const Mask
 
     // What asks for too much may be near all the same, with pushes that grew as long as they were let.
     const Mask<Double> left = used & negate(stats.converged),
-                       grown = left & (d.largest_push() > stats.score.scale * kUnlikelyPush);
+                       grown = left & (stats.score.own > hopeless * stats.score.scale * kDoubtful) &
+                               (d.largest_push() > stats.score.scale * kUnlikelyPush);
     if (any(left)) {
       d.drop_impulses(left);
       solve_with<Pgs, Double>(d.view, slow, PgsOptions<double>{}, arena.rest(), d.rows.impulse);

@@ -40,4 +40,4 @@ def test_a_wrong_impulse_is_no_true_claim():
     """The judgement fails what it should: a claim at a looser tolerance than it says."""
     loose = {"tolerance": 1e-3, "certify": 1e-2}
     figures = claims.on_random_robots(60, **loose).figures()
-    assert figures["claims"] == 1 and figures["false_claims"] > 20
+    assert figures["claims"] > 0.9 and figures["false_claims"] > 20
