@@ -76,6 +76,7 @@ struct MovingPair {
   const Vec3<Real>&shift1, &shift2;  // see LinkBound
   int link1, link2, geom1, geom2;
   Surface<Real> surface;
+  Real bounce;  // of the candidate
 };
 
 /// The slot in use whose contact hardly differs from candidate c (merge_slots); -1: none.
@@ -121,7 +122,7 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
   if (slot == contacts.pairs) {  // the first world to use it
     PairContact<L>& fresh = contacts.pair[contacts.pairs++];
     Real zero(0), one(1);
-    fresh.point = {{zero, zero, zero}, {}, Real(kFar), zero, zero, zero, Real(-1), mask_of<Real>(false)};
+    fresh.point = {{zero, zero, zero}, {}, Real(kFar), zero, zero, zero, zero, Real(-1), mask_of<Real>(false)};
     fresh.point.frame.row[2] = {zero, zero, one};
     fresh.p1 = fresh.at = {zero, zero, zero};
     fresh.link1 = index_of<Real>(of.link1), fresh.link2 = index_of<Real>(of.link2);
@@ -136,7 +137,7 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
   put(x.point.frame.row[2], c.normal);
   set_lane(pool.end_gap[slot], w, end_gap), set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, static_cast<S>(id));
   copy(x.point.mu, of.surface.mu), copy(x.point.stiffness, of.surface.stiffness);
-  copy(x.point.dissipation, of.surface.dissipation);
+  copy(x.point.dissipation, of.surface.dissipation), copy(x.point.bounce, of.bounce);
   set_lane(x.point.active, w, kWidth<Real> == 1 ? 1 : -1);
   set_lane(x.link1, w, of.link1), set_lane(x.link2, w, of.link2);
   set_lane(x.geom1, w, of.geom1), set_lane(x.geom2, w, of.geom2);
@@ -186,13 +187,13 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
       Candidate<Real> out[kMaxCandidates];
       const Closing<Real> closing = travel(g2.link, l2.shift) - travel(g1.link, l1.shift);
       collide(x1, x2, wanted, margin, closing, out);
-      const Surface<Real> surface{Real(pair.mu), Real(pair.stiffness), Real(pair.dissipation)};
-      const MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface};
+      MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair), Real(0)};
       int count = candidate_count(g1.type, g2.type);
       for (int k = 0; k < count; ++k) {
         const Mask<Real> active = out[k].dist < margin;
         if (!any(active)) continue;
         const Real end_gap = out[k].dist - closed_by(closing, out[k].normal, out[k].pos);
+        if (m.has_restitution) of.bounce = bounce_of(out[k], of.surface.restitution, closing, step.h);
         for_each_lane<Real>(
             active, [&](int w) { insert_pair<L>(out[k], pair.id + k, lane(end_gap, w), of, w, pool, contacts); });
       }

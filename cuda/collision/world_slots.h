@@ -23,15 +23,37 @@ HD PlacedGeom<Real> carried_geom(const typename L::Model& m, const GeomModel<typ
   return geom_at<L>(m, geom, link * geom.pose);
 }
 
+/// What collision needs of a step besides poses and margins.
+template <class L>
+struct StepReach {
+  const PerLink<L, Motion<typename L::Real>>&
+      V;                                     // of the links at the start of the step; not read where the shape is fixed
+  Scalar<typename L::Real> h, slack, merge;  // slack: what a gap may change besides
+};
+
 /// What a candidate needs besides its geometry.
 template <class Number>
 struct Surface {
-  Number mu, stiffness, dissipation;
+  Number mu, stiffness, dissipation, restitution;
 };
+/// Of a pair or a probe.
+template <class Number, class Of>
+HD Surface<Number> surface_from(const Of& x) {
+  return {Number(x.mu), Number(x.stiffness), Number(x.dissipation), Number(x.restitution)};
+}
+
+/// Newton's law of impact: what would hit within the step leaves with a part of the speed at which it came, unless that is
+/// below what gravity gives in two steps, of which a resting body is to make nothing.   m/s
+template <class Real, class S>
+HD Real bounce_of(const Candidate<Real>& c, const Real& restitution, const Closing<Real>& closing, S h) {
+  const Real closed = closed_by(closing, c.normal, c.pos);
+  const Mask<Real> hits = (closed >= c.dist) & (closed > Real(S(2 * 9.81) * h * h));
+  return select(hits, restitution * closed * (S(-1) / h), Real(0));
+}
 
 template <class Real, class Number>
 HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, Real margin, ContactPoint<Real>& x) {
-  x.p = c.pos, x.gap = c.dist, x.id = id;
+  x.p = c.pos, x.gap = c.dist, x.id = id, x.bounce = Real(0);
   x.mu = Real(s.mu), x.stiffness = Real(s.stiffness), x.dissipation = Real(s.dissipation);
   x.active = c.dist < margin;
 }
@@ -82,7 +104,7 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     }
     for (int k = 0; k < x.count; ++k) {
       if (x.own_first) out[k].normal = -out[k].normal;
-      found(out[k], Surface<typename L::Number>{pair.mu, pair.stiffness, pair.dissipation});
+      found(out[k], surface_from<typename L::Number>(pair));
     }
   }
 }
@@ -107,16 +129,16 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
 /// Fills a station's slots; returns where one that can close in the step is missing.
 template <class L, class Real = typename L::Real>
 HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
-                            Vec3<Real> origin, Real margin, const Closing<Real>& closing, Scalar<Real> slack,
+                            Vec3<Real> origin, Real margin, const Closing<Real>& closing, const StepReach<L>& step,
                             ContactPoint<Real>* slot) {
   constexpr int K = L::Shape::kStationSlots;
   if (st.statics == 0 && st.probes <= st.slots) {
     for (int i = 0; i < st.probes; ++i) {
       const auto& probe = m.probe[st.probe_begin + i];
       const auto& plane = m.plane[probe.plane];
-      fill_point(probe_candidate(probe, plane, link, origin),
-                 Surface<typename L::Number>{probe.mu, probe.stiffness, probe.dissipation}, Real(Scalar<Real>(i)),
-                 margin, slot[i]);
+      const Candidate<Real> c = probe_candidate(probe, plane, link, origin);
+      fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), margin, slot[i]);
+      if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), closing, step.h);
       slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
     }
     return mask_of<Real>(false);
@@ -131,8 +153,7 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   };
   for (int i = 0; i < st.probes; ++i) {
     const auto& probe = m.probe[st.probe_begin + i];
-    add(probe_candidate(probe, m.plane[probe.plane], link, origin),
-        Surface<typename L::Number>{probe.mu, probe.stiffness, probe.dissipation});
+    add(probe_candidate(probe, m.plane[probe.plane], link, origin), surface_from<typename L::Number>(probe));
   }
   static_candidates<L>(m, st, link, origin, margin, closing, add);
   if (any(active)) drop_hidden_candidates<L>(m, st, link, origin, margin, n, candidate);
@@ -143,17 +164,19 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   if (n <= st.slots) {
     for (int k = 0; k < n; ++k) chosen[k] = candidate[k], feature[k] = Real(Scalar<Real>(k));
   } else if (any(active)) {
-    overflow = select_spread<Real, K>(candidate, n, st.slots, margin, closing, Real(slack), chosen, feature);
+    overflow = select_spread<Real, K>(candidate, n, st.slots, margin, closing, Real(step.slack), chosen, feature);
   }
   for (int k = 0; k < st.slots; ++k) {
-    Real mu(0), stiffness(0), dissipation(0);
+    Real mu(0), stiffness(0), dissipation(0), restitution(0);
     for (int i = 0; i < n; ++i) {
       auto is = feature[k] == Real(Scalar<Real>(i));
       mu = select(is, Real(surface[i].mu), mu);
       stiffness = select(is, Real(surface[i].stiffness), stiffness);
       dissipation = select(is, Real(surface[i].dissipation), dissipation);
+      restitution = select(is, Real(surface[i].restitution), restitution);
     }
-    fill_point(chosen[k], Surface<Real>{mu, stiffness, dissipation}, feature[k], margin, slot[k]);
+    fill_point(chosen[k], Surface<Real>{mu, stiffness, dissipation, restitution}, feature[k], margin, slot[k]);
+    if (m.has_restitution) slot[k].bounce = bounce_of(chosen[k], restitution, closing, step.h);
     slot[k].frame = frame_of_normal(chosen[k].normal);
   }
   return overflow;
@@ -193,14 +216,6 @@ HD void merge_slots(ContactPoint<Real>* slot, int count, Scalar<Real> merge) {
     }
 }
 
-/// What collision needs of a step besides poses and margins.
-template <class L>
-struct StepReach {
-  const PerLink<L, Motion<typename L::Real>>&
-      V;                                     // of the links at the start of the step; not read where the shape is fixed
-  Scalar<typename L::Real> h, slack, merge;  // slack: what a gap may change besides
-};
-
 /// Fills all world slots and tells which some world has active.
 template <class L>
 HD_ONCE void find_world_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
@@ -218,8 +233,8 @@ HD_ONCE void find_world_contacts(const typename L::Group& g, const typename L::M
       Real near = s == 0 ? at_trunk<L>(margin.trunk, limb.attach()) : margin.limb[at.link + s - 1];
       const Closing<Real> closing =
           (s == 0 ? at_trunk<L>(step.V.trunk, limb.attach()) : step.V.limb[at.link + s - 1]) * Real(step.h);
-      contacts.overflow = contacts.overflow |
-                          station_slots<L>(m, st, link, origin, near, closing, step.slack, contacts.point.slot + begin);
+      contacts.overflow =
+          contacts.overflow | station_slots<L>(m, st, link, origin, near, closing, step, contacts.point.slot + begin);
       merge_slots(contacts.point.slot + begin, end - begin, step.merge);
       for (int c = begin; c < end; ++c) contacts.live[c] = any(contacts.point.slot[c].active);
     }

@@ -2,6 +2,7 @@
 //
 //   e = phi / h                                  phi > 0: what the gap allows (speculative)
 //   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed; faster than kept_recovery of positions only
+//   e = min(e, restitution n'J v0), R_n = 0      what hits in the step                         contact.bounce
 //   R_n = W_nn min(1/150, r a / (g h^2)) / stiffer  near-rigid contact; e = r phi / h for phi < 0     near_rigid() of contact/law.h
 //   R_n = 1 / (h k (h + tau_d))                  compliant contact; e = phi / (h + tau_d) for phi < 0   [Castro2023]
 //   R_t = tangential_compliance tr(W) / 3        0 by default: what friction holds does not creep
@@ -20,7 +21,7 @@ template <class Real, class S>
 HD Real recovery_bias(const Options<S>& opt, const ContactPoint<Real>& x, const ContactRow<Real>& row) {
   const Real zero(0), bias = normal_bias(opt, x.gap);
   const Mask<Real> faster = x.active & (x.stiffness <= zero) & (row.e < zero) & (bias < Real(-kept_recovery(opt)));
-  return select(faster, bias, row.e);
+  return select(faster, min(bias, row.e), row.e);
 }
 
 /// Fills row, whose free velocity is known, from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot
@@ -38,8 +39,10 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number m
   Real slow = h + x.dissipation;
   const NearRigid<Real> near = near_rigid(opt, x.gap, row.free.z, row.W_n);
   row.e = select(soft, x.gap / select(x.gap > zero, h, slow), near.e);
+  const Mask<Real> hits = x.bounce < zero;
+  row.e = select(hits, min(row.e, x.bounce), row.e);
   row.e = select(movable & (wn > sum * S(1e-7)), row.e, max(row.e, zero));
-  row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), near.R_n);
+  row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), select(hits, zero, near.R_n));
   row.R_t = (w1 + w2 + wn) * (opt.tangential_compliance / 3);
   problem.immovable = problem.immovable | (x.active & negate(moves));
   problem.deep = problem.deep | (recovery_bias(opt, x, row) < row.e);

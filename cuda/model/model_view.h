@@ -84,6 +84,7 @@ struct ProbeModel {
   Vec3<S> center{};            // in the link's frame                                                       m
   S radius{}, mu{};
   S stiffness{}, dissipation{};  // 0 = rigid                                                              N/m, s
+  S restitution{};
 };
 template <class S>
 struct PlaneModel {
@@ -105,7 +106,7 @@ template <class S>
 struct PairModel {
   int geom1 = 0, geom2 = 0, id = 0;  // id: first of its candidates in the numbering of all pair features
   int friction_rule = 0;
-  S mu{}, stiffness{}, dissipation{};
+  S mu{}, stiffness{}, dissipation{}, restitution{};
 };
 /// Two moving links with geoms that may touch.
 struct LinkPairModel {
@@ -204,6 +205,7 @@ struct ModelView : ModelCounts<Shape_> {
   int njnt = 0, probes = 0, pairs = 0, actuators = 0, masses = 0;
   int planes = 0, world_slots = 0;
   int has_springs = 0, has_base_spring = 0;  // of joints; of a free base
+  int has_restitution = 0;                   // of some pair or probe
   S mean_mass{};      // of the moving bodies, for the certificate's scale                           kg
   Vec3<S> gravity{};  // m/s^2
 

@@ -43,8 +43,8 @@ LinkModel<S> number_cast(const LinkModel<F>& a) {
 }
 template <class S, class F>
 ProbeModel<S> number_cast(const ProbeModel<F>& a) {
-  return {a.plane,     a.geom1, a.geom2,        a.feature,       a.friction_rule, number_cast<S>(a.center),
-          S(a.radius), S(a.mu), S(a.stiffness), S(a.dissipation)};
+  return {a.plane,     a.geom1, a.geom2,        a.feature,        a.friction_rule, number_cast<S>(a.center),
+          S(a.radius), S(a.mu), S(a.stiffness), S(a.dissipation), S(a.restitution)};
 }
 template <class S, class F>
 PlaneModel<S> number_cast(const PlaneModel<F>& a) {
@@ -66,7 +66,7 @@ GeomModel<S> number_cast(const GeomModel<F>& a) {
 }
 template <class S, class F>
 PairModel<S> number_cast(const PairModel<F>& a) {
-  return {a.geom1, a.geom2, a.id, a.friction_rule, S(a.mu), S(a.stiffness), S(a.dissipation)};
+  return {a.geom1, a.geom2, a.id, a.friction_rule, S(a.mu), S(a.stiffness), S(a.dissipation), S(a.restitution)};
 }
 template <class S>
 LinkPairModel number_cast(const LinkPairModel& a) {
@@ -128,7 +128,7 @@ void cast_view(const ModelView<Shape, F>& a, ModelView<Shape, S>& v) {
   v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.ngeom = a.ngeom, v.nsite = a.nsite, v.nmocap = a.nmocap;
   v.njnt = a.njnt, v.probes = a.probes, v.pairs = a.pairs, v.actuators = a.actuators, v.masses = a.masses;
   v.planes = a.planes, v.world_slots = a.world_slots, v.has_springs = a.has_springs,
-  v.has_base_spring = a.has_base_spring;
+  v.has_restitution = a.has_restitution, v.has_base_spring = a.has_base_spring;
   v.mean_mass = S(a.mean_mass), v.gravity = number_cast<S>(a.gravity);
   for (int t = 0; t < Shape::kTrunkLinks; ++t) v.trunk[t] = number_cast<S>(a.trunk[t]);
   for (int l = 0; l < Shape::kLimbs; ++l) v.limb[l] = a.limb[l];

@@ -158,6 +158,7 @@ int ModelBuilder::add_geom(const GeomSpec& spec) {
   append(m.geom_quat, normalised(spec.quat, where + ": quat"));
   append(m.geom_friction, Triple{spec.friction, 0.005, 0.0001});
   m.geom_stiffness.push_back(spec.stiffness), m.geom_dissipation.push_back(spec.dissipation);
+  m.geom_restitution.push_back(spec.restitution);
   return m.ngeom++;
 }
 

@@ -68,7 +68,8 @@ struct GeomSpec {
   double friction = 1;
   int contype = 1, conaffinity = 1, condim = 3, priority = 0;
   double stiffness = 0, dissipation = 0;  // 0: rigid
-  int mesh = -1;                          // from add_mesh, for GeomType::kMesh
+  double restitution = 0;
+  int mesh = -1;  // from add_mesh, for GeomType::kMesh
 };
 
 struct MeshSpec {

@@ -233,7 +233,8 @@ class Compiler {
     ProbeModel<double> probe;
     probe.plane = plane_of(pair.geom1);
     probe.geom1 = pair.geom1, probe.geom2 = pair.geom2, probe.friction_rule = pair.friction_rule;
-    probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation;
+    probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation,
+    probe.restitution = pair.restitution;
     for (int k = 0; k < probe_count(geom.type); ++k) {
       const Probe<double> own = probe_of(geom.type, geom.size, k);
       probe.center = geom.pose * own.center, probe.radius = own.radius, probe.feature = k;
@@ -368,6 +369,7 @@ class Compiler {
       v.has_buoyancy |= link.buoyant_mass != 0;
     };
     View& v = view();
+    for (double restitution : m_.geom_restitution) v.has_restitution |= restitution > 0;
     for (int t = v.free_base_; t < v.trunk_links_; ++t) place(v.trunk[t]);
     if (v.free_base_) v.has_buoyancy |= v.trunk[0].buoyant_mass != 0, v.has_base_spring = v.trunk[0].stiffness != 0;
     for (int l = 0; l < v.limbs_; ++l)

@@ -55,7 +55,7 @@ void visit_contact_fields(M& m, F&& f) {
   f("geom_dataid", m.geom_dataid, m.ngeom, 1), f("geom_size", m.geom_size, m.ngeom, 3);
   f("geom_pos", m.geom_pos, m.ngeom, 3), f("geom_quat", m.geom_quat, m.ngeom, 4);
   f("geom_friction", m.geom_friction, m.ngeom, 3), f("geom_stiffness", m.geom_stiffness, m.ngeom, 1);
-  f("geom_dissipation", m.geom_dissipation, m.ngeom, 1);
+  f("geom_dissipation", m.geom_dissipation, m.ngeom, 1), f("geom_restitution", m.geom_restitution, m.ngeom, 1);
   f("mesh_vertadr", m.mesh_vertadr, m.nmesh, 1), f("mesh_vertnum", m.mesh_vertnum, m.nmesh, 1);
   f("mesh_vert", m.mesh_vert, vertices, 3);
   f("mesh_edgeadr", m.mesh_edgeadr, m.nmesh > 0 ? vertices + 1 : 0, 1), f("mesh_edge", m.mesh_edge, edges, 1);

@@ -97,7 +97,8 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
   ModelView<Shape, S>& v = out->view;
   v.trunk_links_ = a.trunk_links_, v.limbs_ = Shape::kLimbs, v.free_base_ = a.free_base_,
   v.trunk_leading = a.trunk_leading;
-  v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.has_springs = a.has_springs;
+  v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.has_springs = a.has_springs,
+  v.has_restitution = a.has_restitution;
   v.world_slots = Shape::kSlots, v.mean_mass = a.mean_mass, v.gravity = a.gravity;
   for (int t = 0; t < a.trunk_links_; ++t) v.trunk[t] = a.trunk[t];
   out->plane = from.plane, out->actuator = from.actuator, out->body = from.body;

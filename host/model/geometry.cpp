@@ -41,6 +41,7 @@ PairModel<double> surface_of(const Model& m, const GeomPair& p) {
   pair.stiffness = k1 > 0 && k2 > 0 ? k1 * k2 / (k1 + k2) : std::max(k1, k2);
   // Springs in series: the softer one moves more, its relaxation time counts more.
   pair.dissipation = k1 > 0 && k2 > 0 ? (t1 * k2 + t2 * k1) / (k1 + k2) : k1 > 0 ? t1 : t2;
+  if (!(pair.stiffness > 0)) pair.restitution = std::max(m.geom_restitution[p.geom1], m.geom_restitution[p.geom2]);
   return pair;
 }
 

@@ -80,11 +80,12 @@ struct Model {
   Reals geom_size, geom_pos, geom_quat;  // (ngeom, 3 | 3 | 4)  MuJoCo's half sizes                      m
   Reals geom_friction;                   // (ngeom, 3)      sliding, (torsional, rolling: unused)        1
   Reals geom_stiffness;                  // (ngeom)         contact stiffness; 0 = rigid                 N/m
-  Reals geom_dissipation;                // (ngeom)         relaxation time tau_d of a compliant contact s
-  Ints mesh_vertadr, mesh_vertnum;       // (nmesh)         convex hull vertices only
-  Reals mesh_vert;                       // (sum, 3)        in the geom's frame                          m
-  Ints mesh_edgeadr;  // (sum + 1)       hull neighbours of vertex i: edge[edgeadr[i] .. edgeadr[i + 1])
-  Ints mesh_edge;     //                 numbers of vertices within their mesh
+  Reals geom_restitution;  // (ngeom)         part of the speed of a hit that comes back: of two geoms the larger 1
+  Reals geom_dissipation;  // (ngeom)         relaxation time tau_d of a compliant contact s
+  Ints mesh_vertadr, mesh_vertnum;  // (nmesh)         convex hull vertices only
+  Reals mesh_vert;                  // (sum, 3)        in the geom's frame                          m
+  Ints mesh_edgeadr;                // (sum + 1)       hull neighbours of vertex i: edge[edgeadr[i] .. edgeadr[i + 1])
+  Ints mesh_edge;                   //                 numbers of vertices within their mesh
   Ints pair_geom1, pair_geom2, pair_condim;  // (npair)       explicit pairs
   Reals pair_friction;                       // (npair)         sliding
   Ints exclude_body1, exclude_body2;         // (nexclude)

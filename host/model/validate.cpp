@@ -257,6 +257,9 @@ void check_geoms(const Model& m) {
   expect_not_negative("geom_friction", m.geom_friction);
   expect_not_negative("geom_stiffness", m.geom_stiffness);
   expect_not_negative("geom_dissipation", m.geom_dissipation);
+  for (int g = 0; g < m.ngeom; ++g)
+    if (!(m.geom_restitution[g] >= 0 && m.geom_restitution[g] <= 1))
+      fail("geom_restitution[", g, "] is ", m.geom_restitution[g], ", expected 0 to 1");
   expect_not_negative("pair_friction", m.pair_friction);
 }
 

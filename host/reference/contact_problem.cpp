@@ -160,7 +160,7 @@ void add_limits(const Model& model, const Vector& q, const StepOptions& o, RowLi
 }
 
 void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor, const Contact& c, int i,
-                 const Vector& v_free, const StepOptions& o, ContactProblem& problem) {
+                 const Vector& v, const Vector& v_free, const StepOptions& o, ContactProblem& problem) {
   auto valid = [&](int g) { return g >= 0 && g < model.ngeom; };
   if (!valid(c.geom1) || !valid(c.geom2))
     throw std::invalid_argument("contact " + std::to_string(i) + ": got geoms " + std::to_string(c.geom1) + ", " +
@@ -192,6 +192,11 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
     R = std::min(rate / (h * h * stiffness), 1 / (150 * mass)) / stiffer;
     if (c.dist <= 0) e = std::max(rate * c.dist / h, -kept_recovery(o));
   }
+  if (soft.stiffness > 0) return;
+  const double restitution = std::max(model.geom_restitution[c.geom1], model.geom_restitution[c.geom2]);
+  const double speed = J.row(2).dot(v);
+  if (restitution > 0 && c.dist + h * speed <= 0 && speed < -2 * kStandardGravity * h)
+    e = std::min(e, restitution * speed), R = 0;
 }
 
 double mean_moving_mass(const Model& model) {
@@ -243,7 +248,7 @@ ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, co
   problem.e = problem.R = Vector::Zero(3 * nc);
   problem.mu = problem.phi = Vector::Zero(nc);
   Eigen::LLT<Matrix> factor(free.A);
-  for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], i, free.v_free, o, problem);
+  for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], i, v, free.v_free, o, problem);
   RowList list;
   add_equalities(model, k, q, factor, o, list);
   add_friction(model, o, list);

@@ -85,6 +85,7 @@ def _geoms(m, found: Findings, out: dict, mujoco) -> None:
         out[name][~found.keep_geom_contact] = 0
     out["geom_stiffness"] = np.zeros(m.ngeom)
     out["geom_dissipation"] = np.zeros(m.ngeom)
+    out["geom_restitution"] = np.zeros(m.ngeom)
     # Sizes of what cannot collide are for pictures only; those of a heightfield or mesh are its bounding box.
     out["geom_size"][out["geom_type"] == HFIELD] = 0
     _meshes(hulls, out)

@@ -14,7 +14,7 @@ from .mjcf_import import compile_source, require_mujoco
 from .mjmodel_arrays import model_arrays
 from .mjmodel_features import examine
 
-_FORMAT = 2  # of the files written by save
+_FORMAT = 3  # of the files written by save
 _MJMODEL = "mujoco_binary"
 
 
@@ -119,11 +119,25 @@ class Model:
         `SolverOptions.tangential_compliance` says so. Errors: ValueError for negative numbers,
         KeyError for names that are not there, IndexError for numbers.
         """
+        return self._with_geoms(geoms, geom_stiffness=stiffness, geom_dissipation=dissipation)
+
+    def with_restitution(self, restitution: float, *, geoms=None) -> Model:
+        """The same model whose ``geoms`` (a name or number, or several; all by default) bounce.
+
+        What hits leaves with ``restitution`` (0 to 1, of two geoms the larger one) times the normal speed at which it
+        came, Newton's law of impact; below what gravity gives in two steps it rests. Of a compliant contact its
+        dissipation decides instead. Errors: ValueError outside 0 to 1, KeyError for names that are not there,
+        IndexError for numbers.
+        """
+        return self._with_geoms(geoms, geom_restitution=restitution)
+
+    def _with_geoms(self, geoms, **values: float) -> Model:
         arrays = self._copied_arrays()
         chosen = range(self._core.ngeom) if geoms is None else [geoms] if isinstance(geoms, (str, int)) else list(geoms)
         for geom in chosen:
             number = self.geom_id(geom) if isinstance(geom, str) else geom
-            arrays["geom_stiffness"][number], arrays["geom_dissipation"][number] = stiffness, dissipation
+            for name, value in values.items():
+                arrays[name][number] = value
         return Model(_core.Model.from_arrays(arrays), import_report=self._import_report, mjmodel=self._mjmodel)
 
     def save(self, path) -> None:

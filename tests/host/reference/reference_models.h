@@ -74,7 +74,7 @@ inline int add_geom(Model& m, int body, GeomType type, Reals size, double mu) {
   append(m.geom_quat, {1, 0, 0, 0});
   append(m.geom_friction, {mu, 0, 0});
   m.geom_stiffness.push_back(0);
-  m.geom_dissipation.push_back(0);
+  m.geom_dissipation.push_back(0), m.geom_restitution.push_back(0);
   return m.ngeom++;
 }
 
