@@ -159,8 +159,10 @@ void add_limits(const Model& model, const Vector& q, const StepOptions& o, RowLi
   }
 }
 
-void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor, const Contact& c, int i,
+/// The next contact of the problem.
+void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor, const Contact& c,
                  const Vector& v, const Vector& v_free, const StepOptions& o, ContactProblem& problem) {
+  const int i = static_cast<int>(problem.geoms.size());
   auto valid = [&](int g) { return g >= 0 && g < model.ngeom; };
   if (!valid(c.geom1) || !valid(c.geom2))
     throw std::invalid_argument("contact " + std::to_string(i) + ": got geoms " + std::to_string(c.geom1) + ", " +
@@ -248,7 +250,7 @@ ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, co
   problem.e = problem.R = Vector::Zero(3 * nc);
   problem.mu = problem.phi = Vector::Zero(nc);
   Eigen::LLT<Matrix> factor(free.A);
-  for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], i, v, free.v_free, o, problem);
+  for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], v, free.v_free, o, problem);
   RowList list;
   add_equalities(model, k, q, factor, o, list);
   add_friction(model, o, list);
