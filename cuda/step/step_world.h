@@ -186,17 +186,17 @@ HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model&
          is_finite(c.r_dyn);
 }
 
-/// Moves positions with what closes deep overlaps as fast as they may, and velocities not: a body that starts inside another
-/// comes out and stays. Solved like the step, from its impulses, which are lost; where that fails the step's velocity stays.
-/// Returns the worlds that moved so, with their velocity in w.v.
+/// Integrates the worlds that move; positions of `deep` ones with what closes their overlaps as fast as they may: a body that
+/// starts inside another comes out and stays, with the step's velocity. Solved like the step, from its impulses, which are
+/// lost; where that fails positions follow the step, too.
 template <class L, class Real = typename L::Real>
-HD_ONCE Mask<Real> recover_overlaps(const typename L::Group& g, const typename L::Model& m,
-                                    const StepOptions<Scalar<Real>>& options, const State<L>& x, const Mask<Real>& deep,
-                                    Workspace<L>& w) {
+HD_ONCE void recover_overlaps(const typename L::Group& g, const typename L::Model& m,
+                              const StepOptions<Scalar<Real>>& options, const Mask<Real>& moving,
+                              const Mask<Real>& deep, Workspace<L>& w, State<L>& x) {
   ContactProblem<L>& problem = w.problem;
   const RowArrays<Real>& rows = problem.table.rows;
-  auto raise = [&](const ContactPoint<Real>& x, ContactRow<Real>& row, Real place, bool writes) {
-    row.e = select(deep, recovery_bias(options.step, x, row), row.e);
+  auto raise = [&](const ContactPoint<Real>& point, ContactRow<Real>& row, Real place, bool writes) {
+    row.e = select(deep, recovery_bias(options.step, point, row), row.e);
     if (writes) Places<Real>(place).each([&](int k, const Mask<Real>& is) { blend(is, row.e, rows.e[3 * k + 2]); });
   };
   each_slot<L>(g, m, w.contacts, [&](const auto&, Place, int, int c) {
@@ -204,12 +204,18 @@ HD_ONCE Mask<Real> recover_overlaps(const typename L::Group& g, const typename L
   });
   for (int s = 0; s < w.contacts.pairs; ++s)
     raise(w.contacts.pair[s].point, problem.pair_row[s], problem.table.pair[s], g.rank() == 0);
-  const TreeVector<L> kept = w.v;
+  const TreeVector<L> v = w.v;
   solve_contacts<L>(g, m, options, w);
   const Certificate<Real> c = certify_world<L>(g, m, options, w);
   const Mask<Real> taken = deep & converges(options, c) & finite_worlds<L>(g, m, x, w.v, c);
-  each_dof<L>(g, m, [&](Real before, Real& v) { v = select(taken, v, before); }, kept, w.v);
-  return taken;
+  each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, v, w.v);
+  integrate<L>(g, m, options.step.h, w.kin, w.v, moving, x);
+  each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, vi, to); }, v, x.v);
+  if (!m.free_base()) return;
+  // It keeps its spin in the body's axes, which the recovery turns.
+  const Vec3<Real> own = transposed_times(w.kin.pose.trunk[0].R, Motion<Real>(twist(v.trunk)).w),
+                   spin = rotation(x.orientation) * own;
+  blend(taken, spin.x, x.v.trunk[0]), blend(taken, spin.y, x.v.trunk[1]), blend(taken, spin.z, x.v.trunk[2]);
 }
 
 /// Takes a step's certificate into the worst of the worlds that move.
@@ -249,20 +255,8 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   worlds.records.store(g, m, w.kin, w.contacts, w.problem, w.impulses);
   const Mask<Real> immovable = told_by_any<L>(g, w.problem.immovable),
                    deep = moving & told_by_any<L>(g, w.problem.deep);
-  if (any(deep)) {
-    const TreeVector<L> v = w.v;
-    const Mask<Real> recovered = recover_overlaps<L>(g, m, options, x, deep, w);
-    integrate<L>(g, m, options.step.h, w.kin, w.v, moving, x);
-    each_dof<L>(g, m, [&](Real vi, Real& xi) { xi = select(recovered, vi, xi); }, v, x.v);
-    if (m.free_base()) {  // keeps its spin in the body's axes, which the recovery turns
-      const Vec3<Real> own = transposed_times(w.kin.pose.trunk[0].R, Motion<Real>(twist(v.trunk)).w),
-                       spin = rotation(x.orientation) * own;
-      x.v.trunk[0] = select(recovered, spin.x, x.v.trunk[0]), x.v.trunk[1] = select(recovered, spin.y, x.v.trunk[1]);
-      x.v.trunk[2] = select(recovered, spin.z, x.v.trunk[2]);
-    }
-  } else {
-    integrate<L>(g, m, options.step.h, w.kin, w.v, moving, x);
-  }
+  if (any(deep)) recover_overlaps<L>(g, m, options, moving, deep, w, x);
+  else integrate<L>(g, m, options.step.h, w.kin, w.v, moving, x);
 
   gather_worst(moving, converges(options, c), c, iterations, out);
   out.overflow = out.overflow | (w.contacts.overflow & moving);
