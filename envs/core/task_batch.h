@@ -18,6 +18,7 @@ class TaskBatch final : public BatchEnv {
  public:
   TaskBatch(const char* name, World& world, const BatchEnvOptions& options, const Task& task = {})
       : BatchEnv(world, name),
+        task_(task),
         sizes_(sizes_of(task)),
         mode_(options.autoreset),
         threads_(world.num_threads()),
@@ -29,7 +30,7 @@ class TaskBatch final : public BatchEnv {
     max_episode_steps_ = limit == 0 ? Task::kMaxEpisodeSteps : std::max(limit, -1);
     for (int i = 0; i < Task::kReports; ++i) report_names_.push_back(Task::report_name(i));
     for (int i = 0; i < Task::kRewardTerms; ++i) report_names_.push_back(Task::reward_name(i));
-    make_rows(task);
+    make_rows();
     check_signals("observation", observation_signals(), observations_),
         check_signals("action", action_signals(), actions_);
     for (const TaskParameter& p : options.parameters) set_parameter(p.name, p.values);
@@ -87,20 +88,21 @@ class TaskBatch final : public BatchEnv {
       world_.send(*changed);
     world_.release();
   }
-  std::vector<TaskParameter> parameters() const override { return parameters_of(task_now()); }
+  std::vector<TaskParameter> parameters() const override { return parameters_of(task_); }
   std::vector<Signal> observation_signals() const override {
     Signals signals(world_.model());
-    task_now().observation_signals(signals);
+    task_.observation_signals(signals);
     return signals.list();
   }
   std::vector<Signal> action_signals() const override {
     Signals signals(world_.model());
-    task_now().action_signals(signals);
+    task_.action_signals(signals);
     return signals.list();
   }
   void set_parameter(const std::string& name, const std::vector<double>& values) override {
-    world_.fetch({});
-    stiction::set_parameter(host_rows()->task, name_, name, values);
+    stiction::set_parameter(task_, name_, name, values);
+    world_.fetch({});  // a copy of the rows may be under way
+    host_rows()->task = task_;
     world_.send(*rows_), world_.release();
   }
 
@@ -128,7 +130,7 @@ class TaskBatch final : public BatchEnv {
   }
   T* data(const char* name) { return static_cast<T*>(world_.array(name).data); }
 
-  void make_rows(const Task& task) {
+  void make_rows() {
     const int64_t n = num_envs();
     const Reals& qpos0 = world_.model().qpos0;
     start_ = memory<T>(qpos0.size());
@@ -142,7 +144,7 @@ class TaskBatch final : public BatchEnv {
     scratch_ = memory<T>(places * quantities_.view().scratch_size());
     pending_ = memory<uint8_t>(n), seed_ = memory<uint64_t>(n), episode_ = memory<uint32_t>(n);
     rows_ = memory<TaskRows>(1);
-    new (rows_->mirror()) TaskRows{task,
+    new (rows_->mirror()) TaskRows{task_,
                                    sizes_,
                                    quantities_.view(),
                                    mode_,
@@ -168,11 +170,6 @@ class TaskBatch final : public BatchEnv {
     world_.send(*rows_);
   }
   TaskRows* host_rows() const { return static_cast<TaskRows*>(rows_->mirror()); }
-  /// The task, when no copy of it is under way.
-  const Task& task_now() const {
-    world_.fetch({});
-    return host_rows()->task;
-  }
 
   void run(RowStage stage, const RowCall<T>& call) {
 #if STICTION_WITH_CUDA
@@ -204,6 +201,7 @@ class TaskBatch final : public BatchEnv {
                                     " has ended: reset it, with options={'reset_mask': ...}, before the next step");
   }
 
+  Task task_;  // as users set it; rows have copies
   TaskSizes sizes_;
   AutoresetMode mode_;
   ThreadPool threads_;

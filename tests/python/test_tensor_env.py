@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import stiction
 from stiction import _build, _core, simulation_arrays
+from stiction.goals import GOALS
 from stiction.randomisation import Gains, Latency, Noise, Parameter, Push
 from stiction.registration import ENVIRONMENTS
 
@@ -213,11 +214,13 @@ class NothingFromTheHost(TorchDispatchMode):
 @emulated
 @pytest.mark.parametrize("env_id", ["stiction/Ant-v0", "stiction/QuadrupedVelocity-v0", "stiction/ArmLift-v0"])
 @pytest.mark.parametrize("mode", MODES[:2])
-@pytest.mark.parametrize("terms", [None, TERMS], ids=["plain", "randomised"])
+@pytest.mark.parametrize("terms", [None, TERMS, "goal"], ids=["plain", "randomised", "goal"])
 def test_no_call_of_a_step_waits(env_id, mode, terms, monkeypatch):
     """Torch's part with tensors of shapes alone: what would ask for one of their numbers raises, and nothing may come
     from the host. The simulation's part: its kernels are still queued when `step` returns, and nobody has waited."""
-
+    goal, terms = terms == "goal", None if terms == "goal" else terms
+    if goal and (env_id not in GOALS or mode == "NextStep"):
+        pytest.skip("no goals")
     monkeypatch.setattr(
         simulation_arrays,
         "capsule_tensor",
@@ -233,6 +236,7 @@ def test_no_call_of_a_step_waits(env_id, mode, terms, monkeypatch):
         autoreset_mode=mode,
         max_episode_steps=2,
         randomize=terms[:1] + terms[2:] if terms and "Arm" in env_id else terms,  # a Push needs a free base
+        observations="goal" if goal else None,
     )
     envs.reset(seed=0)
     actions = torch.zeros(5, *envs.single_action_space.shape, device="meta")
@@ -242,7 +246,8 @@ def test_no_call_of_a_step_waits(env_id, mode, terms, monkeypatch):
         for step in range(5):
             results = envs._tensor_batch.step(actions)
             assert counters.cuda_emulator_pending() >= 4 * (step + 1)
-            assert all(tensor.is_meta for tensor in results[:4])
+            observed = results[0].values() if goal else results[:1]
+            assert all(tensor.is_meta for tensor in (*observed, *results[1:4]))
     assert counters.cuda_emulator_waits() == waits
     envs.simulation._world.wait()
     assert counters.cuda_emulator_pending() == 0
