@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_TENDON = 3  # of an actuator's trntype, mjTRN_TENDON
-_HINGE_OR_SLIDE = (2, 3)
-_NO_ACTUATION, _NO_CLAMP = 1 << 11, 1 << 7
+from .mujoco_numbers import HINGE, NO_ACTUATION, NO_CLAMP, SLIDE, TRN_JOINT, TRN_TENDON
 
 
 class ForceSensors:
@@ -28,13 +26,13 @@ class ForceSensors:
     def _torque(self, joint: int):
         """(N,)"""
         model, torque = self._model, self._zeros(self._sim.num_envs)
-        for a in np.flatnonzero(np.asarray(model.actuator_trntype) == _TENDON).tolist():
+        for a in np.flatnonzero(np.asarray(model.actuator_trntype) == TRN_TENDON).tolist():
             tendon = model.actuator_trnid[a]
             begin = model.tendon_adr[tendon]
             if joint in list(model.wrap_jntid[begin : begin + model.tendon_num[tendon]]):
                 driven, by = model.joint_names[joint] or joint, model.actuator_names[a] or a
                 raise ValueError(f"joint {driven!r} is driven by actuator {by!r} through a tendon: not computed")
-        of_joints = np.asarray(model.actuator_trntype) == 0
+        of_joints = np.asarray(model.actuator_trntype) == TRN_JOINT
         driving = np.flatnonzero(of_joints & (np.asarray(model.actuator_trnid) == joint)).tolist()
         if driving:
             gears = self._constant(f"gears {driving}", lambda: np.asarray(model.actuator_gear)[driving, 0])
@@ -48,10 +46,10 @@ class ForceSensors:
         model, chosen = self._model, list(numbers)
         for a in chosen:
             joint = model.actuator_trnid[a]
-            if model.actuator_trntype[a] != 0 or model.jnt_type[joint] not in _HINGE_OR_SLIDE:
+            if model.actuator_trntype[a] != TRN_JOINT or model.jnt_type[joint] not in (SLIDE, HINGE):
                 raise ValueError(f"actuator {model.actuator_names[a] or a!r} does not drive a hinge or slide")
         key, joints = f"actuators {numbers}", [model.actuator_trnid[a] for a in chosen]
-        if model.core.disableflags & _NO_ACTUATION:
+        if model.core.disableflags & NO_ACTUATION:
             return self._zeros(self._sim.num_envs, len(chosen))
         qpos, qvel = (
             self._constant(f"{key} {at}", lambda at=at: np.asarray(getattr(model, at), np.int64)[joints])
@@ -59,7 +57,7 @@ class ForceSensors:
         )
         gear = self._constant(f"{key} gear", lambda: np.asarray(model.actuator_gear)[chosen, 0])
         length, speed = self._array("qpos")[:, qpos] * gear, self._array("qvel")[:, qvel] * gear
-        clamps = np.asarray(model.actuator_ctrllimited).astype(bool) & (not model.core.disableflags & _NO_CLAMP)
+        clamps = np.asarray(model.actuator_ctrllimited).astype(bool) & (not model.core.disableflags & NO_CLAMP)
         ctrl = self._within("ctrlrange", chosen, clamps, self._array("ctrl")[:, chosen])
         gain, bias = (self._parameter(name)[:, chosen] for name in ("actuator_gainprm", "actuator_biasprm"))
         force = gain * ctrl + bias[:, :, 0] + bias[:, :, 1] * length + bias[:, :, 2] * speed

@@ -11,14 +11,13 @@ ch. 5 and 6.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from .mujoco_numbers import BALL, FREE, NO_GRAVITY, SLIDE
 from .rotations import cross, product, rotation
-
-_FREE, _BALL, _SLIDE, _HINGE = range(4)  # of jnt_type
-_NO_GRAVITY = 1 << 7  # of disableflags
 
 
 @dataclass
@@ -59,20 +58,48 @@ class _Frame:
         return rotation(self.orientation) @ vector
 
 
-def mass_matrix_and_bias(sim) -> tuple[np.ndarray, np.ndarray]:
-    """M (N, nv, nv) and c (N, nv), MuJoCo's ``qM`` as a full matrix and ``qfrc_bias``, of a `stiction.Simulation`."""
+@dataclass
+class _Body:
+    """One that moves, k dofs on its way from the world: Jacobians (N, k, 3), of its turning in its principal axes."""
+
+    chain: list[int]
+    moves: np.ndarray
+    turns: np.ndarray
+    mass: np.ndarray  # (N, 1)
+    moments: np.ndarray  # (N, 3)
+    force: np.ndarray  # that its centre of mass needs at qacc = 0 (N, 3)
+    torque: np.ndarray  # the same, in its principal axes (N, 3)
+
+
+def mass_matrix(sim) -> np.ndarray:
+    """M (N, nv, nv) of a `stiction.Simulation`, MuJoCo's ``qM`` as a full matrix."""
+    nv = sim.model.nv
+    matrix = np.zeros((sim.num_envs, nv, nv))
+    matrix[:, range(nv), range(nv)] = _parameter(sim, "dof_armature")
+    for body in _bodies(sim):
+        weighed = np.concatenate([body.mass[:, None] * body.moves, body.moments[:, None] * body.turns], axis=2)
+        both = np.concatenate([body.moves, body.turns], axis=2)
+        matrix[:, np.array(body.chain)[:, None], body.chain] += weighed @ both.transpose(0, 2, 1)
+    return matrix
+
+
+def bias(sim) -> np.ndarray:
+    """c (N, nv) of a `stiction.Simulation`, MuJoCo's ``qfrc_bias``."""
+    forces = np.zeros((sim.num_envs, sim.model.nv))
+    for body in _bodies(sim):
+        forces[:, body.chain] += (body.moves @ body.force[:, :, None] + body.turns @ body.torque[:, :, None])[:, :, 0]
+    return forces
+
+
+def _bodies(sim) -> Iterator[_Body]:
     model, n = sim.model, sim.num_envs
     qpos, qvel = (sim._arrays.read(name).astype(np.float64) for name in ("qpos", "qvel"))
-    mass, inertia, armature, gravity = (
-        _parameter(sim, name) for name in ("body_mass", "body_inertia", "dof_armature", "gravity")
-    )
-    up = -gravity * (not model.disableflags & _NO_GRAVITY)
+    mass, inertia, gravity = (_parameter(sim, name) for name in ("body_mass", "body_inertia", "gravity"))
+    up = -gravity * (not model.disableflags & NO_GRAVITY)
     zero, none = np.zeros((n, 3)), np.broadcast_to([1.0, 0.0, 0.0, 0.0], (n, 4))
     frames, chains = [_Frame(zero, none, zero, zero, zero + up, zero)], [[]]
     axes = np.zeros((n, model.nv, 3))  # of turning dofs; else the direction of the slide
     anchors, turning = np.zeros((n, model.nv, 3)), np.zeros(model.nv, bool)
-    matrix, bias = np.zeros((n, model.nv, model.nv)), np.zeros((n, model.nv))
-    matrix[:, range(model.nv), range(model.nv)] = armature
 
     for body in range(1, model.nbody):
         frame, dofs = _mounted(frames[model.body_parentid[body]], model, body), []
@@ -92,12 +119,7 @@ def mass_matrix_and_bias(sim) -> tuple[np.ndarray, np.ndarray]:
         turns = np.where(turning[chain, None], axes[:, chain], 0)
         arms = heavy.position[:, None] - anchors[:, chain]
         moves = np.where(turning[chain, None], cross(turns, arms), axes[:, chain])
-        turns = turns @ principal
-        bias[:, chain] += (moves @ (m * heavy.acceleration)[:, :, None] + turns @ torque[:, :, None])[:, :, 0]
-        weighed = np.concatenate([m[:, None] * moves, moments[:, None] * turns], axis=2)
-        both = np.concatenate([moves, turns], axis=2)
-        matrix[:, np.array(chain)[:, None], chain] += weighed @ both.transpose(0, 2, 1)
-    return matrix, bias
+        yield _Body(chain, moves, turns @ principal, m, moments, m * heavy.acceleration, torque)
 
 
 def _mounted(parent: _Frame, model, body: int) -> _Frame:
@@ -110,7 +132,7 @@ def _beyond(frame: _Frame, model, joint: int, qpos, qvel, up, axes, anchors, tur
     """The frame behind a joint, and the joint's dofs, whose axes and anchors it notes."""
     kind, at, dof = (int(getattr(model, name)[joint]) for name in ("jnt_type", "jnt_qposadr", "jnt_dofadr"))
     zero = np.zeros_like(frame.spin)
-    if kind == _FREE:
+    if kind == FREE:
         orientation = _unit(qpos[:, at + 3 : at + 7])
         axes[:, dof : dof + 3] = np.eye(3)
         axes[:, dof + 3 : dof + 6] = rotation(orientation).transpose(0, 2, 1)
@@ -119,7 +141,7 @@ def _beyond(frame: _Frame, model, joint: int, qpos, qvel, up, axes, anchors, tur
         spin = np.einsum("nkx,nk->nx", axes[:, dof + 3 : dof + 6], qvel[:, dof + 3 : dof + 6])
         velocity = qvel[:, dof : dof + 3]
         return _Frame(qpos[:, at : at + 3], orientation, velocity, spin, zero + up, zero), [*range(dof, dof + 6)]
-    if kind == _SLIDE:
+    if kind == SLIDE:
         axis = axes[:, dof] = frame.in_world(model.jnt_axis[joint])
         frame = frame.moved(axis * (qpos[:, at, None] - model.qpos0[at]))
         speed = axis * qvel[:, dof, None]
@@ -127,7 +149,7 @@ def _beyond(frame: _Frame, model, joint: int, qpos, qvel, up, axes, anchors, tur
         frame.acceleration = frame.acceleration + 2 * cross(frame.spin, speed)
         return frame, [dof]
     frame = frame.moved(frame.in_world(model.jnt_pos[joint]))
-    if kind == _BALL:
+    if kind == BALL:
         dofs, quat = [*range(dof, dof + 3)], _unit(qpos[:, at : at + 4])
         axes[:, dofs] = rotation(product(frame.orientation, quat)).transpose(0, 2, 1)
     else:

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .mjmodel_features import (
-    EQ_TENDON,
-    EQ_WELD,
-    FREE,
-    HFIELD,
-    MESH,
-    SDF,
-    TRN_JOINT_IN_PARENT,
-    TRN_TENDON,
-    Findings,
-    array,
-    listed,
-    names_of,
-)
+from .mjmodel_features import Findings, array, listed, names_of
+from .mujoco_numbers import EQ_TENDON, EQ_WELD, FREE, HFIELD, MESH, SDF, TRN_JOINT_IN_PARENT, TRN_TENDON
 
 COPIED = """
     body_parentid body_weldid body_jntadr body_jntnum body_dofadr body_dofnum body_pos body_quat body_ipos body_iquat

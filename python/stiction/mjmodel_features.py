@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .mujoco_numbers import EQ_JOINT, EQ_TENDON, FREE, HFIELD, SDF, SLIDE, TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_TENDON
 from .named_sensors import without_a_reading
 
 DEFAULT_SOLREF = (0.02, 1.0)
 DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
-FREE, BALL, SLIDE, HINGE = range(4)
-PLANE, HFIELD, MESH, SDF = 0, 1, 7, 8
-TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_TENDON = 0, 1, 3
-EQ_CONNECT, EQ_WELD, EQ_JOINT, EQ_TENDON = range(4)
 # Those of mjtDisableBit that change what we compute; our numbers are MuJoCo's (host/model/model.h).
 HONOURED_FLAGS = (
     "EQUALITY FRICTIONLOSS LIMIT CONTACT SPRING DAMPER GRAVITY CLAMPCTRL FILTERPARENT ACTUATION EULERDAMP".split()

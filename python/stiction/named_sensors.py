@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .mujoco_numbers import HINGE, SLIDE, TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_TENDON
 from .rotations import cross, product, rotation
 
 #: Kinds of MuJoCo's <sensor> that are computed, by what they are of.
@@ -25,9 +26,6 @@ _PLACES = {
     "geom": ("geom_bodyid", "geom_pos", "geom_quat"),
     "site": ("site_bodyid", "site_pos", "site_quat"),
 }
-_JOINT_TRANSMISSIONS = (0, 1)
-_BY_TENDON = 3
-_SLIDE_OR_HINGE = (2, 3)
 
 
 def sensor_kinds(m, mujoco) -> list[str]:
@@ -70,11 +68,11 @@ def _frames_of(m, mujoco, number: int) -> list[str]:
 
 def _on_a_scalar_joint(m, actuator: int) -> bool:
     joint = int(m.actuator_trnid[actuator][0])
-    return m.actuator_trntype[actuator] in _JOINT_TRANSMISSIONS and m.jnt_type[joint] in _SLIDE_OR_HINGE
+    return m.actuator_trntype[actuator] in (TRN_JOINT, TRN_JOINT_IN_PARENT) and m.jnt_type[joint] in (SLIDE, HINGE)
 
 
 def _driven_through_tendons(m) -> set[int]:
-    tendons = [int(of[0]) for kind, of in zip(m.actuator_trntype, m.actuator_trnid, strict=True) if kind == _BY_TENDON]
+    tendons = [int(of[0]) for kind, of in zip(m.actuator_trntype, m.actuator_trnid, strict=True) if kind == TRN_TENDON]
     return {int(m.wrap_objid[m.tendon_adr[t] + k]) for t in tendons for k in range(m.tendon_num[t])}
 
 

@@ -13,12 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from .force_sensors import ForceSensors
+from .mujoco_numbers import FREE, HINGE, NO_GRAVITY, SLIDE
 from .named_sensors import NamedSensors
 from .rotations import cross, parts, product, rotation
 from .simulation import Simulation
-
-_FREE, _BALL, _SLIDE, _HINGE = range(4)  # of jnt_type
-_NO_GRAVITY = 1 << 7  # of disableflags
 
 
 class Sensors(ForceSensors, NamedSensors):
@@ -127,22 +125,25 @@ class Sensors(ForceSensors, NamedSensors):
         """Centres of mass and their velocities (N, k, 3); of what has no mass the body's own, as in MuJoCo."""
         model = self._model
         position, _, velocity, _ = self._moving("body", slice(None))
-        carried = np.zeros((len(bodies), model.nbody), bool)
-        for row, body in enumerate(bodies):
-            carried[row, body] = True
-            for other in range(body + 1, model.nbody):
-                carried[row, other] = carried[row, model.body_parentid[other]]
-        mass = self._parameter("body_mass")[:, None] * self._constant(f"carried {bodies}", lambda: carried * 1.0)
+        carried = self._constant(f"carried {bodies}", lambda: self._carried(bodies))
+        mass = self._parameter("body_mass")[:, None] * carried
         total = mass.sum(-1)[..., None]
         part = mass / (total + (total == 0))
         own = self._constant(f"own {bodies}", lambda: np.eye(model.nbody)[bodies])
         part = part + (total == 0) * own
         return part @ position, part @ velocity
 
+    def _carried(self, bodies: list[int]) -> np.ndarray:
+        """(k, nbody): 1 of what a body carries, itself among them."""
+        carried = np.eye(self._model.nbody)[bodies]
+        for other in range(1, self._model.nbody):
+            carried[:, other] = np.maximum(carried[:, other], carried[:, self._model.body_parentid[other]])
+        return carried
+
     def joint_state(self, names):
         """Of hinges and slides: positions (N, [k]) in rad or m, velocities (N, [k]) in rad/s or m/s."""
         for name in [names] if isinstance(names, str) else names:
-            if self._model.jnt_type[self._model.joint_id(name)] not in (_SLIDE, _HINGE):
+            if self._model.jnt_type[self._model.joint_id(name)] not in (SLIDE, HINGE):
                 raise ValueError(f"joints {names!r} are not all hinges or slides: read qpos and qvel of the others")
         ids = self._ids(names, "joint")
         qpos, qvel = (self._numbers(array, ids) for array in ("jnt_qposadr", "jnt_dofadr"))
@@ -176,13 +177,13 @@ class Sensors(ForceSensors, NamedSensors):
                 dof, kind = int(m.jnt_dofadr[joint]), int(m.jnt_type[joint])
                 arm = at - (origin + frame @ self._model_rows("jnt_pos", joint))
                 axis = frame @ self._model_rows("jnt_axis", joint)
-                if kind == _FREE:
+                if kind == FREE:
                     jacobian[:, :3, dof : dof + 3] = self._constant("three axes", lambda: np.eye(3))
                     dof += 3
-                if kind == _SLIDE:
+                if kind == SLIDE:
                     jacobian[:, :3, dof] = axis
                     continue
-                for i, turned in enumerate([axis] if kind == _HINGE else parts(frame)):
+                for i, turned in enumerate([axis] if kind == HINGE else parts(frame)):
                     jacobian[:, 3:, dof + i] = turned
                     jacobian[:, :3, dof + i] = cross(turned, arm)
             body = int(m.body_parentid[body])
@@ -241,7 +242,7 @@ class Imu:
     def _gravity(self):
         """(1, 3) or (N, 3)."""
         sim = self._sensors._sim
-        disabled = bool(sim.model.core.disableflags & _NO_GRAVITY)
+        disabled = bool(sim.model.core.disableflags & NO_GRAVITY)
         if "gravity" in sim.per_env and not disabled:
             return sim.params.gravity
         return self._sensors._constant("gravity", lambda: np.asarray(sim.model.gravity)[None] * (not disabled))

@@ -11,8 +11,9 @@ import numpy as np
 from . import _core
 from .contact_problem import ContactProblem
 from .inverse_dynamics import InverseDynamics, inverse_dynamics
-from .mass_matrix import mass_matrix_and_bias
+from .mass_matrix import bias, mass_matrix
 from .model import Model
+from .mujoco_numbers import NO_GRAVITY
 from .simulation_arrays import (
     Array,
     ArrayCache,
@@ -36,8 +37,6 @@ from .simulation_checks import (
 )
 from .simulation_state import SimulationState
 from .solver_options import SolverOptions
-
-_NO_GRAVITY = 1 << 7  # of a model's disableflags, mjDSBL_GRAVITY
 
 
 class Simulation:
@@ -347,7 +346,7 @@ class Simulation:
         number = self._environment(env)
         arrays = self._world.contact_problem(number)
         gravity = np.asarray(self.params.gravity[number] if "gravity" in self._per_env else self._model.gravity)
-        speed = 0.0 if self._model.disableflags & _NO_GRAVITY else float(np.linalg.norm(gravity)) * self.timestep
+        speed = 0.0 if self._model.disableflags & NO_GRAVITY else float(np.linalg.norm(gravity)) * self.timestep
         return ContactProblem._of_step(arrays, max(speed, 1e-4))
 
     def inverse_dynamics(self, qacc, guess: str | None = None) -> InverseDynamics:
@@ -367,14 +366,14 @@ class Simulation:
         Computed in double on the host, without `forward`; ``dtype`` None gives it in the simulation's, "float64" as it
         is. N s^2/m, N m s^2/rad.
         """
-        return self._computed(mass_matrix_and_bias(self)[0], dtype)
+        return self._computed(mass_matrix(self), dtype)
 
     def bias(self, dtype=None):
         """Coriolis, centrifugal and gravitational forces c (num_envs, nv) at present ``qpos`` and ``qvel``, N or N m.
 
         MuJoCo's ``qfrc_bias``: M qacc + c is what all other forces add up to. ``dtype`` as in `mass_matrix`.
         """
-        return self._computed(mass_matrix_and_bias(self)[1], dtype)
+        return self._computed(bias(self), dtype)
 
     def _computed(self, values: np.ndarray, dtype):
         """As an array, or as a tensor where those are asked for."""

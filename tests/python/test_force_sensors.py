@@ -9,6 +9,10 @@ import stiction  # noqa: E402
 from stiction import Sensors, Simulation  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 
+SERVOS = """<mujoco><option><flag {flag}="disable"/></option><worldbody>
+  <body><joint name="hinge"/><geom size=".1" mass="1"/></body></worldbody>
+  <actuator><motor joint="hinge" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>"""
+
 TOWER = """<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1"/>
   <body name="wall" pos="3 0 .5"><geom type="box" size=".1 .1 .5"/></body>
   <body name="low" pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1" mass="2"/></body>
@@ -22,6 +26,36 @@ def array(request):
     if request.param == "torch":
         pytest.importorskip("torch")
     return request.param
+
+
+@pytest.mark.parametrize(("flag", "force"), [("gravity", 1), ("clampctrl", 3), ("actuation", 0)])
+def test_flags_of_a_model_do_what_they_say(flag, force):
+    model = stiction.Model.from_mjcf(SERVOS.format(flag=flag))
+    sim = Simulation(model, 1)
+    sim.ctrl[:] = 3
+    data = mujoco.MjData(model.mjmodel)
+    data.ctrl[:] = 3
+    mujoco.mj_forward(model.mjmodel, data)
+    assert Sensors(sim).actuator_force()[0, 0] == force == data.actuator_force[0]
+
+
+def test_numbers_are_mujocos():
+    from stiction import mujoco_numbers as numbers
+
+    enums = {
+        "mjtJoint.mjJNT_": {name: name for name in ("FREE", "BALL", "SLIDE", "HINGE")},
+        "mjtGeom.mjGEOM_": {name: name for name in ("PLANE", "HFIELD", "MESH", "SDF")},
+        "mjtTrn.mjTRN_": {"TRN_JOINT": "JOINT", "TRN_JOINT_IN_PARENT": "JOINTINPARENT", "TRN_TENDON": "TENDON"},
+        "mjtEq.mjEQ_": {f"EQ_{name}": name for name in ("CONNECT", "WELD", "JOINT", "TENDON")},
+        "mjtDisableBit.mjDSBL_": {"NO_GRAVITY": "GRAVITY", "NO_CLAMP": "CLAMPCTRL", "NO_ACTUATION": "ACTUATION"},
+    }
+    seen = 0
+    for prefix, names in enums.items():
+        enum, word = prefix.split(".")
+        for ours, theirs in names.items():
+            assert getattr(numbers, ours) == getattr(getattr(mujoco, enum), word + theirs), ours
+            seen += 1
+    assert seen == sum(name.isupper() for name in vars(numbers))
 
 
 @pytest.mark.parametrize("asset", ["quadruped.xml", "humanoid.xml", "hopper.xml", "arm_lift.xml"])
