@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import stiction
 
+from bench.accuracy import sticking
 from bench.solvers.worlds import ENVS, PERIOD
 from bench.step.engines import Times
 
@@ -23,18 +24,14 @@ LEVELS = {
     "default": {},
     "double": {"iterations": 300, "tolerance": 1e-8},
 }
-ELLIPTIC, NOSLIP = {"cone": mujoco.mjtCone.mjCONE_ELLIPTIC}, {"noslip_iterations": 10}
-MUJOCO = {
-    "default": {},
+ELLIPTIC = {"cone": mujoco.mjtCone.mjCONE_ELLIPTIC}
+MUJOCO = sticking.MUJOCO | {
     "3 iterations": {"iterations": 3},
     "tolerance 1e-4": {"tolerance": 1e-4},
     "CG": {"solver": mujoco.mjtSolver.mjSOL_CG},
     "PGS": {"solver": mujoco.mjtSolver.mjSOL_PGS},
     "elliptic": ELLIPTIC,
-    "elliptic, impratio 10": ELLIPTIC | {"impratio": 10.0},
     "elliptic, impratio 100": ELLIPTIC | {"impratio": 100.0},
-    "noslip 10": NOSLIP,
-    "elliptic, impratio 10, noslip 10": ELLIPTIC | {"impratio": 10.0} | NOSLIP,
 }
 #: Those also tried with the stiffest contacts.
 STIFF = ("default", "elliptic, impratio 10", "elliptic, impratio 10, noslip 10")

@@ -12,7 +12,7 @@
 
 namespace stiction {
 
-/// Sweeps over exact contacts before Newton is called: quadrupeds need a few (python -m bench.accuracy.passes).
+/// Sweeps over exact contacts before Newton is called: quadrupeds need a few (bench/README.md).
 inline constexpr int kExactSweeps = 25;
 /// Sweeps of the last try, for the few that Newton leaves.
 inline constexpr int kSlowSweeps = 1000;

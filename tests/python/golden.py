@@ -35,20 +35,33 @@ def starts(model):
     return q, 0.5 * rng.standard_normal((STATES, model.nv)), rng.uniform(-1, 1, (STATES, model.nu))
 
 
+def bare_world(model, num_envs, isa, *, float64=False, threads=1, options=None, solver_options=None):
+    """Of the core alone, with an instruction set of one's choice; `options`: of a step."""
+    return _core.World(
+        model.core,
+        num_envs=num_envs,
+        float64=float64,
+        isa=isa,
+        solver="subadmm",
+        solver_options=solver_options or {},
+        num_threads=threads,
+        max_contacts=0,
+        options=options or {},
+    )
+
+
 def make_world(model, order, *, case="float32", isa="", threads=1):
     """One environment for each entry of `order`: the number of its start."""
     options = dict(CASES[case])
     own = {name: options.pop(name) for name in ("anderson",) if name in options}
-    world = _core.World(
-        model.core,
-        num_envs=len(order),
+    world = bare_world(
+        model,
+        len(order),
+        isa,
         float64=case.startswith("float64"),
-        isa=isa,
-        solver="subadmm",
-        solver_options=own,
-        num_threads=threads,
-        max_contacts=0,
+        threads=threads,
         options=options,
+        solver_options=own,
     )
     for name, values in zip(("qpos", "qvel", "ctrl"), starts(model), strict=True):
         world.array(name)[:] = values[order]

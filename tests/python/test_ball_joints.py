@@ -1,5 +1,6 @@
 """Springs of ball and free joints and limits of ball joints, on and beside the trunk, against MuJoCo and the oracle."""
 
+import golden
 import numpy as np
 import pytest
 
@@ -234,16 +235,7 @@ def test_every_instruction_set_gives_the_same_bits():
     qvel = 2 * rng.standard_normal((19, model.nv)).astype(np.float32)
     found = []
     for isa in _core.available_isas():
-        world = _core.World(
-            model.core,
-            num_envs=19,
-            float64=False,
-            isa=isa,
-            solver="subadmm",
-            num_threads=1,
-            max_contacts=0,
-            options={},
-        )
+        world = golden.bare_world(model, 19, isa)
         world.array("qvel")[:] = qvel
         world.step(200)
         found.append(world.array("qpos").tobytes() + world.array("qvel").tobytes())

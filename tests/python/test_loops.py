@@ -1,5 +1,6 @@
 """Equalities of bodies and tendons: their rows against MuJoCo and the oracle, loops that stay closed, mocap bodies."""
 
+import golden
 import numpy as np
 import pytest
 
@@ -393,16 +394,7 @@ def test_every_instruction_set_and_pack_gives_the_same_bits():
     found = []
     for isa in _core.available_isas():
         for envs in (slice(None), slice(3, 4)):
-            world = _core.World(
-                model.core,
-                num_envs=len(ctrl[envs]),
-                float64=False,
-                isa=isa,
-                solver="subadmm",
-                num_threads=1,
-                max_contacts=0,
-                options={},
-            )
+            world = golden.bare_world(model, len(ctrl[envs]), isa)
             world.array("ctrl")[:] = ctrl[envs]
             world.step(200)
             found.append(world.array("qpos")[3 if envs == slice(None) else 0].tobytes())
