@@ -43,7 +43,7 @@ ORACLE_STEPS, ORACLE_ENVS = 10, 8
 def rollout(scene, amplitude: float, seconds: float, num_envs: int, options: dict, dtype: str) -> dict:
     """Every step of every environment from the keyframe on, falls and landings included."""
     scene = replace(scene, amplitude=amplitude)
-    model = stiction.Model.from_mjmodel(scene.mjmodel())
+    model = stiction.Model.from_mjmodel(scene.mjmodel()).with_friction(torsional=0, rolling=0)  # which problems lack
     engine = Stiction(scene, model, num_envs, dtype=dtype, solver=stiction.SolverOptions(**options))
     sim, c = engine.sim, engine.sim.certificate
     fields = {name: [] for name in ("residual", "contacts", "rows", "dynamics", "fallback", "converged")}

@@ -77,7 +77,7 @@ class Tally:
 def on_rollout(scene, amplitude: float, seconds: float, num_envs: int, *, every=5, sample=5, claim=CLAIM, **options):
     """Tallies by start: the contact states of every so-many-th step of a rollout are solved anew."""
     scene = replace(scene, amplitude=amplitude)
-    model = stiction.Model.from_mjmodel(scene.mjmodel())
+    model = stiction.Model.from_mjmodel(scene.mjmodel()).with_friction(torsional=0, rolling=0)  # which problems lack
     engine = Stiction(scene, model, num_envs, dtype="float64", solver=stiction.SolverOptions(**COMMON))
     solvers = {
         name: stiction.Simulation(

@@ -89,7 +89,8 @@ HD int twin_of(const Candidate<Real>& c, const MovingPair<L>& of, int w, const P
   for (int s = 0; s < pool.used[w]; ++s) {
     const PairContact<L>& x = contacts.pair[s];
     if (lane(x.link1, w) != of.link1 || lane(x.link2, w) != of.link2 || !same(x.point.mu, of.surface.mu) ||
-        !same(x.point.stiffness, of.surface.stiffness) || !same(x.point.dissipation, of.surface.dissipation))
+        !same(x.point.stiffness, of.surface.stiffness) || !same(x.point.dissipation, of.surface.dissipation) ||
+        !same(x.point.torsion, of.surface.torsion) || !same(x.point.rolling, of.surface.rolling))
       continue;
     const Vec3<S> d = one(c.pos) - one(of.shift2) - one(x.point.p);
     const S merge = pool.step.merge;
@@ -122,7 +123,8 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
   if (slot == contacts.pairs) {  // the first world to use it
     PairContact<L>& fresh = contacts.pair[contacts.pairs++];
     Real zero(0), one(1);
-    fresh.point = {{zero, zero, zero}, {}, Real(kFar), zero, zero, zero, zero, Real(-1), mask_of<Real>(false)};
+    fresh.point = {{zero, zero, zero},  {}, Real(kFar), zero, zero, zero, zero, zero, zero, Real(-1),
+                   mask_of<Real>(false)};
     fresh.point.frame.row[2] = {zero, zero, one};
     fresh.p1 = fresh.at = {zero, zero, zero};
     fresh.link1 = index_of<Real>(of.link1), fresh.link2 = index_of<Real>(of.link2);
@@ -138,6 +140,7 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
   set_lane(pool.end_gap[slot], w, end_gap), set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, static_cast<S>(id));
   copy(x.point.mu, of.surface.mu), copy(x.point.stiffness, of.surface.stiffness);
   copy(x.point.dissipation, of.surface.dissipation), copy(x.point.bounce, of.bounce);
+  copy(x.point.torsion, of.surface.torsion), copy(x.point.rolling, of.surface.rolling);
   set_lane(x.point.active, w, kWidth<Real> == 1 ? 1 : -1);
   set_lane(x.link1, w, of.link1), set_lane(x.link2, w, of.link2);
   set_lane(x.geom1, w, of.geom1), set_lane(x.geom2, w, of.geom2);

@@ -34,12 +34,13 @@ struct StepReach {
 /// What a candidate needs besides its geometry.
 template <class Number>
 struct Surface {
-  Number mu, stiffness, dissipation, restitution;
+  Number mu, stiffness, dissipation, restitution, torsion, rolling;
 };
 /// Of a pair or a probe.
 template <class Number, class Of>
 HD Surface<Number> surface_from(const Of& x) {
-  return {Number(x.mu), Number(x.stiffness), Number(x.dissipation), Number(x.restitution)};
+  return {Number(x.mu),          Number(x.stiffness), Number(x.dissipation),
+          Number(x.restitution), Number(x.torsion),   Number(x.rolling)};
 }
 
 /// Newton's law of impact: what would hit within the step leaves with a part of the speed at which it came, unless that is
@@ -55,6 +56,7 @@ template <class Real, class Number>
 HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, Real margin, ContactPoint<Real>& x) {
   x.p = c.pos, x.gap = c.dist, x.id = id, x.bounce = Real(0);
   x.mu = Real(s.mu), x.stiffness = Real(s.stiffness), x.dissipation = Real(s.dissipation);
+  x.torsion = Real(s.torsion), x.rolling = Real(s.rolling);
   x.active = c.dist < margin;
 }
 
@@ -167,16 +169,19 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     overflow = select_spread<Real, K>(candidate, n, st.slots, margin, closing, Real(step.slack), chosen, feature);
   }
   for (int k = 0; k < st.slots; ++k) {
-    Real mu(0), stiffness(0), dissipation(0), restitution(0);
+    Surface<Real> of{Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)};
     for (int i = 0; i < n; ++i) {
       auto is = feature[k] == Real(Scalar<Real>(i));
-      mu = select(is, Real(surface[i].mu), mu);
-      stiffness = select(is, Real(surface[i].stiffness), stiffness);
-      dissipation = select(is, Real(surface[i].dissipation), dissipation);
-      restitution = select(is, Real(surface[i].restitution), restitution);
+      of.mu = select(is, Real(surface[i].mu), of.mu);
+      of.stiffness = select(is, Real(surface[i].stiffness), of.stiffness);
+      of.dissipation = select(is, Real(surface[i].dissipation), of.dissipation);
+      of.restitution = select(is, Real(surface[i].restitution), of.restitution);
+      if (!m.has_spin) continue;
+      of.torsion = select(is, Real(surface[i].torsion), of.torsion);
+      of.rolling = select(is, Real(surface[i].rolling), of.rolling);
     }
-    fill_point(chosen[k], Surface<Real>{mu, stiffness, dissipation, restitution}, feature[k], margin, slot[k]);
-    if (m.has_restitution) slot[k].bounce = bounce_of(chosen[k], restitution, closing, step.h);
+    fill_point(chosen[k], of, feature[k], margin, slot[k]);
+    if (m.has_restitution) slot[k].bounce = bounce_of(chosen[k], of.restitution, closing, step.h);
     slot[k].frame = frame_of_normal(chosen[k].normal);
   }
   return overflow;
@@ -201,7 +206,8 @@ template <class Real>
 HD Mask<Real> is_twin(const ContactPoint<Real>& a, const ContactPoint<Real>& b, Scalar<Real> merge) {
   const Vec3<Real> d = b.p - a.p;
   return (dot(d, d) < Real(merge * merge)) & (dot(a.frame.row[2], b.frame.row[2]) > Real(0.999f)) & (a.mu == b.mu) &
-         (a.stiffness == b.stiffness) & (a.dissipation == b.dissipation);
+         (a.stiffness == b.stiffness) & (a.dissipation == b.dissipation) & (a.torsion == b.torsion) &
+         (a.rolling == b.rolling);
 }
 template <class Real>
 HD void merge_slots(ContactPoint<Real>* slot, int count, Scalar<Real> merge) {

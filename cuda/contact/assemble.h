@@ -24,6 +24,13 @@ HD Real recovery_bias(const Options<S>& opt, const ContactPoint<Real>& x, const 
   return select(faster, min(bias, row.e), row.e);
 }
 
+/// The free velocities of a contact, from those of its point in its frame.
+template <class Model, class Real>
+HD void free_row(const Model& m, const ContactPoint<Real>& x, const Motion<Real>& V, ContactRow<Real>& row) {
+  row.free = V.v;
+  if (m.has_spin) row.spin_free = times(V.w, spin_arms(x));
+}
+
 /// Fills row, whose free velocity is known, from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot
 /// follow every direction: there W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which
 /// in contacts between two links acts on each. Where nothing moves along the normal, no overlap is closed. Below a 1e-10th of
@@ -48,6 +55,30 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number m
   problem.deep = problem.deep | (recovery_bias(opt, x, row) < row.e);
 }
 
+/// W of a contact's couple from its diagonal by turning alone; 0, and nothing in Y, where bodies cannot turn so: there it is
+/// rounding.
+template <class L, class Real = typename L::Real>
+HD void spin_row(const ContactPoint<Real>& x, Vec3<Real> w, const Places<Real>& places, const RowTable<L>& table,
+                 ContactRow<Real>& row) {
+  const Real zero(0), least = (w.x + w.y + w.z) * Scalar<Real>(1e-6);
+  auto used = [&](Real wi, int d) {
+    const Mask<Real> on = x.active & (wi > least), noise = x.active & negate(on) & (wi > zero);
+    if (any(noise))
+      places.each([&](int k, const Mask<Real>& is) {
+        const RowArrays<Real>& rows = table.rows;
+        Real* y = rows.Y + static_cast<int64_t>(rows.spin_row(k) + d) * rows.width;
+        for (int a = 0; a < rows.width; ++a) blend(is & noise, zero, y[a]);
+      });
+    return select(on, wi, zero);
+  };
+  row.spin_W = {used(w.x, 0), used(w.y, 1), used(w.z, 2)};
+}
+/// A frame whose axes are as long as a contact's arms.
+template <class Real>
+HD Mat3<Real> arm_frame(const Mat3<Real>& frame, Vec3<Real> arms) {
+  return {{frame.row[0] * arms.x, frame.row[1] * arms.y, frame.row[2] * arms.z}};
+}
+
 /// Rows of contacts of one link with the world.
 template <class L, class Real = typename L::Real>
 HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
@@ -59,7 +90,16 @@ HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, 
         const Places<Real> places(problem.table.slot.slot[c]);
         const Vec3<Real> w = compliance<L>(limb, at, problem.factor, kin.S, s, axis_forces(x.p, x.frame),
                                            problem.table.visit(limb, at, places));
-        contact_row(opt, x, m.mean_mass, w.x, w.y, w.z, problem.row.slot[c], problem);
+        ContactRow<Real>& row = problem.row.slot[c];
+        contact_row(opt, x, m.mean_mass, w.x, w.y, w.z, row, problem);
+        if (!m.has_spin) return;
+        row.spin_W = Vec3<Real>{Real(0), Real(0), Real(0)};
+        if (!any(x.torsion + x.rolling > Real(0))) return;
+        const Places<Real> spins = places.of_spins();
+        const RowVisit<L> visit = problem.table.visit(limb, at, spins);
+        const Vec3<Real> turning =
+            compliance<L>(limb, at, problem.factor, kin.S, s, axis_couples(arm_frame(x.frame, spin_arms(x))), visit);
+        spin_row(x, turning, places, problem.table, row);
       });
   });
 }
@@ -92,13 +132,13 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
                       const Contacts<L>& contacts, ContactProblem<L>& problem) {
   constexpr int kPairs = ContactProblem<L>::kPairs;
   Mask<Real> todo[kPairs], is[kPairs];
-  Vec3<Real> w[kPairs];
-  for (int s = 0; s < contacts.pairs; ++s) todo[s] = contacts.pair[s].point.active, w[s] = Vec3<Real>{};
+  Vec3<Real> w[kPairs], turning[kPairs];
+  for (int s = 0; s < contacts.pairs; ++s) todo[s] = contacts.pair[s].point.active, w[s] = turning[s] = Vec3<Real>{};
   for (int first = 0; first < contacts.pairs; ++first)
     for (int lead = 0; lead < kWidth<Real>; ++lead) {
       if (!lane(todo[first], lead)) continue;
       const int link[2] = {lane(contacts.pair[first].link1, lead), lane(contacts.pair[first].link2, lead)};
-      Vec3<Real> p1 = contacts.pair[first].p1, p2 = contacts.pair[first].point.p;
+      Vec3<Real> p1 = contacts.pair[first].p1, p2 = contacts.pair[first].point.p, arms{};
       Mat3<Real> frame = contacts.pair[first].point.frame;
       Real place(-1);
       auto taken = mask_of<Real>(false);
@@ -108,6 +148,7 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
         if (!any(is[s])) continue;
         todo[s] = todo[s] & negate(is[s]), taken = taken | is[s];
         p1 = select(is[s], c.p1, p1), p2 = select(is[s], c.point.p, p2);
+        if (m.has_spin) arms = select(is[s], spin_arms(c.point), arms);
         for (int k = 0; k < 3; ++k) frame.row[k] = select(is[s], c.point.frame.row[k], frame.row[k]);
         place = select(is[s], problem.table.pair[s], place);
       }
@@ -115,9 +156,18 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
       const Places<Real> places(place);
       const Vec3<Real> found = pair_compliance<L>(m, problem.factor, kin.S, link, F, problem.table, places);
       for (int s = first; s < contacts.pairs; ++s) w[s] = select(is[s], found, w[s]);
+      if (!m.has_spin) continue;
+      const Mat3<Real> turn = arm_frame(frame, arms);
+      const AxisForces<Real> couple[2] = {axis_couples(-turn), axis_couples(turn)};
+      const Vec3<Real> turns =
+          pair_compliance<L>(m, problem.factor, kin.S, link, couple, problem.table, places.of_spins());
+      for (int s = first; s < contacts.pairs; ++s) turning[s] = select(is[s], turns, turning[s]);
     }
-  for (int s = 0; s < contacts.pairs; ++s)
-    contact_row(opt, contacts.pair[s].point, m.mean_mass, w[s].x, w[s].y, w[s].z, problem.pair_row[s], problem);
+  for (int s = 0; s < contacts.pairs; ++s) {
+    const ContactPoint<Real>& x = contacts.pair[s].point;
+    contact_row(opt, x, m.mean_mass, w[s].x, w[s].y, w[s].z, problem.pair_row[s], problem);
+    if (m.has_spin) spin_row(x, turning[s], Places<Real>(problem.table.pair[s]), problem.table, problem.pair_row[s]);
+  }
 }
 
 /// Y of three rows between two links, on which they push by F[0] and F[1] along each axis, and their W. scratch: of a tile.
@@ -161,6 +211,12 @@ HD_ONCE void pair_rows(const typename L::Group& g, const typename L::Model& m, c
       const Places<Real> places(problem.table.pair[s]);
       const Vec3<Real> w = half_solve_three<L>(g, m, kin, link, F, places, scratch, problem);
       contact_row(opt, c.point, m.mean_mass, w.x, w.y, w.z, problem.pair_row[s], problem);
+      if (!m.has_spin) continue;
+      const Mat3<Real> turn = arm_frame(c.point.frame, spin_arms(c.point));
+      const AxisForces<Real> couple[2] = {axis_couples(-turn), axis_couples(turn)};
+      const Vec3<Real> turning = half_solve_three<L>(g, m, kin, link, couple, places.of_spins(), scratch, problem);
+      g.sync();
+      spin_row(c.point, turning, places, problem.table, problem.pair_row[s]);
     }
   }
 }

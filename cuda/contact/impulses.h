@@ -4,13 +4,14 @@
 
 namespace stiction {
 
-/// l of every row: warm start on a solver's entry, its answer on exit. Contact impulses are (t1, t2, n) on body 2.       N s
+/// l of every row: warm start on a solver's entry, its answer on exit. Contact impulses are (t1, t2, n) on body 2; spin: of
+/// their couples, in the same units (spin_arms), where the model has any.                                                 N s
 template <class L>
 struct Impulses {
   using Real = typename L::Real;
   using Shape = typename L::Shape;
-  PerSlot<L, Vec3<Real>> slot;
-  Vec3<Real> pair[at_least_one(Shape::kPairs)];
+  PerSlot<L, Vec3<Real>> slot, spin;
+  Vec3<Real> pair[at_least_one(Shape::kPairs)], pair_spin[at_least_one(Shape::kPairs)];
   PerDofRow<L> dof;
   Real tie[at_least_one(Shape::kTies)];
   Vec3<Real> bond[at_least_one(Shape::kBonds)];
@@ -74,13 +75,15 @@ HD Vec3<Real> from_slot(const Model& m, const ContactPoint<Real>& p, Vec3<Real> 
   return m.level ? a : transposed_times(p.frame, a);
 }
 
-/// w = J v in the frames of the rows: slot(limb, at, c, w), pair(s, w1, w2) (velocities of both points, not their difference),
+/// J v in the frames of the rows: slot(c, V), pair(s, V1, V2) (of both points, not their difference), V.v the velocity of the
+/// point, V.w that of turning, 0 unless some contact has a couple;
 /// then limits and friction read v themselves. V: scratch for contacts between moving links; with bonds, the links' twists.
 template <class L, class Slot, class Pair, class Real = typename L::Real>
 HD void row_velocities(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
                        const Contacts<L>& contacts, const TreeVector<L>& v, PerLink<L, Motion<Real>>& V, Slot slot,
                        Pair pair) {
   bool moving = contacts.pairs > 0 || m.bonds > 0;
+  const Vec3<Real> still{Real(0), Real(0), Real(0)};
   visit_motions<L>(
       g, m, kin, v,
       [&](int t, const Motion<Real>& x) {
@@ -90,13 +93,15 @@ HD void row_velocities(const typename L::Group& g, const typename L::Model& m, c
         if (moving && s > 0) V.limb[at.link + s - 1] = x;
         each_station_slot<L>(limb, at, s, contacts, [&](int c) {
           const ContactPoint<Real>& p = contacts.point.slot[c];
-          slot(c, to_slot(m, p, velocity_at(x, p.p)));
+          slot(c, Motion<Real>{m.has_spin ? to_slot(m, p, x.w) : still, to_slot(m, p, velocity_at(x, p.p))});
         });
       });
   for (int s = 0; s < contacts.pairs; ++s) {
     const PairContact<L>& c = contacts.pair[s];
     Motion<Real> V1 = gather<L>(g, m, V, c.link1), V2 = gather<L>(g, m, V, c.link2);
-    pair(s, c.point.frame * velocity_at(V1, c.p1), c.point.frame * velocity_at(V2, c.point.p));
+    const Mat3<Real>& F = c.point.frame;
+    pair(s, Motion<Real>{m.has_spin ? F * V1.w : still, F * velocity_at(V1, c.p1)},
+         Motion<Real>{m.has_spin ? F * V2.w : still, F * velocity_at(V2, c.point.p)});
   }
 }
 

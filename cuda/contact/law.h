@@ -91,6 +91,27 @@ HD ContactResidual<Real> contact_residual(Vec3<Real> l, Vec3<Real> s, Real mu, R
   return r;
 }
 
+/// The same with five tangential directions.
+template <class Real>
+HD_ONCE ContactResidual<Real> contact_residual(const SixVec<Real>& l, const SixVec<Real>& s, Real mu, Real g) {
+  const Real zero(0), one(1);
+  const SixVec<Real> held = l * g, next = held - s;
+  auto distance = [&](Real lift) {
+    SixVec<Real> lifted = next;
+    lifted.l.z = lifted.l.z - lift;
+    return norm(held - project_proximal(lifted, mu));
+  };
+  const Real r = tangential(next), limit = max(held.l.z, zero) * mu;
+  const auto sliding = r > limit;
+  const Real disk = select(sliding, limit / select(sliding, r, one), one);
+  const Real blind = max(max(abs(held.l.x), abs(held.l.y)), max(abs(held.l.z), norm(held.c))) * kEpsilon<Scalar<Real>>;
+  ContactResidual<Real> to;
+  to.con = max(distance(tangential(s) * mu), blind), to.ccp = max(distance(zero), blind);
+  to.split = max(abs(held.l.z - max(next.l.z, zero)), tangential(held - with_tangents(next, disk, zero)));
+  to.cone = max(tangential(l) - mu * l.l.z, max(-l.l.z, zero)) * g;
+  return to;
+}
+
 /// s with the tangential velocity that con and split see of a contact under maximum dissipation: where s_t is -a (l_t + h),
 /// h = mu^2 l_n W_nt / (W_nn + R_n), it becomes -a l_t. coupling: W_nt / (W_nn + R_n), how the normal impulse moves the
 /// tangents, per how it moves the normal.

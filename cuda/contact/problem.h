@@ -28,7 +28,21 @@ struct ContactRow {
   Real R_t, R_n;    // compliance                                                         1/kg
   Real W_t, W_n;    // (W_11 + W_22) / 2 and W_33 of J A^-1 J'; 1 where inactive           1/kg
   Vec3<Real> free;  // J v*                                                               m/s
+  // Of its couple, see spin_arms: W's diagonal, 0 where there is no such friction (1/kg), and the free motion (m/s).
+  Vec3<Real> spin_W, spin_free;
 };
+
+/// A couple about (t1, t2, n) is that many times an impulse of the contact's cone, a spin as many times less a slip: MuJoCo's
+/// elliptic cone, |(l_t, couple / arms)| <= mu l_n, where mu arms are the rolling and torsional friction.   m
+template <class Real>
+HD Vec3<Real> spin_arms(const ContactPoint<Real>& x) {
+  const Real per_mu = Real(1) / max(x.mu, Real(1e-5f)), rolling = x.rolling * per_mu;
+  return {rolling, rolling, x.torsion * per_mu};
+}
+template <class Real>
+HD Vec3<Real> times(Vec3<Real> a, Vec3<Real> b) {
+  return {a.x * b.x, a.y * b.y, a.z * b.z};
+}
 
 /// Any other row: l in [lower, upper].
 template <class Real>

@@ -36,8 +36,13 @@ HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, W
     for (int s = 0; s < contacts.pairs; ++s) {
       const PairContact<L>& c = contacts.pair[s];
       const Vec3<Real> f = transposed_times(c.point.frame, l.pair[s]);
-      scatter_add<L>(g, m, w.forces, c.link2, force_at(c.point.p, f));
-      scatter_add<L>(g, m, w.forces, c.link1, force_at(c.p1, -f));
+      Force<Real> F1 = force_at(c.p1, -f), F2 = force_at(c.point.p, f);
+      if (m.has_spin) {
+        const Vec3<Real> couple = transposed_times(c.point.frame, times(l.pair_spin[s], spin_arms(c.point)));
+        F1.n = F1.n - couple, F2.n = F2.n + couple;
+      }
+      scatter_add<L>(g, m, w.forces, c.link2, F2);
+      scatter_add<L>(g, m, w.forces, c.link1, F1);
     }
     for (int i = 0; i < m.bonds; ++i)
       for (int end = 0; end < 2; ++end)
@@ -50,6 +55,7 @@ HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, W
         each_station_slot<L>(limb, at, s, contacts, [&](int c) {
           const ContactPoint<Real>& p = contacts.point.slot[c];
           F = F + force_at(p.p, from_slot(m, p, l.slot.slot[c]));
+          if (m.has_spin) F.n = F.n + from_slot(m, p, times(l.spin.slot[c], spin_arms(p)));
         });
         return F;
       },
@@ -113,11 +119,18 @@ HD void judge_dissipation(const RowProblem<Real>& rows, Real place, const Contac
   worst.r_mdp = max(worst.r_mdp, select(x.active, contact_residual(l, s, x.mu, mean_mobility(row)).con, Real(0)));
 }
 
+/// The part of V = J v, whose spin is `V.w`, that rows of its couple have.
 template <class Real>
-HD void judge_contact(const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l,
+HD Vec3<Real> spin_slip(const ContactPoint<Real>& x, const ContactRow<Real>& row, const Motion<Real>& V) {
+  const Vec3<Real> spin = times(V.w, spin_arms(x));
+  const Real zero(0);
+  return {select(row.spin_W.x > zero, spin.x, zero), select(row.spin_W.y > zero, spin.y, zero),
+          select(row.spin_W.z > zero, spin.z, zero)};
+}
+template <class Real>
+HD void judge_contact(const ContactPoint<Real>& x, const ContactResidual<Real>& r, Vec3<Real> l,
                       Certificate<Real>& worst) {
-  const Real zero(0), one(1), g = mean_mobility(row);
-  const ContactResidual<Real> r = contact_residual(l, slip_of(row, w, l), x.mu, g);
+  const Real zero(0), one(1);
   auto take = [&](Real& to, Real from) { to = max(to, select(x.active, from, zero)); };
   take(worst.r_con, r.con), take(worst.r_ccp, r.ccp), take(worst.r_cone, r.cone), take(worst.penetration, -x.gap);
   worst.num_contacts = worst.num_contacts + select(x.active & (l.z > zero), one, zero);
@@ -140,18 +153,26 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
   const RowTable<L>& table = problem.table;
   const RowProblem<Real> rows = table.rows.view(zero, zero);
-  auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> v, Vec3<Real> li,
-                   Certificate<Real>& worst) {
-    judge_contact(x, row, v, li, worst);
-    if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, v, li, worst);
+  const Vec3<Real> none{zero, zero, zero};
+  auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, const Motion<Real>& V,
+                   const SixVec<Real>& li, Certificate<Real>& worst) {
+    const Vec3<Real> s = slip_of(row, V.v, li.l);
+    const Real mobility = mean_mobility(row);
+    const ContactResidual<Real> r = m.has_spin
+                                        ? contact_residual(li, SixVec<Real>{s, spin_slip(x, row, V)}, x.mu, mobility)
+                                        : contact_residual(li.l, s, x.mu, mobility);
+    judge_contact(x, r, li.l, worst);
+    if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, V.v, li.l, worst);
   };
   row_velocities<L>(
       g, m, w.kin, contacts, w.v, w.motions,
-      [&](int c, Vec3<Real> v) {
-        judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], v, l.slot.slot[c], own);
+      [&](int c, const Motion<Real>& V) {
+        judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], V,
+              {l.slot.slot[c], m.has_spin ? l.spin.slot[c] : none}, own);
       },
-      [&](int i, Vec3<Real> v1, Vec3<Real> v2) {
-        judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], v2 - v1, l.pair[i], shared);
+      [&](int i, const Motion<Real>& V1, const Motion<Real>& V2) {
+        judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], V2 - V1,
+              {l.pair[i], m.has_spin ? l.pair_spin[i] : none}, shared);
       });
   Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h));
   auto row = [&](bool is_own, const ScalarRow<Real>& r, Real li, Real vi) {

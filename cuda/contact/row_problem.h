@@ -13,6 +13,8 @@
 //
 // Rows: contact k has 3 k (t1), 3 k + 1 (t2), 3 k + 2 (n); other row k has 3 contacts + k. A world of a pack need not use all of
 // them: in a place that it does not use all numbers are 0, W too, and the answer is l = 0.
+// Where contacts have torsional or rolling friction there are three rows more for each, behind all others: its couple, in units
+// of the contact's tangential impulse (spin_arms of contact/problem.h), in one cone with that.
 // Contacts that the free motion does not close come last (`near` and later): a solver may leave them out at first.
 #pragma once
 #include "core/arena.h"
@@ -24,10 +26,18 @@ namespace stiction {
 /// How many there are, or at most are.
 struct RowCounts {
   int contacts = 0, scalars = 0, width = 0;  // width: of Y
-  HD int rows() const { return 3 * contacts + scalars; }
+  int spins = 0;                             // contacts, or 0: none has a couple
+  HD int rows() const { return 3 * contacts + scalars + 3 * spins; }
+  HD int scalar_row(int k) const { return 3 * contacts + k; }
+  /// The first row of the couple of contact k.
+  HD int spin_row(int k) const { return 3 * contacts + scalars + 3 * k; }
+  /// The contact, or other row behind the contacts, that row i belongs to.
+  HD int block_of(int i) const {
+    return i < 3 * contacts ? i / 3 : i < 3 * contacts + scalars ? i - 2 * contacts : (i - spin_row(0)) / 3;
+  }
 };
 
-/// Read-only. n = 3 contacts + scalars.
+/// Read-only. n = rows().
 template <class Real>
 struct RowProblem : RowCounts {
   int near = 0;                              // contacts before those that stay open in the free motion
@@ -44,7 +54,6 @@ struct RowProblem : RowCounts {
   Real scale;                                     // V, by what is closed or warm before anything is solved   m/s
 
   HD const Real* row(int i) const { return Y + static_cast<int64_t>(i) * width; }
-  HD int scalar_row(int k) const { return 3 * contacts + k; }
   /// The blocks that contact k touches; of another row, counted behind the contacts.
   HD uint32_t touches(int k) const { return blocks.count == 1 ? 1u : touched[k]; }
   /// Mean of a contact's W_ii; of another row, counted behind the contacts, W_ii.
@@ -83,8 +92,6 @@ struct RowProblem : RowCounts {
     const Real *y = row(3 * k + 2), one_over = Real(1) / (W[3 * k + 2] + R[3 * k + 2]);
     return {along(3 * k, y) * one_over, along(3 * k + 1, y) * one_over};
   }
-  /// The contact, or other row behind the contacts, that row i belongs to.
-  HD int block_of(int i) const { return i < 3 * contacts ? i / 3 : i - 2 * contacts; }
 };
 
 /// The numbers of a RowProblem where they are made.

@@ -25,7 +25,7 @@ HD bool has_rows(const Model& m, int kind) {
 template <class Real>
 class Places {
  public:
-  HD explicit Places(Real place) : first_(1 << 20), count_(0) {
+  HD explicit Places(Real place) : first_(1 << 20), count_(0), spins_(false) {
     if constexpr (kWidth<Real> == 1) {
       if (place >= Real(0)) first_ = static_cast<int>(place), count_ = 1, is_[0] = true;
     } else {
@@ -45,9 +45,18 @@ class Places {
     for (int i = 0; i < count_; ++i) body(first_ + i, is_[i]);
   }
 
+  /// Of the couples of these contacts.
+  HD Places of_spins() const {
+    Places of = *this;
+    of.spins_ = true;
+    return of;
+  }
+  HD bool are_spins() const { return spins_; }
+
  private:
   static constexpr int kMost = 2 * (Capacity::kSlots + Capacity::kPairs);
   int first_, count_;
+  bool spins_;
   Mask<Real> is_[kWidth<Real> == 1 ? 1 : kMost];
 };
 
@@ -60,7 +69,7 @@ HD RowCounts most_rows(const Model& m) {
   RowCounts most;
   most.contacts = (m.world_slots + m.pair_slots) * (kWidth<Real> > 1 ? 2 : 1);
   most.scalars = 3 * m.bonds + 2 * m.nv + m.ties;  // limits and dry friction; parameters per environment may bring both
-  most.width = m.trunk_dofs() + links;
+  most.width = m.trunk_dofs() + links, most.spins = m.has_spin ? most.contacts : 0;
   return most;
 }
 
@@ -123,7 +132,7 @@ struct RowVisit {
   }
   HD void operator()(bool on_trunk, int i, const Vec3<Real>& y) const {
     const Vec3<Real> entry = y * (on_trunk ? root.trunk[i] : root.limb[i]);
-    Real* column = rows.Y + (on_trunk ? trunk : limbs) + i;
+    Real* column = threes() + (on_trunk ? trunk : limbs) + i;
     places.each([&](int k, const Mask<Real>& is) {
       Real* at = column + 3ll * k * rows.width;
       blend(is, entry.x, at[0]), blend(is, entry.y, at[rows.width]), blend(is, entry.z, at[2 * rows.width]);
@@ -132,8 +141,11 @@ struct RowVisit {
   /// One direction d of a contact.
   HD void direction(int d, bool on_trunk, int i, Real y) const {
     const Real entry = y * (on_trunk ? root.trunk[i] : root.limb[i]);
-    Real* column = rows.Y + static_cast<int64_t>(d) * rows.width + (on_trunk ? trunk : limbs) + i;
+    Real* column = threes() + static_cast<int64_t>(d) * rows.width + (on_trunk ? trunk : limbs) + i;
     places.each([&](int k, const Mask<Real>& is) { blend(is, entry, column[3ll * k * rows.width]); });
+  }
+  HD Real* threes() const {
+    return rows.Y + (places.are_spins() ? static_cast<int64_t>(rows.spin_row(0)) * rows.width : 0);
   }
 };
 

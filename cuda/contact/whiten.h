@@ -101,6 +101,7 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
 
   RowCounts counts = most_rows<Real>(m);
   counts.contacts = near + later, counts.scalars = largest_lane(count);
+  counts.spins = m.has_spin ? counts.contacts : 0;
   table.rows = RowArrays<Real>(counts);
   table.rows.near = near, table.rows.blocks = row_blocks(m), table.rows.apart = apart;
   table.trunk = table.rows.width - m.trunk_dofs();
@@ -172,6 +173,7 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
   using Real = typename L::Real;
   RowTable<L>& table = problem.table;
   const RowArrays<Real>& rows = table.rows;
+  const Real zero(0);
   auto contact = [&](const ContactPoint<Real>& x, const ContactRow<Real>& r, Real place, uint32_t touched) {
     Places<Real>(place).each([&](int k, const Mask<Real>& is) {
       const int i = 3 * k;
@@ -180,6 +182,11 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       blend(is, r.R_t, rows.R[i]), blend(is, r.R_t, rows.R[i + 1]), blend(is, r.R_n, rows.R[i + 2]);
       blend(is, r.W_t, rows.W[i]), blend(is, r.W_t, rows.W[i + 1]), blend(is, r.W_n, rows.W[i + 2]);
       blend(is, r.e, rows.e[i + 2]), blend(is, x.mu, rows.mu[k]);
+      if (!m.has_spin) return;
+      Real *free = rows.free + rows.spin_row(k), *W = rows.W + rows.spin_row(k);
+      blend(is & (r.spin_W.x > zero), r.spin_free.x, free[0]), blend(is, r.spin_W.x, W[0]);
+      blend(is & (r.spin_W.y > zero), r.spin_free.y, free[1]), blend(is, r.spin_W.y, W[1]);
+      blend(is & (r.spin_W.z > zero), r.spin_free.z, free[2]), blend(is, r.spin_W.z, W[2]);
     });
   };
   auto scalar = [&](const ScalarRow<Real>& r, const Places<Real>& places, uint32_t touched) {
@@ -247,16 +254,20 @@ HD void each_row(const typename L::Group& g, const typename L::Model& m, const C
                  const ContactProblem<L>& problem, Impulses<L>& l, Visit visit) {
   using Real = typename L::Real;
   const RowTable<L>& table = problem.table;
-  auto contact = [&](Real place, Vec3<Real>& f) {
+  auto contact = [&](Real place, Vec3<Real>& f, Vec3<Real>& c) {
     Places<Real>(place).each([&](int k, const Mask<Real>& is) {
       visit(is, 3 * k, f.x), visit(is, 3 * k + 1, f.y), visit(is, 3 * k + 2, f.z);
+      if (!m.has_spin) return;
+      const int i = table.rows.spin_row(k);
+      visit(is, i, c.x), visit(is, i + 1, c.y), visit(is, i + 2, c.z);
     });
   };
   auto scalar = [&](const Real& place, Real& f) {
     Places<Real>(place).each([&](int k, const Mask<Real>& is) { visit(is, 3 * table.rows.contacts + k, f); });
   };
-  each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) { contact(table.slot.slot[c], l.slot.slot[c]); });
-  for (int i = 0; i < contacts.pairs; ++i) contact(table.pair[i], l.pair[i]);
+  each_slot<L>(g, m, contacts,
+               [&](const auto&, Place, int, int c) { contact(table.slot.slot[c], l.slot.slot[c], l.spin.slot[c]); });
+  for (int i = 0; i < contacts.pairs; ++i) contact(table.pair[i], l.pair[i], l.pair_spin[i]);
   for (int i = 0; i < m.bonds; ++i)
     table.bond(i).each([&](int k, const Mask<Real>& is) {
       visit(is, 3 * k, l.bond[i].x), visit(is, 3 * k + 1, l.bond[i].y), visit(is, 3 * k + 2, l.bond[i].z);

@@ -56,6 +56,11 @@ template <class T> HD Force<T> force_at(Vec3<T> p, Vec3<T> f) { return {cross(p,
 template <class T> HD AxisForces<T> axis_forces(Vec3<T> p, const Mat3<T>& frame) {
   return {{force_at(p, frame.row[0]), force_at(p, frame.row[1]), force_at(p, frame.row[2])}};
 }
+/// Couples about the axes of a frame.
+template <class T> HD AxisForces<T> axis_couples(const Mat3<T>& frame) {
+  const Vec3<T> none{T(0), T(0), T(0)};
+  return {{{frame.row[0], none}, {frame.row[1], none}, {frame.row[2], none}}};
+}
 template <class T> HD Motion<T> zero_motion() { return {{T(0), T(0), T(0)}, {T(0), T(0), T(0)}}; }
 template <class T> HD Force<T> zero_force() { return {{T(0), T(0), T(0)}, {T(0), T(0), T(0)}}; }
 

@@ -85,6 +85,8 @@ struct ProbeModel {
   S radius{}, mu{};
   S stiffness{}, dissipation{};  // 0 = rigid                                                              N/m, s
   S restitution{};
+  int dim = 3;             // MuJoCo's condim: which frictions there are
+  S torsion{}, rolling{};  // of a couple about the normal, about the tangents: its largest arm              m
 };
 template <class S>
 struct PlaneModel {
@@ -107,6 +109,8 @@ struct PairModel {
   int geom1 = 0, geom2 = 0, id = 0;  // id: first of its candidates in the numbering of all pair features
   int friction_rule = 0;
   S mu{}, stiffness{}, dissipation{}, restitution{};
+  int dim = 3;
+  S torsion{}, rolling{};
 };
 /// Two moving links with geoms that may touch.
 struct LinkPairModel {
@@ -187,12 +191,14 @@ template <class Shape, bool = Shape::kFixed>
 struct ModelCounts {
   int link_pairs = 0, ties = 0, bonds = 0, pair_slots = 0;
   int has_limits = 0, has_friction = 0, has_buoyancy = 0;
-  int level = 0;  // all static geometry is level planes: the frames of world slots are the world's axes
+  int has_spin = 0;  // some pair or probe has torsional or rolling friction
+  int level = 0;     // all static geometry is level planes: the frames of world slots are the world's axes
 };
 template <class Shape>
 struct ModelCounts<Shape, true> {
   static constexpr int link_pairs = 0, ties = 0, bonds = 0, pair_slots = 0;
-  static constexpr int has_limits = Shape::kLimits, has_friction = Shape::kFriction, has_buoyancy = 0, level = 0;
+  static constexpr int has_limits = Shape::kLimits, has_friction = Shape::kFriction, has_buoyancy = 0, has_spin = 0,
+                       level = 0;
 };
 
 template <class Shape_, class S>

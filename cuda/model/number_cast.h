@@ -43,8 +43,9 @@ LinkModel<S> number_cast(const LinkModel<F>& a) {
 }
 template <class S, class F>
 ProbeModel<S> number_cast(const ProbeModel<F>& a) {
-  return {a.plane,     a.geom1, a.geom2,        a.feature,        a.friction_rule, number_cast<S>(a.center),
-          S(a.radius), S(a.mu), S(a.stiffness), S(a.dissipation), S(a.restitution)};
+  return {a.plane,      a.geom1,     a.geom2,        a.feature,        a.friction_rule,  number_cast<S>(a.center),
+          S(a.radius),  S(a.mu),     S(a.stiffness), S(a.dissipation), S(a.restitution), a.dim,
+          S(a.torsion), S(a.rolling)};
 }
 template <class S, class F>
 PlaneModel<S> number_cast(const PlaneModel<F>& a) {
@@ -66,7 +67,8 @@ GeomModel<S> number_cast(const GeomModel<F>& a) {
 }
 template <class S, class F>
 PairModel<S> number_cast(const PairModel<F>& a) {
-  return {a.geom1, a.geom2, a.id, a.friction_rule, S(a.mu), S(a.stiffness), S(a.dissipation), S(a.restitution)};
+  return {a.geom1,          a.geom2,          a.id,  a.friction_rule, S(a.mu),     S(a.stiffness),
+          S(a.dissipation), S(a.restitution), a.dim, S(a.torsion),    S(a.rolling)};
 }
 template <class S>
 LinkPairModel number_cast(const LinkPairModel& a) {

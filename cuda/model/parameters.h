@@ -119,15 +119,18 @@ HD void update_joints(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
 template <class Shape, class Real, class Shared, class Get>
 HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get,
                         ParameterTables<Shape, Real>& t) {
-  auto friction = [&](int rule, int g1, int g2, Real fixed) {
-    return friction_of(rule, get(a.geom_friction, 3 * m.ngeom, 3 * g1), get(a.geom_friction, 3 * m.ngeom, 3 * g2),
-                       fixed);
+  auto put_friction = [&](const auto& shared, auto& x) {
+    auto of = [&](int k, Real fixed) {
+      return friction_of(shared.friction_rule, get(a.geom_friction, 3 * m.ngeom, 3 * shared.geom1 + k),
+                         get(a.geom_friction, 3 * m.ngeom, 3 * shared.geom2 + k), fixed);
+    };
+    x.mu = of(0, Real(shared.mu));
+    if (shared.dim > 3) x.torsion = of(1, Real(shared.torsion));
+    if (shared.dim > 4) x.rolling = of(2, Real(shared.rolling));
   };
   if (a.geom_friction) {
-    for (int i = 0; i < m.probes; ++i)
-      t.probe[i].mu = friction(m.probe[i].friction_rule, m.probe[i].geom1, m.probe[i].geom2, Real(m.probe[i].mu));
-    for (int i = 0; i < m.pairs; ++i)
-      t.pair[i].mu = friction(m.pair[i].friction_rule, m.pair[i].geom1, m.pair[i].geom2, Real(m.pair[i].mu));
+    for (int i = 0; i < m.probes; ++i) put_friction(m.probe[i], t.probe[i]);
+    for (int i = 0; i < m.pairs; ++i) put_friction(m.pair[i], t.pair[i]);
   }
   if (!a.geom_size) return;
   const Real zero(0);

@@ -32,6 +32,8 @@ struct ConvexNewton {
   Real *w, *held, *lambda, *dw, *dheld;  // (m)
   Real *root_t, *root_n;                 // (nc + nr): 1/sqrt(S_t), 1/sqrt(S_n)
   Real* G;                               // (6 nc + nr)
+  SixDerivative<Real>* G6;               // (nc) of contacts with couples
+  Real* mix;                             // (n) of those
   const Real *target, *bias, *lift;      // (m), (m), (nc): whose they are, see above   m/s
 
   HD explicit ConvexNewton(const RowProblem<Real>& problem)
@@ -44,6 +46,7 @@ struct ConvexNewton {
     Real** const rows[] = {&w, &held, &lambda, &dw, &dheld};
     for (Real** each : rows) *each = arena.take(m);
     root_t = arena.take(nc + nr), root_n = arena.take(nc + nr), G = arena.take(6 * nc + nr);
+    if (P.spins > 0) G6 = arena.template take_as<SixDerivative<Real>>(nc), mix = arena.take(n);
   }
 
   /// 1 / sqrt(S), 0 of what nothing moves.
@@ -67,6 +70,37 @@ struct ConvexNewton {
     const Vec3<Real> l = project_proximal(scaled, friction(i));
     return {root_t[i] * l.x, root_t[i] * l.y, root_n[i] * l.z};
   }
+  /// The same with the couple, at the velocities of the rows, w by default; and l.
+  template <class Velocity>
+  HD SixVec<Real> six_trial(int i, Velocity velocity) const {
+    const int c = P.spin_row(i);
+    auto of = [&](int k) { return select(P.W[k] > Real(0), root_t[i] * (target[k] - velocity(k) - bias[k]), Real(0)); };
+    return {trial(i, velocity(3 * i), velocity(3 * i + 1), velocity(3 * i + 2)), {of(c), of(c + 1), of(c + 2)}};
+  }
+  HD SixVec<Real> six_trial(int i) const {
+    return six_trial(i, [&](int k) { return w[k]; });
+  }
+  HD SixVec<Real> unscaled(int i, const SixVec<Real>& l) const {
+    return {{root_t[i] * l.l.x, root_t[i] * l.l.y, root_n[i] * l.l.z}, l.c * root_t[i]};
+  }
+  HD SixVec<Real> six_impulse(int i, const SixVec<Real>& scaled) const {
+    return unscaled(i, project_proximal(scaled, friction(i)));
+  }
+  /// The rows of contact i of `x`.
+  HD SixVec<Real> six_of(int i, const Real* x) const {
+    const Real *l = x + 3 * i, *c = x + P.spin_row(i);
+    return {{l[0], l[1], l[2]}, {c[0], c[1], c[2]}};
+  }
+  HD static Real product(const SixVec<Real>& a, const SixVec<Real>& b) { return dot(a.l, b.l) + dot(a.c, b.c); }
+  /// G d of contact i.
+  HD SixVec<Real> stiffness_times(int i, const SixDerivative<Real>& g, const SixVec<Real>& d) const {
+    const SixVec<Real> scaled = unscaled(i, d);
+    const Real along = product(g.t, scaled), out = along * g.along + scaled.l.z * g.mixed;
+    SixVec<Real> to = scaled * g.across;
+    to.l = to.l + g.t.l * out, to.c = to.c + g.t.c * out, to.l.z = along * g.mixed + scaled.l.z * g.normal;
+    return unscaled(i, to);
+  }
+
   /// l* of row r at velocity w_r.
   HD Real row_trial(int r, Real w_r) const {
     const Real root = root_t[nc + r];
@@ -78,6 +112,12 @@ struct ConvexNewton {
 
   HD_ONCE void project_all() {
     for (int i = 0; i < nc; ++i) {
+      if (P.spins > 0) {
+        const SixVec<Real> l = six_impulse(i, six_trial(i));
+        Real *to = lambda + 3 * i, *c = lambda + P.spin_row(i);
+        to[0] = l.l.x, to[1] = l.l.y, to[2] = l.l.z, c[0] = l.c.x, c[1] = l.c.y, c[2] = l.c.z;
+        continue;
+      }
       const Vec3<Real> l = impulse(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
       lambda[3 * i] = l.x, lambda[3 * i + 1] = l.y, lambda[3 * i + 2] = l.z;
     }
@@ -101,10 +141,38 @@ struct ConvexNewton {
     P.push(dheld, step);
   }
 
+  /// Y_i' G Y_i of contact i with its couple, row by row: five alike, and the two of [along, mixed; mixed, normal].
+  HD void add_six(int i, const SixDerivative<Real>& g) {
+    const Real zero(0), t = root_t[i], z = root_n[i], wide = g.across * t * t;
+    const uint32_t touched = P.touches(i);
+    const int c = P.spin_row(i), row[5] = {3 * i, 3 * i + 1, c, c + 1, c + 2};
+    const Real direction[5] = {g.t.l.x, g.t.l.y, g.t.c.x, g.t.c.y, g.t.c.z};
+    const bool slides = !all((g.along == zero) & (g.mixed == zero));
+    for (int k = 0; k < 5; ++k) H.add(select(P.W[row[k]] > zero, wide, zero), P.row(row[k]), touched);
+    const M pushed = g.normal > zero;
+    const Real ratio = select(pushed, g.mixed / select(pushed, g.normal, Real(1)), zero);
+    P.blocks.each_run(touched, [&](int begin, int end) {
+      for (int a = begin; a < end; ++a) {
+        mix[a] = zero;
+        for (int k = 0; slides && k < 5; ++k) mix[a] = mix[a] + P.row(row[k])[a] * (direction[k] * t);
+      }
+    });
+    if (slides) H.add(g.along - g.mixed * ratio, mix, touched);
+    P.blocks.each_run(touched, [&](int begin, int end) {
+      for (int a = begin; a < end; ++a) mix[a] = mix[a] * ratio + P.row(3 * i + 2)[a] * z;
+    });
+    H.add(g.normal, mix, touched);
+  }
+
   /// G, and H = I + Y'GY.
   HD void assemble() {
     H.begin();
     for (int i = 0; i < nc; ++i) {
+      if (P.spins > 0) {
+        G6[i] = projection_derivative(six_trial(i), friction(i));
+        if (!all(G6[i].normal == Real(0))) add_six(i, G6[i]);
+        continue;
+      }
       const SymMat3<Real> g = contact_stiffness(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
       Real* keep = G + 6 * i;
       keep[0] = g.xx, keep[1] = g.xy, keep[2] = g.xz, keep[3] = g.yy, keep[4] = g.yz, keep[5] = g.zz;
@@ -122,6 +190,12 @@ struct ConvexNewton {
     H.factor(), H.solve(step);
     for (int i = 0; i < m; ++i) dw[i] = P.along(i, step);
     for (int i = 0; i < nc; ++i) {
+      if (P.spins > 0) {
+        const SixVec<Real> of = six_of(i, lambda) - six_of(i, held) - stiffness_times(i, G6[i], six_of(i, dw));
+        Real *out = dheld + 3 * i, *c = dheld + P.spin_row(i);
+        out[0] = of.l.x, out[1] = of.l.y, out[2] = of.l.z, c[0] = of.c.x, c[1] = of.c.y, c[2] = of.c.z;
+        continue;
+      }
       const Real *g = G + 6 * i, *d = dw + 3 * i, *l = lambda + 3 * i, *h = held + 3 * i;
       Real* out = dheld + 3 * i;
       out[0] = l[0] - h[0] - (g[0] * d[0] + g[1] * d[1] + g[2] * d[2]);
@@ -139,6 +213,14 @@ struct ConvexNewton {
     Real sum(0);
     curvature = Real(0);
     for (int i = 0; i < nc; ++i) {
+      if (P.spins > 0) {
+        const SixVec<Real> at = six_trial(i, [&](int k) { return w[k] + x * dw[k]; }), l = six_impulse(i, at),
+                           d6 = six_of(i, dw), dh6 = six_of(i, dheld);
+        const SixDerivative<Real> g = projection_derivative(at, friction(i));
+        sum = sum + (product(d6, six_of(i, held) - l) + product(d6, dh6) * x);
+        curvature = curvature + (product(d6, dh6) + product(d6, stiffness_times(i, g, d6)));
+        continue;
+      }
       const Real *d = dw + 3 * i, *h = held + 3 * i, *dh = dheld + 3 * i, *v = w + 3 * i;
       const Vec3<Real> scaled = trial(i, v[0] + x * d[0], v[1] + x * d[1], v[2] + x * d[2]), l = impulse(i, scaled),
                        along = {d[0], d[1], d[2]};

@@ -27,12 +27,24 @@ struct RowScore {
   }
 };
 
-/// Of impulses l (n) at s_i = slip(i), each asked for once and in order. Places that are not used do not count.
+/// The couple of contact k.
+template <class Real>
+HD Vec3<Real> spin_of(const RowProblem<Real>& p, const Real* l, int k) {
+  const Real* c = l + p.spin_row(k);
+  return {c[0], c[1], c[2]};
+}
+
+/// Of impulses l (n) at s_i = slip(i), each asked for once, contacts in order. Places that are not used do not count.
 template <class Real, class Slip>
 HD_ONCE RowScore<Real> score_rows(const RowProblem<Real>& p, Law law, const Real* l, Slip slip) {
   const Real zero(0), one(1);
   RowScore<Real> score{zero, zero, zero, p.least_velocity, {}};
   Real sum(0);
+  auto spin_slip = [&](int k) {
+    auto of = [&](int i) { return select(p.W[i] > zero, slip(i), zero); };
+    const int i = p.spin_row(k);
+    return Vec3<Real>{of(i), of(i + 1), of(i + 2)};
+  };
   for (int k = 0; k < p.contacts; ++k) {
     const int i = 3 * k;
     const Real g = p.mobility(k);
@@ -43,7 +55,10 @@ HD_ONCE RowScore<Real> score_rows(const RowProblem<Real>& p, Law law, const Real
     const Mask<Real> touching = on & ((max(max(abs(f.x), abs(f.y)), abs(f.z)) > zero) | (p.e[i + 2] <= zero));
     const Real fast = max(max(abs(p.free[i]), abs(p.free[i + 1])), abs(p.free[i + 2]));
     score.scale = max(score.scale, select(touching, fast, zero));
-    const ContactResidual<Real> r = contact_residual(f, s, p.mu[k], select(on, g, one));
+    const ContactResidual<Real> r = p.spins > 0
+                                        ? contact_residual(SixVec<Real>{f, spin_of(p, l, k)},
+                                                           SixVec<Real>{s, spin_slip(k)}, p.mu[k], select(on, g, one))
+                                        : contact_residual(f, s, p.mu[k], select(on, g, one));
     const bool convex = law == Law::kConvex;
     score.own = max(score.own, select(on, convex ? r.ccp : r.con, zero));
     if (!convex) score.split = max(score.split, select(on, r.split, zero));
@@ -66,7 +81,18 @@ HD void admit(const RowProblem<Real>& p, const Real* l, Real* to) {
   const Real zero(0);
   for (int k = 0; k < p.contacts; ++k) {
     const int i = 3 * k;
-    const Vec3<Real> f = project_strict(Vec3<Real>{l[i], l[i + 1], l[i + 2]}, p.mu[k]);
+    const Vec3<Real> given{l[i], l[i + 1], l[i + 2]};
+    Vec3<Real> f;
+    if (p.spins > 0) {
+      const SixVec<Real> six = project_strict(SixVec<Real>{given, spin_of(p, l, k)}, p.mu[k]);
+      Real* c = to + p.spin_row(k);
+      const Real* W = p.W + p.spin_row(k);
+      f = six.l;
+      c[0] = select(W[0] > zero, six.c.x, zero), c[1] = select(W[1] > zero, six.c.y, zero),
+      c[2] = select(W[2] > zero, six.c.z, zero);
+    } else {
+      f = project_strict(given, p.mu[k]);
+    }
     const Mask<Real> on = p.W[i] > zero;
     to[i] = select(on, f.x, zero), to[i + 1] = select(on, f.y, zero), to[i + 2] = select(on, f.z, zero);
   }

@@ -2,6 +2,7 @@
 //
 //   struct Name {
 //     static constexpr const char* kName;                                  what users call it
+//     static constexpr bool kCouples;                                      carries torsional and rolling friction
 //     template <class S> struct Options;                                   its own knobs, with defaults; S a plain number
 //       template <class Visit, class... O> static void each_field(Visit, O&...);   visit("name", o.name...) for each knob
 //       Law law() const;                                                   what it converges to, and is judged by
@@ -15,7 +16,7 @@
 // each world of a pack by that world's numbers alone. A world is frozen as soon as its own residual is below limits.tolerance V; tolerance 0:
 // limits.iterations, or until rounding is all that changes. Rows with W = 0 get 0. No allocation, no error: what is not finite,
 // or not solved, the certificate shows.
-// A solver that cannot carry some kind of row says so where a world is made (none today).
+// What a solver cannot carry is refused where a world is made.
 //
 // Real: float, double or a pack of them. Written once for the CPU and for a lane of a GPU.
 #pragma once
@@ -68,13 +69,15 @@ struct IterativeSolver {
 };
 
 template <class Solver, class Real>
-concept ContactSolver = requires(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
-                                 const typename Solver::template Options<Scalar<Real>>& options, Real* memory,
-                                 Real* impulse, const char* name, Law law, int64_t size, SolveStats<Real> stats) {
-  name = Solver::kName;
-  law = options.law();
-  size = Solver::template memory<Real>(RowCounts{});
-  stats = Solver::template solve<Real>(problem, limits, options, memory, impulse);
-};
+concept ContactSolver =
+    requires(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+             const typename Solver::template Options<Scalar<Real>>& options, Real* memory, Real* impulse,
+             const char* name, bool carries, Law law, int64_t size, SolveStats<Real> stats) {
+      name = Solver::kName;
+      carries = Solver::kCouples;
+      law = options.law();
+      size = Solver::template memory<Real>(RowCounts{});
+      stats = Solver::template solve<Real>(problem, limits, options, memory, impulse);
+    };
 
 }  // namespace stiction

@@ -9,6 +9,7 @@ template <class T>
 struct ContactArrays {
   int* geom;                        // (N, C, 2), -1 where there is none
   T *pos, *frame, *dist, *impulse;  // (N, C, 3), (N, C, 3, 3), (N, C), (N, C, 3)   m, rows t1 t2 n, m, N s
+  T* couple;                        // (N, C, 3)  of the impulse, about t1, t2, n         N m s
   uint8_t* active;                  // (N, C)
   int* count;                       // (N,)
   T* net_force;                     // (N, nbody, 3)  impulse / h of the last step, world axes            N
@@ -40,6 +41,7 @@ HD void export_contacts(const Model& m, int64_t env, Record record, int capacity
       out.frame[9 * c + 3 * k] = row.x, out.frame[9 * c + 3 * k + 1] = row.y, out.frame[9 * c + 3 * k + 2] = row.z;
     }
     out.dist[c] = record(r + kRecordGap), out.active[c] = 1;
+    for (int k = 0; k < 3; ++k) out.couple[3 * c + k] = m.has_spin ? record(r + kRecordSpin + k) : T(0);
   };
   auto station = [&](const StationModel& st, int first_slot) {
     for (int s = 0; s < st.slots; ++s) {
@@ -69,7 +71,7 @@ HD void export_contacts(const Model& m, int64_t env, Record record, int capacity
   out.count[env] = count;
   for (int64_t c = env * capacity + count; c < (env + 1) * capacity; ++c) {
     out.geom[2 * c] = out.geom[2 * c + 1] = -1, out.active[c] = 0, out.dist[c] = 0;
-    for (int k = 0; k < 3; ++k) out.pos[3 * c + k] = out.impulse[3 * c + k] = 0;
+    for (int k = 0; k < 3; ++k) out.pos[3 * c + k] = out.impulse[3 * c + k] = out.couple[3 * c + k] = 0;
     for (int k = 0; k < 9; ++k) out.frame[9 * c + k] = 0;
   }
 }

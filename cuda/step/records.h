@@ -22,18 +22,26 @@ enum RecordField : int {
   kRecordMu,
   kRecordGeom1,
   kRecordGeom2,
-  kRecordFields
+  kRecordFields,
+  // Where the model has torsional or rolling friction: the couple about t1, t2, n                  N m s
+  kRecordSpin = kRecordFields,
+  kSpinFields = 3
 };
 
 /// How the records of a world are laid out: slots, then limits and dry friction per dof, then ties and bonds.
 template <class Model>
 struct RecordLayout {
-  int slots, pairs, dofs, ties, bonds;
+  int slots, pairs, dofs, ties, bonds, fields;
   HD explicit RecordLayout(const Model& m)
-      : slots(m.world_slots), pairs(m.pair_slots), dofs(m.nv), ties(m.ties), bonds(m.bonds) {}
-  HD int slot(int c) const { return c * kRecordFields; }
-  HD int pair(int s) const { return (slots + s) * kRecordFields; }
-  HD int dof_row(int kind, int dof) const { return (slots + pairs) * kRecordFields + kind * dofs + dof; }
+      : slots(m.world_slots),
+        pairs(m.pair_slots),
+        dofs(m.nv),
+        ties(m.ties),
+        bonds(m.bonds),
+        fields(kRecordFields + (m.has_spin ? kSpinFields : 0)) {}
+  HD int slot(int c) const { return c * fields; }
+  HD int pair(int s) const { return (slots + s) * fields; }
+  HD int dof_row(int kind, int dof) const { return (slots + pairs) * fields + kind * dofs + dof; }
   HD int tie(int i) const { return dof_row(kDofRows, 0) + i; }
   HD int bond(int i) const { return tie(ties) + 3 * i; }
   /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q
@@ -59,31 +67,36 @@ struct Records {
     RecordLayout<Model> layout(m);
     Real zero(0);
     Vec3<Real> none{zero, zero, zero};
+    auto find = [&](const Real* r, const ContactPoint<Real>& x, SixVec<Real>& found) {
+      const Mask<Real> is = x.active & (r[kRecordId] == x.id);
+      found.l = select(is, Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found.l);
+      if (m.has_spin) found.c = select(is, Vec3<Real>{r[kRecordSpin], r[kRecordSpin + 1], r[kRecordSpin + 2]}, found.c);
+    };
+    auto in_cone = [&](const ContactPoint<Real>& x, Vec3<Real> couple) {
+      const Vec3<Real> arms = spin_arms(x);
+      auto over = [&](Real c, Real arm) { return select(arm > zero, c / select(arm > zero, arm, Real(1)), zero); };
+      return Vec3<Real>{over(couple.x, arms.x), over(couple.y, arms.y), over(couple.z, arms.z)};
+    };
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       int base = limb.first_slot();
       for (int s = 0; s <= limb.links(); ++s)
         for (int c = limb.slot_begin(s); c < limb.slot_end(s); ++c) {
           if (contacts.skip(at.slot + c)) continue;
           const ContactPoint<Real>& x = contacts.point.slot[at.slot + c];
-          Vec3<Real> found = none;
+          SixVec<Real> found{none, none};
           if (warm)
-            for (int o = limb.slot_begin(s); o < limb.slot_end(s); ++o) {
-              const Real* r = real + layout.slot(base + o);
-              found =
-                  select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
-            }
-          l.slot.slot[at.slot + c] = found;
+            for (int o = limb.slot_begin(s); o < limb.slot_end(s); ++o) find(real + layout.slot(base + o), x, found);
+          l.slot.slot[at.slot + c] = found.l;
+          if (m.has_spin) l.spin.slot[at.slot + c] = in_cone(x, found.c);
         }
     });
     for (int s = 0; s < contacts.pairs; ++s) {
       const ContactPoint<Real>& x = contacts.pair[s].point;
-      Vec3<Real> found = none;
+      SixVec<Real> found{none, none};
       if (warm)
-        for (int o = 0; o < layout.pairs; ++o) {
-          const Real* r = real + layout.pair(o);
-          found = select(x.active & (r[kRecordId] == x.id), Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found);
-        }
-      l.pair[s] = found;
+        for (int o = 0; o < layout.pairs; ++o) find(real + layout.pair(o), x, found);
+      l.pair[s] = found.l;
+      if (m.has_spin) l.pair_spin[s] = in_cone(x, found.c);
     }
     for (int kind = 0; kind < kDofRows; ++kind)
       if (has_rows(m, kind))
@@ -111,8 +124,12 @@ struct Records {
   HD_ONCE void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
                      const ContactProblem<L>& problem, const Impulses<L>& l) const {
     RecordLayout<Model> layout(m);
-    auto put = [&](Real* r, const ContactPoint<Real>& x, Vec3<Real> f, Vec3<Real> p) {
+    auto put = [&](Real* r, const ContactPoint<Real>& x, Vec3<Real> f, const Vec3<Real>& spin, Vec3<Real> p) {
       Vec3<Real> n = x.frame.row[2];
+      if (m.has_spin) {
+        const Vec3<Real> couple = times(spin, spin_arms(x));
+        r[kRecordSpin] = couple.x, r[kRecordSpin + 1] = couple.y, r[kRecordSpin + 2] = couple.z;
+      }
       r[kRecordId] = select(x.active, x.id, Real(-1));
       r[kRecordT1] = f.x, r[kRecordT2] = f.y, r[kRecordN] = f.z, r[kRecordGap] = x.gap, r[kRecordMu] = x.mu;
       r[kRecordX] = p.x, r[kRecordY] = p.y, r[kRecordZ] = p.z, r[kRecordNx] = n.x, r[kRecordNy] = n.y,
@@ -123,7 +140,7 @@ struct Records {
         Real* r = real + layout.slot(limb.first_slot() + c);
         if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
         else
-          put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c],
+          put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c], l.spin.slot[at.slot + c],
               contacts.point.slot[at.slot + c].p + kin.limb_origin[at.limb]);
       }
     });
@@ -135,7 +152,7 @@ struct Records {
           continue;
         }
         const PairContact<L>& c = contacts.pair[s];
-        put(r, c.point, l.pair[s], c.at + kin.trunk_origin);
+        put(r, c.point, l.pair[s], l.pair_spin[s], c.at + kin.trunk_origin);
         for (int w = 0; w < kWidth<Real>; ++w) {
           set_lane(r[kRecordGeom1], w, static_cast<Scalar<Real>>(lane(c.geom1, w)));
           set_lane(r[kRecordGeom2], w, static_cast<Scalar<Real>>(lane(c.geom2, w)));

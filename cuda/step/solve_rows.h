@@ -126,8 +126,11 @@ HD_ONCE void improve(const RowProblem<Real>& problem, double certify, const Mask
           for (int i = 0; i < problem.rows(); ++i)
             set_lane(impulse[i], from[w], static_cast<Scalar<Real>>(lane(d.rows.impulse[i], w)));
     };
-    const Double swept = solve_with<Bisection, Double>(d.view, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
-    d.take_impulses(impulse, from, negate(swept < Double(kExactSweeps)));
+    if (problem.spins == 0) {  // which it cannot carry
+      const Double swept =
+          solve_with<Bisection, Double>(d.view, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
+      d.take_impulses(impulse, from, negate(swept < Double(kExactSweeps)));
+    }
     CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
     auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };
     auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };

@@ -67,6 +67,12 @@ HD Law law_of(const SolverOptions<S>& o) {
   return with_solver(o, [](auto, const auto& options) { return options.law(); });
 }
 
+/// Whether the chosen solver carries torsional and rolling friction.
+template <class S>
+HD bool carries_couples(const SolverOptions<S>& o) {
+  return with_solver(o, [](auto solver, const auto&) { return decltype(solver)::kCouples; });
+}
+
 /// Reals that the chosen solver needs for problems up to that size.
 template <class Real>
 HD int64_t solver_memory(const SolverOptions<Scalar<Real>>& o, const RowCounts& most) {

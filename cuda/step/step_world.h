@@ -54,8 +54,11 @@ HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, co
   tie_rows<L>(g, m, opt, x, w.loads.tie_ctrl, problem);
   bond_rows<L>(g, m, opt, w.kin, [&](int i) { return mocap_pose(worlds.arrays, worlds.rows, m.nmocap, i); }, problem);
   row_velocities<L>(
-      g, m, w.kin, w.contacts, problem.free, w.motions, [&](int c, Vec3<Real> v) { problem.row.slot[c].free = v; },
-      [&](int i, Vec3<Real> v1, Vec3<Real> v2) { problem.pair_row[i].free = v2 - v1; });
+      g, m, w.kin, w.contacts, problem.free, w.motions,
+      [&](int c, const Motion<Real>& V) { free_row(m, w.contacts.point.slot[c], V, problem.row.slot[c]); },
+      [&](int i, const Motion<Real>& V1, const Motion<Real>& V2) {
+        free_row(m, w.contacts.pair[i].point, V2 - V1, problem.pair_row[i]);
+      });
   free_bonds<L>(g, m, w.motions, problem);
   // Where iterations are fixed nothing is left for later: that would take a second solve. Nor under the convex law, where what
   // slides may push although it does not close.

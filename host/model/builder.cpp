@@ -274,7 +274,7 @@ int ModelBuilder::add_actuator(const ActuatorSpec& spec) {
 int ModelBuilder::add_pair(const PairSpec& spec) {
   expect_added("pair", "geom1", spec.geom1, model_.ngeom), expect_added("pair", "geom2", spec.geom2, model_.ngeom);
   model_.pair_geom1.push_back(spec.geom1), model_.pair_geom2.push_back(spec.geom2);
-  model_.pair_condim.push_back(spec.condim), model_.pair_friction.push_back(spec.friction);
+  model_.pair_condim.push_back(spec.condim), append(model_.pair_friction, Triple{spec.friction, 0.005, 0.0001});
   return model_.npair++;
 }
 

@@ -235,6 +235,7 @@ class Compiler {
     probe.geom1 = pair.geom1, probe.geom2 = pair.geom2, probe.friction_rule = pair.friction_rule;
     probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation,
     probe.restitution = pair.restitution;
+    probe.dim = pair.dim, probe.torsion = pair.torsion, probe.rolling = pair.rolling;
     for (int k = 0; k < probe_count(geom.type); ++k) {
       const Probe<double> own = probe_of(geom.type, geom.size, k);
       probe.center = geom.pose * own.center, probe.radius = own.radius, probe.feature = k;
@@ -370,6 +371,8 @@ class Compiler {
     };
     View& v = view();
     for (double restitution : m_.geom_restitution) v.has_restitution |= restitution > 0;
+    for (const auto& pair : out_->pair) v.has_spin |= pair.dim > 3;
+    for (const auto& probe : out_->probe) v.has_spin |= probe.dim > 3;
     for (int t = v.free_base_; t < v.trunk_links_; ++t) place(v.trunk[t]);
     if (v.free_base_) v.has_buoyancy |= v.trunk[0].buoyant_mass != 0, v.has_base_spring = v.trunk[0].stiffness != 0;
     for (int l = 0; l < v.limbs_; ++l)

@@ -58,8 +58,8 @@ std::unique_ptr<ModelTables<S>> convert(const ModelTables<double>& tables);
 /// May they touch? The pairs of geoms in order of (geom1, geom2); explicit pairs first, with their own friction.
 struct GeomPair {
   int geom1, geom2;
-  double friction;
-  int rule;  // see friction_of
+  double friction, torsion, rolling;
+  int rule, dim;  // see friction_of; condim
 };
 std::vector<GeomPair> collision_pairs(const Model& model);
 

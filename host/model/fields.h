@@ -60,7 +60,7 @@ void visit_contact_fields(M& m, F&& f) {
   f("mesh_vert", m.mesh_vert, vertices, 3);
   f("mesh_edgeadr", m.mesh_edgeadr, m.nmesh > 0 ? vertices + 1 : 0, 1), f("mesh_edge", m.mesh_edge, edges, 1);
   f("pair_geom1", m.pair_geom1, m.npair, 1), f("pair_geom2", m.pair_geom2, m.npair, 1);
-  f("pair_condim", m.pair_condim, m.npair, 1), f("pair_friction", m.pair_friction, m.npair, 1);
+  f("pair_condim", m.pair_condim, m.npair, 1), f("pair_friction", m.pair_friction, m.npair, 3);
   f("exclude_body1", m.exclude_body1, m.nexclude, 1), f("exclude_body2", m.exclude_body2, m.nexclude, 1);
 }
 

@@ -90,6 +90,7 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
   require_fits("equalities of bodies", a.bonds, 0);
   require_fits("springs on its base", a.has_base_spring, 0);
   for (int t = 0; t < a.trunk_links_; ++t) detail::require_fitting_link<Shape>(a.trunk[t]);
+  require_fits("contacts with torsional or rolling friction", a.has_spin, 0);
   for (const ProbeModel<S>& p : from.probe)
     require_fits("compliant contacts", p.stiffness > 0 && !Shape::kCompliance, 0);
 

@@ -36,6 +36,7 @@ void bounding_capsule(const Model& m, GeomModel<double>& x) {
 PairModel<double> surface_of(const Model& m, const GeomPair& p) {
   PairModel<double> pair;
   pair.geom1 = p.geom1, pair.geom2 = p.geom2, pair.mu = p.friction, pair.friction_rule = p.rule;
+  pair.dim = p.dim, pair.torsion = p.torsion, pair.rolling = p.rolling;
   double k1 = m.geom_stiffness[p.geom1], k2 = m.geom_stiffness[p.geom2];
   double t1 = m.geom_dissipation[p.geom1], t2 = m.geom_dissipation[p.geom2];
   pair.stiffness = k1 > 0 && k2 > 0 ? k1 * k2 / (k1 + k2) : std::max(k1, k2);

@@ -73,12 +73,12 @@ struct Model {
   Reals dof_armature, dof_damping, dof_frictionloss;  // (nv)  kg | kg m^2, N s/m | N m s/rad, N | N m
   Reals qpos0, qpos_spring;                           // (nq)
 
-  // ---- geoms. condim is the file's (1, 3, 4, 6): the pair's decides (priority, else maximum); 1 means friction 0, all
-  // above is simulated as 3
+  // ---- geoms. condim is the file's (1, 3, 4, 6): the pair's decides (priority, else maximum); 1: no friction, 3:
+  // sliding, 4: torsional, too, 6: rolling, too
   Ints geom_type, geom_bodyid, geom_contype, geom_conaffinity, geom_condim, geom_priority;  // (ngeom)
   Ints geom_dataid;                      // (ngeom)         mesh, or -1 (also for meshes that cannot collide)
   Reals geom_size, geom_pos, geom_quat;  // (ngeom, 3 | 3 | 4)  MuJoCo's half sizes                      m
-  Reals geom_friction;                   // (ngeom, 3)      sliding, (torsional, rolling: unused)        1
+  Reals geom_friction;                   // (ngeom, 3)      sliding, torsional, rolling               1, m, m
   Reals geom_stiffness;                  // (ngeom)         contact stiffness; 0 = rigid                 N/m
   Reals geom_restitution;  // (ngeom)         part of the speed of a hit that comes back: of two geoms the larger 1
   Reals geom_dissipation;  // (ngeom)         relaxation time tau_d of a compliant contact s
@@ -87,7 +87,7 @@ struct Model {
   Ints mesh_edgeadr;                // (sum + 1)       hull neighbours of vertex i: edge[edgeadr[i] .. edgeadr[i + 1])
   Ints mesh_edge;                   //                 numbers of vertices within their mesh
   Ints pair_geom1, pair_geom2, pair_condim;  // (npair)       explicit pairs
-  Reals pair_friction;                       // (npair)         sliding
+  Reals pair_friction;                       // (npair, 3)      the same
   Ints exclude_body1, exclude_body2;         // (nexclude)
 
   // ---- sites, fixed tendons, equalities, actuators, keyframes

@@ -10,13 +10,17 @@ namespace stiction {
 
 namespace {
 
-/// By which rule two geoms' friction combines: priority, else the larger; 3 where condim leaves none.
-int friction_rule(const Model& m, int g1, int g2) {
-  const int p1 = m.geom_priority[g1], p2 = m.geom_priority[g2];
-  const int condim = p1 > p2   ? m.geom_condim[g1]
-                     : p2 > p1 ? m.geom_condim[g2]
-                               : std::max(m.geom_condim[g1], m.geom_condim[g2]);
-  return condim == 1 ? 3 : p1 > p2 ? 1 : p2 > p1 ? 2 : 0;
+/// Of condim `dim`, with what friction there is by it.
+GeomPair pair_of(int a, int b, int dim, int rule, double sliding, double torsion, double rolling) {
+  return {a, b, dim == 1 ? 0 : sliding, dim < 4 ? 0 : torsion, dim < 6 ? 0 : rolling, dim == 1 ? 3 : rule, dim};
+}
+
+/// Two geoms' friction combines by priority, else the larger counts, as does condim.
+GeomPair pair_of(const Model& m, int a, int b) {
+  const int p1 = m.geom_priority[a], p2 = m.geom_priority[b], rule = p1 > p2 ? 1 : p2 > p1 ? 2 : 0;
+  const int dim = friction_of(rule, m.geom_condim[a], m.geom_condim[b], 1);
+  auto of = [&](int k) { return friction_of(rule, m.geom_friction[3 * a + k], m.geom_friction[3 * b + k], 0.0); };
+  return pair_of(a, b, dim, rule, of(0), of(1), of(2));
 }
 
 }  // namespace
@@ -32,7 +36,8 @@ std::vector<GeomPair> collision_pairs(const Model& m) {
     auto [a, b] = ordered(m.pair_geom1[i], m.pair_geom2[i]);
     if (m.body_weldid[m.geom_bodyid[a]] == 0 && m.body_weldid[m.geom_bodyid[b]] == 0) continue;
     if (!taken.insert({a, b}).second) continue;
-    pairs.push_back({a, b, m.pair_condim[i] == 1 ? 0 : m.pair_friction[i], 3});
+    const double* f = &m.pair_friction[3 * i];
+    pairs.push_back(pair_of(a, b, m.pair_condim[i], 3, f[0], f[1], f[2]));
   }
   for (int i = 0; i < m.nexclude; ++i) excluded.insert(std::minmax(m.exclude_body1[i], m.exclude_body2[i]));
 
@@ -47,8 +52,7 @@ std::vector<GeomPair> collision_pairs(const Model& m) {
       if (excluded.count(std::minmax(b1, b2))) continue;
       auto [a, b] = ordered(i, j);
       if (taken.count({a, b})) continue;
-      const int rule = friction_rule(m, a, b);
-      pairs.push_back({a, b, friction_of(rule, m.geom_friction[3 * a], m.geom_friction[3 * b], 0.0), rule});
+      pairs.push_back(pair_of(m, a, b));
     }
   std::stable_sort(pairs.begin(), pairs.end(), [](const GeomPair& x, const GeomPair& y) {
     return std::pair(x.geom1, x.geom2) < std::pair(y.geom1, y.geom2);

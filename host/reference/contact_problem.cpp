@@ -215,7 +215,7 @@ double pair_friction(const Model& model, int geom1, int geom2) {
   for (int p = 0; p < model.npair; ++p) {
     int a = model.pair_geom1[p], b = model.pair_geom2[p];
     if ((a == geom1 && b == geom2) || (a == geom2 && b == geom1))
-      return model.pair_condim[p] == 1 ? 0 : model.pair_friction[p];
+      return model.pair_condim[p] == 1 ? 0 : model.pair_friction[3 * p];
   }
   int p1 = model.geom_priority[geom1], p2 = model.geom_priority[geom2];
   double f1 = model.geom_friction[3 * geom1], f2 = model.geom_friction[3 * geom2];

@@ -43,6 +43,7 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
     if (env < 0 || env >= num_envs())
       throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " +
                                   std::to_string(num_envs() - 1));
+    this->require_no_couples("contact_problem");
     problem_.resize(kernels_->problem_size(job_));
     return kernels_->problem(job_, env, workspaces_[0].get(), tables_of(0), problem_.data());
   }

@@ -24,6 +24,7 @@ class WorldOf : public World {
         layout_(tables_->view),
         width_(width),
         packs_((num_envs() + width - 1) / width) {
+    if (tables_->view.has_spin) refuse_without_couples();
     add_contacts(tables_->view.world_slots + tables_->view.pair_slots);
     job_.options = options_in<T>({options_.step, options_.solver});
   }
@@ -81,9 +82,11 @@ class WorldOf : public World {
       a.certificate[f] = at(std::string("certificate.") + kCertificateNames[f]);
     job_.parameters = parameter_arrays<T>();
     job_.outputs = {at("xpos"), at("xquat"), at("body_linvel"), at("body_angvel"), at("site_xpos")};
-    contact_arrays_ = {at<int>("contact.geom"),  at("contact.pos"),       at("contact.frame"),
-                       at("contact.dist"),       at("contact.impulse"),   at<uint8_t>("contact.active"),
-                       at<int>("contact.count"), at("net_contact_force"), static_cast<T>(1 / options_.step.h)};
+    contact_arrays_ = {at<int>("contact.geom"),       at("contact.pos"),
+                       at("contact.frame"),           at("contact.dist"),
+                       at("contact.impulse"),         at("contact.couple"),
+                       at<uint8_t>("contact.active"), at<int>("contact.count"),
+                       at("net_contact_force"),       static_cast<T>(1 / options_.step.h)};
   }
 
   std::unique_ptr<ModelTables<T>> tables_;
@@ -94,7 +97,24 @@ class WorldOf : public World {
   ResetRows<T> reset_rows_{};
   ContactArrays<T> contact_arrays_{};
 
+  void require_no_couples(const char* what) const {
+    if (tables_->view.has_spin)
+      throw std::invalid_argument(std::string(what) +
+                                  " has no couples: the model has torsional or rolling friction (condim 4 or 6), which "
+                                  "Model.with_friction(torsional=0, rolling=0) takes out");
+  }
+
  private:
+  void refuse_without_couples() const {
+    const std::string name = with_solver(options_.solver, [](auto s, const auto&) { return decltype(s)::kName; });
+    if (!carries_couples(options_.solver))
+      throw std::invalid_argument("solver '" + name +
+                                  "' carries no torsional or rolling friction, which the model has (condim 4 or 6); "
+                                  "Model.with_friction(torsional=0, rolling=0) takes it out");
+    if (options_.step.tangential_compliance > 0)
+      throw std::invalid_argument("tangential_compliance is not for models with torsional or rolling friction");
+  }
+
   template <class N = T>
   N* at(const std::string& name) {
     return buffer(name).template as<N>();

@@ -134,7 +134,7 @@ def _pairs(m, found: Findings, out: dict) -> None:
     first, second = np.asarray(m.pair_geom1, int), np.asarray(m.pair_geom2, int)
     keep = found.keep_geom_contact[first] & found.keep_geom_contact[second]
     out.update(npair=int(keep.sum()), pair_geom1=first[keep], pair_geom2=second[keep])
-    out.update(pair_condim=np.asarray(m.pair_dim)[keep], pair_friction=np.asarray(m.pair_friction)[keep, 0])
+    out.update(pair_condim=np.asarray(m.pair_dim)[keep], pair_friction=np.asarray(m.pair_friction)[keep][:, [0, 2, 3]])
     signature = np.asarray(m.exclude_signature)
     out.update(nexclude=m.nexclude, exclude_body1=signature >> 16, exclude_body2=signature & 0xFFFF)
 

@@ -221,9 +221,10 @@ def _geoms(m, found: Findings) -> None:
     if m.npair and np.any(m.pair_friction[:, 0] != m.pair_friction[:, 1]):
         where = np.flatnonzero(m.pair_friction[:, 0] != m.pair_friction[:, 1])
         found.refuse(f"anisotropic friction of pair {listed(m, 'pair', where)}")
+    rolling = (np.asarray(m.pair_dim) == 6) & (m.pair_friction[:, 3] != m.pair_friction[:, 4])
+    if np.any(rolling):
+        found.refuse(f"anisotropic rolling friction of pair {listed(m, 'pair', np.flatnonzero(rolling))}")
     condim = np.concatenate([np.asarray(m.geom_condim)[found.colliding], np.asarray(m.pair_dim, int)])
-    if np.any(condim > 3):
-        found.note("approximated", f"condim 4 or 6 of {np.sum(condim > 3)} geoms or pairs -> 3 (no torsional friction)")
     if np.any(condim == 1):
         found.note("approximated", f"condim 1 of {np.sum(condim == 1)} geoms or pairs -> friction 0 where it decides")
 

@@ -14,7 +14,7 @@ from .mjcf_import import compile_source, require_mujoco
 from .mjmodel_arrays import model_arrays
 from .mjmodel_features import examine
 
-_FORMAT = 3  # of the files written by save
+_FORMAT = 4  # of the files written by save
 _MJMODEL = "mujoco_binary"
 
 
@@ -131,11 +131,32 @@ class Model:
         """
         return self._with_geoms(geoms, geom_restitution=restitution)
 
+    def with_friction(self, sliding=None, torsional=None, rolling=None, *, geoms=None) -> Model:
+        """The same model with other friction on ``geoms`` (a name or number, or several; all by default).
+
+        ``sliding`` is Coulomb's coefficient. ``torsional`` and ``rolling`` (m) are the largest couples about the normal
+        and about the tangents, per normal force; of 0 there are none. What is None stays. condim follows, as MuJoCo's:
+        6 with rolling friction, 4 with torsional only, 3 with sliding only; of two geoms the larger condim, and of each
+        friction the larger, counts. Pairs of ``<contact>`` keep theirs. Errors: ValueError for negative numbers,
+        KeyError for names that are not there, IndexError for numbers.
+        """
+        arrays = self._copied_arrays()
+        for number in self._chosen(geoms):
+            friction, condim = arrays["geom_friction"][number], int(arrays["geom_condim"][number])
+            now = [friction[0] if condim > 1 else 0.0, friction[1] * (condim > 3), friction[2] * (condim > 4)]
+            given = (sliding, torsional, rolling)
+            asked = [was if value is None else float(value) for was, value in zip(now, given, strict=True)]
+            friction[:] = asked
+            arrays["geom_condim"][number] = 6 if asked[2] else 4 if asked[1] else 3 if asked[0] else 1
+        return Model(_core.Model.from_arrays(arrays), import_report=self._import_report, mjmodel=self._mjmodel)
+
+    def _chosen(self, geoms) -> list[int]:
+        chosen = range(self._core.ngeom) if geoms is None else [geoms] if isinstance(geoms, (str, int)) else geoms
+        return [self.geom_id(geom) if isinstance(geom, str) else geom for geom in chosen]
+
     def _with_geoms(self, geoms, **values: float) -> Model:
         arrays = self._copied_arrays()
-        chosen = range(self._core.ngeom) if geoms is None else [geoms] if isinstance(geoms, (str, int)) else list(geoms)
-        for geom in chosen:
-            number = self.geom_id(geom) if isinstance(geom, str) else geom
+        for number in self._chosen(geoms):
             for name, value in values.items():
                 arrays[name][number] = value
         return Model(_core.Model.from_arrays(arrays), import_report=self._import_report, mjmodel=self._mjmodel)

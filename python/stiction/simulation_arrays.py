@@ -222,6 +222,10 @@ class ContactArrays(_Group):
     frame = _field("contact.frame", "Rows t1, t2, n (num_envs, max_contacts, 3, 3); n from geom[0] to geom[1].")
     dist = _field("contact.dist", "Gap (num_envs, max_contacts), m; negative where they overlap.")
     impulse = _field("contact.impulse", "Along t1, t2, n on geom[1], (num_envs, max_contacts, 3), N s.")
+    couple = _field(
+        "contact.couple",
+        "Of torsional and rolling friction, about t1, t2, n on geom[1], (num_envs, max_contacts, 3), N m s.",
+    )
     active = _field("contact.active", "Whether there is a contact, (num_envs, max_contacts).")
     count = _field("contact.count", "Contacts, (num_envs,).")
 

@@ -99,7 +99,7 @@ TEST(OneContact, DissipatesAsMuchAsBruteForceFinds) {
 double coulomb_residual(const Contact& x, const Vector3d& l) {
   const Vector3d u = x.W * l + x.c;
   const double g = x.W.trace() / 3;
-  return contact_residual<double>({l[0], l[1], l[2]}, {u[0], u[1], u[2]}, x.mu, g).con;
+  return contact_residual(Vec3<double>{l[0], l[1], l[2]}, Vec3<double>{u[0], u[1], u[2]}, x.mu, g).con;
 }
 
 TEST(OneContact, IsExactUnderCoulombsLawWithoutAFallback) {

@@ -68,7 +68,7 @@ class Iteration {
  private:
   static constexpr int kPowerPasses = 20;
 
-  HD bool is_contact(int i) const { return i < 3 * nc; }
+  HD bool is_contact(int i) const { return i < 3 * nc || i >= P.spin_row(0); }
 
   /// Scores `tried`, at u of it, as an answer of worlds `which`. False: not finite.
   HD_ONCE M judge(const M& which) {
@@ -97,7 +97,7 @@ class Iteration {
     trace_ = zero;
     for (int i = 0; i < n; ++i) {
       const Real g = P.mobility(P.block_of(i));
-      const M on = g > zero;
+      const M on = (g > zero) & (P.W[i] > zero);
       scale_[i] = select(on, one / sqrt(select(on, g, one)), zero);
       q_[i] = (P.free[i] + P.e[i]) * scale_[i];
       used = used + select(on, one, zero), trace_ = trace_ + select(on, one + P.R[i] * scale_[i] * scale_[i], zero);
@@ -143,12 +143,22 @@ class Iteration {
     if (opt.rule == kAdmmSpectral) step_ = spectral_step();
   }
   /// De Saxce's correction of z.
-  HD Real lift(int k) const { return P.mu[k] * sqrt(z_[3 * k] * z_[3 * k] + z_[3 * k + 1] * z_[3 * k + 1]); }
+  HD Real lift(int k) const {
+    Real square = z_[3 * k] * z_[3 * k] + z_[3 * k + 1] * z_[3 * k + 1];
+    for (int i = P.spin_row(k); P.spins > 0 && i < P.spin_row(k + 1); ++i) square = square + z_[i] * z_[i];
+    return P.mu[k] * sqrt(square);
+  }
 
   /// y = P(p).
   HD_ONCE void project(const Real* p, Real* y) const {
     for (int k = 0; k < nc; ++k) {
       const int i = 3 * k;
+      if (P.spins > 0) {
+        const SixVec<Real> a = project_proximal(SixVec<Real>{{p[i], p[i + 1], p[i + 2]}, spin_of(P, p, k)}, P.mu[k]);
+        Real* c = y + P.spin_row(k);
+        y[i] = a.l.x, y[i + 1] = a.l.y, y[i + 2] = a.l.z, c[0] = a.c.x, c[1] = a.c.y, c[2] = a.c.z;
+        continue;
+      }
       const Vec3<Real> a = project_proximal(Vec3<Real>{p[i], p[i + 1], p[i + 2]}, P.mu[k]);
       y[i] = a.x, y[i + 1] = a.y, y[i + 2] = a.z;
     }
@@ -285,6 +295,9 @@ class Iteration {
 
 }  // namespace admm_detail
 
-struct Admm : IterativeSolver<admm_detail::Iteration, AdmmOptions> { static constexpr const char* kName = "admm"; };
+struct Admm : IterativeSolver<admm_detail::Iteration, AdmmOptions> {
+  static constexpr const char* kName = "admm";
+  static constexpr bool kCouples = true;
+};
 
 }  // namespace stiction

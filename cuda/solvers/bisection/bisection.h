@@ -91,6 +91,7 @@ struct Sweeper : GaussSeidel<Real> {
 
 struct Bisection : IterativeSolver<bisection_detail::Sweeper, BisectionOptions> {
   static constexpr const char* kName = "bisection";
+  static constexpr bool kCouples = false;
 };
 
 }  // namespace stiction

@@ -145,12 +145,19 @@ struct Newton : ConvexNewton<Real> {
 
   // ---- outer iteration --------------------------------------------------------------------------------------------------
 
-  /// mu |s_t| of contact i, with what the multiplier still moves if l0 is given.
-  HD Real correction(int i, const Real* v, const Real* l, const Real* l0) const {
-    const Real R = P.R[3 * i];
-    Real x = v[0] + P.e[3 * i] + R * l[0], y = v[1] + P.e[3 * i + 1] + R * l[1];
-    if (l0) x = x + soft[i] * (l[0] - l0[0]), y = y + soft[i] * (l[1] - l0[1]);
-    return P.mu[i] * sqrt(x * x + y * y);
+  /// mu |s_t| of contact i at w and impulses l, with what the multiplier l0, if given, still moves.
+  HD Real correction(int i, const Real* l, const Real* l0) const {
+    auto slip = [&](int k) {
+      const Real s = w[k] + P.e[k] + P.R[k] * l[k];
+      return l0 ? s + soft[i] * (l[k] - l0[k]) : s;
+    };
+    const Real x = slip(3 * i), y = slip(3 * i + 1);
+    Real square = x * x + y * y;
+    for (int k = P.spin_row(i); P.spins > 0 && k < P.spin_row(i + 1); ++k) {
+      const Real spin = select(P.W[k] > Real(0), slip(k), Real(0));
+      square = square + spin * spin;
+    }
+    return P.mu[i] * sqrt(square);
   }
 
   /// Score of impulses l, and their w.
@@ -172,7 +179,7 @@ struct Newton : ConvexNewton<Real> {
     penalty = Real(opt.penalty), last_defect = Real(kUntried<Real>);
     for (int i = 0; i < m; ++i) lambda[i] = best.impulse[i], best.impulse[i] = Real(0);
     accept(mask_of<Real>(true), lambda);
-    for (int i = 0; i < nc; ++i) p[i] = slip_before[i] = correction(i, w + 3 * i, accepted + 3 * i, nullptr);
+    for (int i = 0; i < nc; ++i) p[i] = slip_before[i] = correction(i, accepted, nullptr);
     for (int i = 0; i < m; ++i) lambda0[i] = accepted[i];
     set_penalty();
     anderson.begin(), stall = Stall<Real>(best.score);
@@ -183,7 +190,7 @@ struct Newton : ConvexNewton<Real> {
     Real gap(0), moved(0);  // |Jv - z|, and how far the correction moved, m/s
     for (int i = 0; i < m; ++i) gap = max(gap, soft[P.block_of(i)] * abs(lambda[i] - lambda0[i]));
     for (int i = 0; i < nc; ++i) {
-      image[i] = correction(i, w + 3 * i, lambda + 3 * i, lambda0 + 3 * i);
+      image[i] = correction(i, lambda, lambda0);
       moved = max(moved, abs(image[i] - slip_before[i]));
       slip_before[i] = image[i];
     }
@@ -216,6 +223,7 @@ struct Newton : ConvexNewton<Real> {
 
 struct Canal : IterativeSolver<canal_detail::Newton, CanalOptions> {
   static constexpr const char* kName = "canal";
+  static constexpr bool kCouples = true;
   /// Of worlds `which`, with what became of it; iterations limit the outer passes.
   template <class Real>
   HD_ONCE static CanalStats<Real> improve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,

@@ -208,6 +208,9 @@ struct Iteration {
 
 }  // namespace cond_detail
 
-struct Cond : IterativeSolver<cond_detail::Iteration, CondOptions> { static constexpr const char* kName = "cond"; };
+struct Cond : IterativeSolver<cond_detail::Iteration, CondOptions> {
+  static constexpr const char* kName = "cond";
+  static constexpr bool kCouples = false;
+};
 
 }  // namespace stiction

@@ -51,6 +51,25 @@ struct Sweeper : GaussSeidel<Real> {
   }
   HD void put(const M& on, int i, Real next) { take(on, i, next, next - l[i]); }
 
+  /// The tangents and the couple of contact k, each at its own pace: the nearest point in units in which those are 1.
+  HD void six(const M& on, int k, Real step) {
+    const int i = 3 * k, c = p.spin_row(k);
+    const Real zero(0), one(1), tx = l[i] - step * slip(i), ty = l[i + 1] - step * slip(i + 1);
+    const M moves = step > zero;
+    const Real per = one / select(moves, step, one);
+    Real trial[3], weight[3], unit[3];
+    for (int d = 0; d < 3; ++d) {
+      const Real own = pace(p.W[c + d]);
+      weight[d] = own * per, trial[d] = l[c + d] - own * slip(c + d);
+      unit[d] = select(own > zero, trial[d] / sqrt(select(own > zero, weight[d], one)), zero);
+    }
+    const auto k6 = project_ellipsoid(tx * tx + ty * ty, Vec3<Real>{unit[0], unit[1], unit[2]},
+                                      Vec3<Real>{weight[0], weight[1], weight[2]}, l[i + 2] * p.mu[k]);
+    put(on, i, tx * k6.tangent), put(on, i + 1, ty * k6.tangent);
+    const Real factor[3] = {k6.couple.x, k6.couple.y, k6.couple.z};
+    for (int d = 0; d < 3; ++d) put(on & (weight[d] > zero), c + d, trial[d] * factor[d]);
+  }
+
   HD void sweep(const M& running) {
     Base::sweep(
         running,
@@ -58,6 +77,7 @@ struct Sweeper : GaussSeidel<Real> {
           const int i = 3 * k;
           put(on, i + 2, max(l[i + 2] - pace(p.W[i + 2] + p.R[i + 2]) * slip(i + 2), Real(0)));
           const Real step = pace(most_t[k] + p.R[i]);
+          if (p.spins > 0) return six(on, k, step);
           const Vec3<Real> t =
               project_strict(Vec3<Real>{l[i] - step * slip(i), l[i + 1] - step * slip(i + 1), l[i + 2]}, p.mu[k]);
           put(on, i, t.x), put(on, i + 1, t.y);
@@ -75,6 +95,9 @@ struct Sweeper : GaussSeidel<Real> {
 
 }  // namespace pgs_detail
 
-struct Pgs : IterativeSolver<pgs_detail::Sweeper, PgsOptions> { static constexpr const char* kName = "pgs"; };
+struct Pgs : IterativeSolver<pgs_detail::Sweeper, PgsOptions> {
+  static constexpr const char* kName = "pgs";
+  static constexpr bool kCouples = true;
+};
 
 }  // namespace stiction

@@ -100,7 +100,8 @@ struct Proximal : ConvexNewton<Real> {
       R[3 * k] = R[3 * k + 1] = g * opt.sigma;
       R[3 * k + 2] = max(R[3 * k + 2], g * max(near_rigid, S(1) / opt.penalty_cap));
     }
-    for (int i = 3 * nc; i < m; ++i) R[i] = max(R[i], P.W[i] * opt.sigma);
+    for (int i = 3 * nc; i < 3 * nc + nr; ++i) R[i] = max(R[i], P.W[i] * opt.sigma);
+    for (int i = P.spin_row(0); i < m; ++i) R[i] = R[3 * P.block_of(i)];
   }
   /// D, S and w by the penalty and l0.
   HD_ONCE void set_centre() {
@@ -113,6 +114,10 @@ struct Proximal : ConvexNewton<Real> {
         w[i] = slack[i] - D[i] * lambda0[i];
       }
       root_t[k] = this->root_of(k, R[first] + D[first]), root_n[k] = this->root_of(k, R[last - 1] + D[last - 1]);
+    }
+    for (int i = P.spin_row(0); i < m; ++i) {  // as stiff as the contact's tangents
+      D[i] = D[3 * P.block_of(i)];
+      w[i] = slack[i] - D[i] * lambda0[i];
     }
   }
   /// u = Y'l.
@@ -219,6 +224,12 @@ struct Proximal : ConvexNewton<Real> {
     auto potential = [&](Real at) {
       Real part(0);
       for (int i = 0; i < nc; ++i) {
+        if (P.spins > 0) {
+          const SixVec<Real> y = this->six_trial(i, [&](int k) { return w[k] + at * dw[k]; }),
+                             l = project_proximal(y, this->friction(i));
+          part = part + (this->product(y, l) - this->product(l, l) * S(0.5));
+          continue;
+        }
         const Real *v = w + 3 * i, *d = dw + 3 * i;
         const Vec3<Real> y = this->trial(i, v[0] + at * d[0], v[1] + at * d[1], v[2] + at * d[2]),
                          l = project_proximal(y, this->friction(i));
@@ -276,6 +287,9 @@ struct Proximal : ConvexNewton<Real> {
 
 }  // namespace sap_detail
 
-struct Sap : IterativeSolver<sap_detail::Proximal, SapOptions> { static constexpr const char* kName = "sap"; };
+struct Sap : IterativeSolver<sap_detail::Proximal, SapOptions> {
+  static constexpr const char* kName = "sap";
+  static constexpr bool kCouples = true;
+};
 
 }  // namespace stiction

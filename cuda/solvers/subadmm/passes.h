@@ -46,12 +46,13 @@ class Passes {
   static constexpr int kBlock = 4;
   static constexpr bool kNarrows = kWidth<Narrow> < kWidth<Real>;
 
-  int contacts, scalars, n, width;  // width: of Z, padded
-  bool apart;                       // Z has numbers in the blocks only that its rows touch
-  ColumnBlocks blocks;              // of Z
-  uint32_t* touched;                // (contacts + scalars) of a contact's three rows of Z, or of another's one
+  int contacts, scalars, spins, n, width;  // spins: contacts, or 0; width: of Z, padded
+  bool apart;                              // Z has numbers in the blocks only that its rows touch
+  ColumnBlocks blocks;                     // of Z
+  uint32_t* touched;                       // (contacts + scalars) of a contact's three rows of Z, or of another's one
   // By rows: v* and bias, give 1 / (1 + R), soft B^-1/2 (m/s of a unit); by contacts and scalars: mu, bounds.
   Real *free, *e, *give, *soft, *mu, *lower, *upper;
+  Real* turn;               // (3 spins) weight of a couple's square in the cone, where that of a tangent is 1
   Real *z, *lambda, *push;  // push: z - J v* + l, what T is multiplied with
   Real* best;               // l, where it was changed least
   Real* Z;                  // (padded n, width), rows behind the last are 0; what is not touched is not set
@@ -66,10 +67,17 @@ class Passes {
     const int64_t bits = arena.used() - begin;  // take as much in the narrower one
     Real** const vectors[] = {&free, &e, &give, &soft, &mu, &lower, &upper, &z, &lambda, &push, &best, &w_};
     for (Real** vector : vectors) *vector = arena.take(size);
+    turn = arena.take(3 * spins);
     history_ = arena.template take_as<Entry>(size);
     Z = arena.take(size * width), T = arena.take(apart ? 0 : triangle(size));
     other_ = arena.take(size), sum_ = arena.take(width);
     rest_ = arena.take(kNarrows ? (arena.used() - begin + 1) / 2 + bits : 0);
+  }
+  /// The first row of the couple of contact k.
+  HD int spin_row(int k) const { return 3 * contacts + scalars + 3 * k; }
+  /// The contact, or other row behind the contacts, that row i belongs to.
+  HD int block_of(int i) const {
+    return i < 3 * contacts ? i / 3 : i < spin_row(0) ? i - 2 * contacts : (i - spin_row(0)) / 3;
   }
   HD static int64_t padded(int64_t rows) { return (rows + kBlock - 1) / kBlock * kBlock; }
   /// Block I of T begins at triangle(kBlock I) and holds column j of its rows at kBlock j.
@@ -131,8 +139,8 @@ class Passes {
       return part;
     };
     Passes<Narrow> some;
-    some.contacts = contacts, some.scalars = scalars, some.n = n, some.width = width, some.blocks = blocks,
-    some.apart = apart;
+    some.contacts = contacts, some.scalars = scalars, some.spins = spins, some.n = n, some.width = width,
+    some.blocks = blocks, some.apart = apart;
     Arena<Narrow> arena(reinterpret_cast<Narrow*>(rest_));
     some.carve(arena);
     some.assign(*this, take);
@@ -154,6 +162,7 @@ class Passes {
     const int64_t size = padded(n);
     copy(size, x.free, free), copy(n, x.e, e), copy(n, x.give, give), copy(n, x.soft, soft);
     copy(contacts, x.mu, mu), copy(scalars, x.lower, lower), copy(scalars, x.upper, upper);
+    copy(3 * spins, x.turn, turn);
     copy(n, x.z, z), copy(n, x.lambda, lambda), copy(size, x.push, push), copy(n, x.best, best);
     if (any(x.small)) copy(triangle(size), x.T, T);
     if (!all(x.small)) {
@@ -172,7 +181,6 @@ class Passes {
     plain_ = take(select(x.plain_, Wide(1), Wide(0))) > Real(0);
   }
 
-  HD int block_of(int i) const { return i < 3 * contacts ? i / 3 : i - 2 * contacts; }
   HD void velocities() {
     const bool some = any(small);
     if (some) by_operator(w_);
@@ -202,27 +210,31 @@ class Passes {
   HD void by_blocks(Real* out) {
     Real* sum = sum_;
     for (int a = 0; a < width; ++a) sum[a] = Real(0);
-    for (int k = 0; k < contacts; ++k) {
-      const Real *row = Z + 3ll * k * width, *p = push + 3 * k, p0 = p[0], p1 = p[1], p2 = p[2];
+    auto add_three = [&](int k, int i) {
+      const Real *row = Z + static_cast<int64_t>(i) * width, *p = push + i, p0 = p[0], p1 = p[1], p2 = p[2];
       blocks.each_run(touched[k], [&](int from, int to) {
         for (int a = from; a < to; ++a) sum[a] = sum[a] + (row[a] * p0 + row[width + a] * p1 + row[2 * width + a] * p2);
       });
-    }
+    };
+    for (int k = 0; k < contacts; ++k) add_three(k, 3 * k);
     for (int k = contacts; k < contacts + scalars; ++k) {
       const Real *row = Z + (2ll * contacts + k) * width, p = push[2 * contacts + k];
       blocks.each_run(touched[k], [&](int from, int to) {
         for (int a = from; a < to; ++a) sum[a] = sum[a] + row[a] * p;
       });
     }
-    for (int k = 0; k < contacts; ++k) {
-      const Real *row = Z + 3ll * k * width, *v = free + 3 * k;
+    for (int k = 0; k < spins; ++k) add_three(k, spin_row(k));
+    auto take_three = [&](int k, int i) {
+      const Real *row = Z + static_cast<int64_t>(i) * width, *v = free + i;
       Real w0 = v[0], w1 = v[1], w2 = v[2];
       blocks.each_run(touched[k], [&](int from, int to) {
         for (int a = from; a < to; ++a)
           w0 = w0 + row[a] * sum[a], w1 = w1 + row[width + a] * sum[a], w2 = w2 + row[2 * width + a] * sum[a];
       });
-      out[3 * k] = w0, out[3 * k + 1] = w1, out[3 * k + 2] = w2;
-    }
+      out[i] = w0, out[i + 1] = w1, out[i + 2] = w2;
+    };
+    for (int k = 0; k < contacts; ++k) take_three(k, 3 * k);
+    for (int k = 0; k < spins; ++k) take_three(k, spin_row(k));
     for (int k = contacts; k < contacts + scalars; ++k) {
       const Real* row = Z + (2ll * contacts + k) * width;
       Real w = free[2 * contacts + k];
@@ -273,6 +285,15 @@ class Passes {
     for (int i = 0; i < n; ++i) best[i] = select(better, lambda[i], best[i]);
   }
 
+  /// l of contact k with its couple, where nothing but cone and normal compliance acts.
+  HD SixVec<Real> six(const Opt& opt, int k, const SixVec<Real>& free) const {
+    if (opt.convex) return project_weighted(free, mu[k], sqrt(give[3 * k + 2]));
+    const Real n = max(free.l.z, Real(0));
+    const auto by = project_ellipsoid(free.l.x * free.l.x + free.l.y * free.l.y, free.c,
+                                      Vec3<Real>{turn[3 * k], turn[3 * k + 1], turn[3 * k + 2]}, n * mu[k]);
+    return {{free.l.x * by.tangent, free.l.y * by.tangent, n},
+            {free.c.x * by.couple.x, free.c.y * by.couple.y, free.c.z * by.couple.z}};
+  }
   /// l and z from y; their largest changes. Worlds that are done keep theirs.
   template <bool kAccelerated>
   HD AdmmChange<Real> multipliers(const Opt& opt, Mask<Real> done) {
@@ -288,6 +309,14 @@ class Passes {
       const int i = 3 * k;
       const Vec3<Real> a{y(i), y(i + 1), y(i + 2)};
       const Vec3<Real> free{-(a.x + e[i]) * give[i], -(a.y + e[i + 1]) * give[i + 1], -(a.z + e[i + 2]) * give[i + 2]};
+      if (spins > 0) {  // R = 0 along the tangents
+        const int c = spin_row(k);
+        const Vec3<Real> ac{y(c), y(c + 1), y(c + 2)};
+        const SixVec<Real> l = six(opt, k, {free, -ac});
+        put(i, a.x, l.l.x), put(i + 1, a.y, l.l.y), put(i + 2, a.z, l.l.z);
+        put(c, ac.x, l.c.x), put(c + 1, ac.y, l.c.y), put(c + 2, ac.z, l.c.z);
+        continue;
+      }
       const Vec3<Real> l =
           opt.convex ? project_weighted(free, mu[k], sqrt(give[i + 2] / give[i])) : project_strict(free, mu[k]);
       put(i, a.x, l.x), put(i + 1, a.y, l.y), put(i + 2, a.z, l.z);

@@ -30,7 +30,7 @@ class Iteration {
       : p_(problem), limits_(limits), opt(options), answer_(answer) {}
 
   HD void carve(Arena<Real>& arena) {
-    x_.contacts = p_.contacts, x_.scalars = p_.scalars, x_.n = p_.rows();
+    x_.contacts = p_.contacts, x_.scalars = p_.scalars, x_.spins = p_.spins, x_.n = p_.rows();
     x_.width = static_cast<int>(Passes::padded(p_.width)), x_.blocks = p_.blocks, x_.apart = p_.apart;
     const int64_t n = Passes::padded(x_.n), width = x_.width;
     root_ = arena.take(n), C_ = arena.take(x_.apart ? 0 : width * width), u_ = arena.take(3 * width);
@@ -42,6 +42,7 @@ class Iteration {
   /// First without the contacts that stay open; worlds where one of them would close after all solve again with all, from there.
   HD SolveStats<Real> solve() {
     for (int i = 3 * p_.near; i < 3 * p_.contacts; ++i) answer_[i] = Real(0);
+    for (int i = p_.spin_row(p_.near); p_.spins > 0 && i < p_.rows(); ++i) answer_[i] = Real(0);
     Mask<Real> done = mask_of<Real>(false);
     iterate(p_.near, done);
     if (p_.contacts > p_.near) {
@@ -57,12 +58,12 @@ class Iteration {
   static constexpr int kBlock = Passes::kBlock;
 
   /// The problem's row of row i of those that take part.
-  HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i - 3 * x_.contacts + 3 * p_.contacts; }
+  HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i + 3 * (p_.contacts - x_.contacts); }
 
   /// With the first `contacts` of them. Worlds that are done keep their answer.
   HD_ONCE void iterate(int contacts, Mask<Real> done) {
     const Mask<Real> kept = done;
-    x_.contacts = contacts, x_.n = 3 * contacts + p_.scalars;
+    x_.contacts = contacts, x_.spins = p_.spins > 0 ? contacts : 0, x_.n = x_.spin_row(x_.spins);
     Arena<Real> arena(memory_);
     x_.carve(arena);
     prepare();
@@ -118,6 +119,10 @@ class Iteration {
       const auto one_sided = (p_.lower[k] == zero) & (p_.upper[k] > zero);
       x_.soft[3 * x_.contacts + k] = p_.W[p_.scalar_row(k)] * select(one_sided, Real(S(1 / kLimitPenalty)), one);
     }
+    for (int i = x_.spin_row(0); i < x_.n; ++i) {  // the convex projection wants one for all tangents
+      const Real own = p_.W[row_of(i)] * S(1 / kContactPenalty);
+      x_.soft[i] = opt.convex ? select(own > zero, x_.soft[3 * x_.block_of(i)], zero) : own;
+    }
   }
   /// Everything in the units of the penalties; z = J A^-1 (b + J' l), from the warm start.
   HD void prepare() {
@@ -140,6 +145,10 @@ class Iteration {
     for (int k = 0; k < x_.contacts; ++k) {
       const int i = 3 * k;
       x_.mu[k] = p_.mu[k] * x_.soft[i] * root_[i + 2];
+      for (int d = 0; x_.spins > 0 && d < 3; ++d) {
+        const Real weight = root_[x_.spin_row(k) + d] * x_.soft[i];
+        x_.turn[3 * k + d] = weight * weight;
+      }
     }
     for (int k = 0; k < x_.scalars; ++k) {
       const Real soft = x_.soft[3 * x_.contacts + k];
@@ -269,11 +278,12 @@ class Iteration {
     }
     for (int i = 3 * x_.contacts; i < x_.n; ++i) {
       const int row = row_of(i);
-      gram_.add(root_[i] * root_[i], p_.row(row), p_.touches(row - 2 * p_.contacts));
+      gram_.add(root_[i] * root_[i], p_.row(row), p_.touches(p_.block_of(row)));
     }
     gram_.factor();
     for (int k = 0; k < x_.contacts; ++k) solve_block<3>(k, 3 * k);
     for (int k = 0; k < x_.scalars; ++k) solve_block<1>(x_.contacts + k, 3 * x_.contacts + k);
+    for (int k = 0; k < x_.spins; ++k) solve_block<3>(k, x_.spin_row(k));
   }
   /// z = U^-T x of those rows.
   template <int R>
@@ -310,6 +320,7 @@ class Iteration {
 
 struct SubAdmm : IterativeSolver<subadmm_detail::Iteration, SubAdmmOptions> {
   static constexpr const char* kName = "subadmm";
+  static constexpr bool kCouples = true;
 };
 
 }  // namespace stiction

@@ -1,0 +1,256 @@
+"""Torsional and rolling friction: closed forms, the law judged from MuJoCo's Jacobians, bits, what is refused."""
+
+import golden
+import numpy as np
+import pytest
+import stiction
+from stiction import Model, Simulation, SolverOptions, _core
+
+mujoco = pytest.importorskip("mujoco")
+
+CARRIERS = ("subadmm", "canal", "sap", "admm", "pgs")
+H, G = 2e-3, 9.81
+FRICTION = (1.0, 0.02, 0.01)  # sliding, torsional, rolling
+
+
+def scene(*bodies: str, condim=6, friction=FRICTION, timestep=H) -> Model:
+    numbers = " ".join(map(str, friction))
+    return Model.from_mjcf(
+        f"""<mujoco><option timestep="{timestep}"/><default><geom condim="{condim}" friction="{numbers}"/></default>
+        <worldbody><geom name="floor" type="plane" size="5 5 1"/>{"".join(bodies)}</worldbody></mujoco>"""
+    )
+
+
+def ball(x=0.0, radius=0.1, mass=1.0, name="ball") -> str:
+    geom = f'<geom name="{name}" size="{radius}" mass="{mass}"/>'
+    return f'<body name="{name}" pos="{x} 0 {radius}"><freejoint/>{geom}</body>'
+
+
+@pytest.mark.parametrize("solver", [name for name in CARRIERS if name != "sap"])  # whose law lifts what spins
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_spinning_ball_stops_as_torsional_friction_says(solver, dtype):
+    sim = Simulation(scene(ball(), condim=4), dtype=dtype, solver=solver)
+    rate = FRICTION[1] * G / (0.4 * 0.1**2)  # m g mu_s / I
+    sim.qvel[0, 5] = 10
+    for step in range(1, 101):
+        sim.step()
+        assert sim.qvel[0, 5] == pytest.approx(10 - rate * step * H, abs=2e-2)
+        assert sim.contact.couple[0, 0, 2] == pytest.approx(-FRICTION[1] * G * H, rel=1e-2)
+    sim.step(20)
+    assert abs(sim.qvel).max() < 1e-4 and sim.status[0] == 0
+    assert not sim.contact.couple[0, 0, :2].any()  # condim 4 does not resist rolling
+
+
+@pytest.mark.parametrize("solver", CARRIERS)
+def test_a_rolling_ball_stops_as_rolling_friction_says(solver):
+    """Energy falls by m g mu_r dtheta, but for what slips: a part (l_t / mu l_n)^2 of it."""
+    sim = Simulation(scene(ball()), dtype="float64", solver=solver)
+    sim.qvel[0] = [1, 0, 0, 0, 10, 0]
+    steps = 0
+    while abs(sim.qvel[0, 4]) > 1e-3 and steps < 2000:
+        sim.step()
+        steps += 1
+    expected = 0.5 * 1.4 * 1.0**2 / (FRICTION[2] * G) * 0.1  # m, until 7/10 m v^2 is gone
+    assert sim.qpos[0, 0] == pytest.approx(expected, rel=0.01)
+    sim.step(50)
+    assert abs(sim.qvel).max() < 1e-5
+
+
+def test_without_condim_four_nothing_stops():
+    sim = Simulation(scene(ball(), condim=3), dtype="float64")
+    sim.qvel[0] = [1, 0, 0, 0, 10, 7]
+    sim.step(500)
+    np.testing.assert_allclose(sim.qvel[0], [1, 0, 0, 0, 10, 7], atol=1e-4)
+    assert not sim.contact.couple.any()
+
+
+@pytest.mark.parametrize("part", [0.95, 1.05])
+def test_a_couple_turns_what_rests_beyond_its_bound_only(part):
+    sim = Simulation(scene(ball(), condim=4), dtype="float64")
+    sim.step(10)
+    sim.qfrc_applied[0, 5] = part * FRICTION[1] * G
+    sim.step(500)
+    turned = float(sim.qvel[0, 5])
+    if part < 1:
+        assert abs(turned) < 1e-6
+    else:
+        assert turned == pytest.approx((part - 1) * FRICTION[1] * G / 0.004, rel=1e-3)
+
+
+BODIES = (
+    ball(0, name="a"),
+    ball(0.3, 0.05, 0.2, "b"),
+    '<body pos=".02 0 .35"><freejoint/><geom name="box" type="box" size=".12 .1 .05" mass=".7"/></body>',
+    '<body pos="-.5 0 .05" quat="1 1 0 0"><freejoint/>'
+    '<geom name="can" type="cylinder" size=".05 .1" mass=".5"/></body>',
+    '<body pos="0 .5 .3"><joint name="arm" type="hinge" axis="0 1 0"/><geom name="stick" type="capsule" '
+    'fromto="0 0 0 .28 0 -.1" size=".03" mass=".4"/></body>',
+    '<body pos=".2 .5 .13"><freejoint/>'
+    '<geom name="c" size=".07" mass=".3" friction=".6 .03 .005" priority="1"/></body>',
+)
+
+
+def judged(sim, before):
+    """Of the last step, from MuJoCo's Jacobians at the state before it: r_con and V, the worst error of v."""
+    m = sim.model.mjmodel
+    data = mujoco.MjData(m)
+    data.qpos[:], data.qvel[:] = before
+    mujoco.mj_forward(m, data)
+    mass = np.zeros((m.nv, m.nv))
+    mujoco.mj_fullM(m, data, mass)
+    after, push = np.asarray(sim.qvel[0], float), np.zeros(m.nv)
+    parts = []
+    for k in range(int(sim.contact.count[0])):
+        geoms, frame = sim.contact.geom[0, k], np.asarray(sim.contact.frame[0, k], float)
+        J = np.zeros((6, m.nv))
+        for sign, geom in ((-1, geoms[0]), (1, geoms[1])):
+            linear, angular = np.zeros((3, m.nv)), np.zeros((3, m.nv))
+            mujoco.mj_jac(m, data, linear, angular, np.asarray(sim.contact.pos[0, k], float), m.geom_bodyid[geom])
+            J += sign * np.vstack([frame @ linear, frame @ angular])
+        first, second = (m.geom_friction[g] for g in geoms)
+        p1, p2 = (m.geom_priority[g] for g in geoms)
+        friction = first if p1 > p2 else second if p2 > p1 else np.maximum(first, second)
+        arms = np.array([1, 1, 1, friction[2], friction[2], friction[1]]) / np.array([1, 1, 1, *[friction[0]] * 3])
+        J = arms[:, None] * J
+        impulse = np.concatenate([sim.contact.impulse[0, k], sim.contact.couple[0, k] / arms[3:]])
+        push += J.T @ impulse
+        parts.append((J, impulse, friction[0], float(sim.contact.dist[0, k])))
+    free = after - np.linalg.solve(mass, push)  # J v* by the impulses themselves
+    worst, scale = 0.0, G * sim.timestep
+    for J, impulse, mu, dist in parts:
+        g = np.trace(J[:3] @ np.linalg.solve(mass, J[:3].T)) / 3
+        s = J @ after
+        s[2] += dist / sim.timestep if dist > 0 else 0  # the bare law
+        tangents = [0, 1, 3, 4, 5]
+        lifted = impulse - s / g
+        lifted[2] -= mu * np.linalg.norm(s[tangents]) / g
+        r, n = np.linalg.norm(lifted[tangents]), lifted[2]
+        onto = lifted.copy()
+        if mu * r <= -n:
+            onto[:] = 0
+        elif r > mu * n:
+            onto[2] = (n + mu * r) / (1 + mu * mu)
+            onto[tangents] *= mu * onto[2] / r
+        worst = max(worst, g * np.linalg.norm(impulse - onto))
+        if dist <= 0 or impulse.any():
+            scale = max(scale, np.abs(J[:3] @ free).max())
+    return worst, scale, len(parts), sum(abs(part[1][3:]).max() > 1e-9 for part in parts)
+
+
+@pytest.mark.parametrize("solver", ["subadmm", "canal", "admm"])
+def test_the_law_holds_by_mujocos_jacobians(solver):
+    model = scene(*BODIES)
+    options = SolverOptions(name=solver, tolerance=1e-8, iterations=1000, penetration_allowance=0, erp=0)
+    sim = Simulation(model, dtype="float64", solver=options, integrator="euler")
+    rng = np.random.default_rng(0)
+    sim.qvel[:] = 2 * rng.standard_normal(model.nv)
+    seen = pushed = 0
+    for step in range(150):
+        before = np.array(sim.qpos[0], float), np.array(sim.qvel[0], float)
+        sim.step()
+        if step % 5:
+            continue
+        worst, scale, contacts, couples = judged(sim, before)
+        ours = float(sim.certificate.r_con[0])
+        assert worst <= 1e-6 * scale + 1.01 * ours, (step, worst, scale, ours)
+        assert ours <= 1e-6 * float(sim.certificate.scale[0])
+        seen, pushed = seen + contacts, pushed + couples
+    assert seen > 60 and pushed > 40
+
+
+def test_it_goes_as_in_mujoco():
+    """Its elliptic cone has the same law, softened and convex, which hardly shows where nothing slides."""
+    model = scene(ball())
+    m = model.mjmodel
+    m.opt.cone, m.opt.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100
+    data, sim = mujoco.MjData(m), Simulation(model, dtype="float64")
+    data.qvel[:] = sim.qvel[0] = [1, 0, 0, 0, 10, 5]
+    for _ in range(300):
+        mujoco.mj_step(m, data)
+        sim.step()
+    np.testing.assert_allclose(sim.qvel[0, :3], data.qvel[:3], atol=0.03)
+    np.testing.assert_allclose(sim.qvel[0, 3:], data.qvel[3:], atol=0.2)
+    np.testing.assert_allclose(sim.qpos[0, :2], data.qpos[:2], atol=0.01)
+
+
+@pytest.mark.parametrize("condim", [3, 4])
+def test_two_fingertips_hold_a_torque(condim):
+    """A bar pinched 3 cm beside its centre of mass: its weight turns it unless the fingertips do not let it."""
+    finger = (
+        '<body pos="{0} 0 .5"><joint name="f{1}" type="slide" axis="{2} 0 0" damping="1"/>'
+        '<geom size=".01" mass=".1"/></body>'
+    )
+    bar = '<body pos="0 .03 .5"><freejoint/><geom type="box" size=".01 .08 .01" mass=".05"/></body>'
+    model = scene(
+        finger.format(-0.02, 0, 1), finger.format(0.02, 1, -1), bar, condim=condim, friction=(1, 0.01, 0.0001)
+    )
+    sim = Simulation(model, dtype="float64")
+    sim.qfrc_applied[0, :2] = 5  # N; 2 mu_s F = 0.1 N m against 0.05 g 0.03 = 0.015 N m
+    sim.step(500)
+    tilt = 2 * np.arcsin(np.linalg.norm(np.asarray(sim.qpos[0, 6:9], float)))
+    assert abs(float(sim.qpos[0, 4]) - 0.5) < 0.05
+    if condim == 4:
+        assert abs(tilt) < 1e-4
+    else:
+        assert abs(tilt) > 0.3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_do_not_depend_on_place_or_instruction_set(dtype):
+    model = scene(*BODIES)
+    rng = np.random.default_rng(1)
+    qvel = rng.standard_normal((19, model.nv))
+    found = []
+    for isa in _core.available_isas():
+        for envs in (slice(None), slice(7, 8)):
+            world = golden.bare_world(model, len(qvel[envs]), isa, float64=dtype == "float64")
+            world.array("qvel")[:] = qvel[envs]
+            world.step(100)
+            row = 7 if envs == slice(None) else 0
+            found.append(world.array("qpos")[row].tobytes() + world.array("contact.couple")[row].tobytes())
+    assert len(set(found)) == 1
+
+
+def test_friction_of_an_environment_has_all_three():
+    sim = Simulation(scene(ball(), condim=4), 2, dtype="float64", per_env=("geom_friction",))
+    sim.params.geom_friction[1, :, 1] = 0.04
+    sim.qvel[:, 5] = 10
+    sim.step(50)
+    slowed = 10 - np.asarray(sim.qvel[:, 5])
+    assert slowed[1] == pytest.approx(2 * slowed[0], rel=1e-3)
+
+
+def test_friction_can_be_changed_and_taken_out():
+    model = scene(ball(), condim=3)
+    assert stiction.Model.with_friction(model, torsional=0.02).geom_condim.tolist() == [4, 4]
+    rolling = model.with_friction(sliding=0.5, rolling=0.01, geoms="ball")
+    assert rolling.geom_condim.tolist() == [3, 6]
+    np.testing.assert_allclose(rolling.geom_friction[1], [0.5, 0, 0.01])
+    plain = scene(ball(), condim=6).with_friction(torsional=0, rolling=0)
+    assert plain.geom_condim.tolist() == [3, 3]
+    assert model.with_friction(sliding=0).geom_condim.tolist() == [1, 1]
+    with pytest.raises(ValueError, match="geom_friction"):
+        model.with_friction(torsional=-1)
+
+
+def test_what_cannot_carry_it_says_so():
+    model = scene(ball())
+    for solver in ("cond", "bisection"):
+        with pytest.raises(ValueError, match=f"'{solver}' carries no torsional or rolling friction"):
+            Simulation(model, solver=solver)
+        Simulation(model.with_friction(torsional=0, rolling=0), solver=solver).step()
+    with pytest.raises(ValueError, match="tangential_compliance"):
+        Simulation(model, solver=SolverOptions(tangential_compliance=0.1))
+    sim = Simulation(model)
+    sim.step()
+    for ask in (lambda: sim.contact_problem(0), lambda: sim.inverse_dynamics(np.zeros((1, model.nv)))):
+        with pytest.raises(ValueError, match="has no couples"):
+            ask()
+
+
+@pytest.mark.parametrize("friction", [(0.0, 0.02, 0.01), (1e-7, 0.02, 0.01), (1.0, 0.0, 0.01), (1.0, 50.0, 50.0)])
+def test_odd_numbers_are_survived(friction):
+    sim = Simulation(scene(*BODIES, friction=friction), 3)
+    sim.qvel[:] = np.random.default_rng(2).standard_normal(sim.qvel.shape) * 3
+    sim.step(300)
+    assert np.isfinite(sim.qvel).all() and not (sim.status & stiction.Status.NON_FINITE).any()
