@@ -213,4 +213,41 @@ HD_ONCE void find_pair_contacts(const typename L::Group& g, const typename L::Mo
   if constexpr (L::Shape::kPairs > 0) fill_pair_slots<L>(g, m, kin, margins, step, bound, contacts);
 }
 
+/// Hits that one passes on to the next within a step.
+inline constexpr int kHits = 2;
+
+/// What may be hit in the step may leave faster than it came: where two links can meet, a margin that is much smaller than the
+/// other's (by more than the reserve) grows to what both can move, twice that where something bounces. True if some did: what
+/// was out of reach may now be near.
+template <class L, class Real = typename L::Real>
+HD_ONCE bool raise_margins(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts,
+                           Scalar<Real> reserve, PerLink<L, Real>& margin) {
+  bool raised = false;
+  if constexpr (L::Shape::kPairs > 0) {
+    auto raise = [&](Index<Real> link, Real by) {
+      if constexpr (L::Group::kSize > 1) {
+        if (link < L::kTrunkLinks) {
+          margin.trunk[link] = margin.trunk[link] + by;  // which all lanes have
+          return;
+        }
+      }
+      scatter_add<L>(g, m, margin, link, by);
+    };
+    const Real zero(0), spread(m.has_restitution ? 2 : 1);
+    for (int i = 0; i < contacts.pairs; ++i) {
+      const PairContact<L>& c = contacts.pair[i];
+      const Real first = gather<L>(g, m, margin, c.link1), second = gather<L>(g, m, margin, c.link2);
+      const Real both = (first + second - Real(2 * reserve)) * spread + reserve;
+      auto missing = [&](Real own, Real other) {
+        return select(c.point.active & (other > own + reserve), max(both - own, zero), zero);
+      };
+      const Real more1 = missing(first, second), more2 = missing(second, first);
+      if (!any(more1 + more2 > zero)) continue;
+      raised = true;
+      raise(c.link1, more1), raise(c.link2, more2);
+    }
+  }
+  return raised;
+}
+
 }  // namespace stiction

@@ -228,7 +228,6 @@ HD_ONCE void find_world_contacts(const typename L::Group& g, const typename L::M
                                  const PerLink<L, typename L::Real>& margin, const StepReach<L>& step,
                                  Contacts<L>& contacts) {
   using Real = typename L::Real;
-  contacts.overflow = mask_of<Real>(false);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> origin = kin.limb_origin[at.limb];
     for (int s = 0; s <= limb.links(); ++s) {

@@ -48,7 +48,8 @@ struct NearRigid {
 /// that sinks by the allowance a under the weight of the mass the contact sees, 1 / W_nn, damped so that a part
 /// r = min(erp, 1/2) of an overlap goes in a step. Neither loads of a thousand times that mass nor impacts are to notice:
 /// beyond a the force grows as the depth cubed, what closes by c g h, faster than by gravity, meets a spring stiffer by
-/// c^(1/2), and softer than 1/150 W_nn nothing is. Beyond 100 a contact is rigid. An error of the depth changes by
+/// c^(1/2), what stays open in the free motion, and is then driven against another, one that is as stiff as if it were as
+/// deep as it is open; and softer than 1/150 W_nn nothing is. Beyond 100 a contact is rigid. An error of the depth changes by
 /// 1 - 3 r in a step, or it would swing: hence the bound on r. free: the normal velocity J v*.
 template <class Real, class S>
 HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W_n) {
@@ -56,7 +57,8 @@ HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W
   if (!(opt.penetration_allowance > S(0))) return {zero, bias};
   const S a = opt.penetration_allowance, fall = S(9.81) * opt.h, r = min(opt.erp, S(0.5));
   const Real depth = max(-gap, zero) * (S(1) / a), closing = max(-free - max(gap, zero) * (S(1) / opt.h), zero);
-  const Real stiffer = max(max(one, depth * depth), sqrt(closing * (S(1) / fall)));
+  const Real apart = select(closing > zero, depth, abs(gap) * (S(1) / a));
+  const Real stiffer = max(max(one, apart * apart), sqrt(closing * (S(1) / fall)));
   const auto shallow = depth < Real(S(100));
   const Real e = select(gap > zero, bias, max(gap * (r / opt.h), Real(-kept_recovery(opt))));
   return {select(shallow, W_n * min(S(1) / 150, r * a / (fall * opt.h)) / stiffer, zero), select(shallow, e, bias)};

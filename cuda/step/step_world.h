@@ -101,8 +101,11 @@ HD void assemble_world(const typename L::Group& g, const typename L::Model& m, c
   reach_margins<L>(g, m, w.kin, opt.h, opt.margin, w.motions, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
   const StepReach<L> reach{w.motions, opt.h, opt.margin / 10, opt.merge};
-  find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts);
+  w.contacts.overflow = mask_of<Real>(false);
   find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts);
+  for (int hit = 0; hit < kHits && raise_margins<L>(g, m, w.contacts, opt.margin, w.margin); ++hit)
+    find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts);
+  find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts);
   problem.any_row = assemble<L>(g, m, worlds, x, w);
   g.sync();  // records of pairs and ties were written by one lane
   worlds.records.warm_start(g, m, w.contacts, problem, opt.warm_start != 0, w.impulses);

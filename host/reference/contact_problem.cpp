@@ -190,7 +190,8 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
     double stiffness = mass * kStandardGravity / o.penetration_allowance;
     double depth = std::max(0.0, -c.dist) / o.penetration_allowance;
     double impact = -J.row(2).dot(v_free) - std::max(0.0, c.dist) / h;
-    double stiffer = std::max({1.0, depth * depth, std::sqrt(std::max(0.0, impact) / (kStandardGravity * h))});
+    double apart = impact > 0 ? depth : std::abs(c.dist) / o.penetration_allowance;
+    double stiffer = std::max({1.0, apart * apart, std::sqrt(std::max(0.0, impact) / (kStandardGravity * h))});
     R = std::min(rate / (h * h * stiffness), 1 / (150 * mass)) / stiffer;
     if (c.dist <= 0) e = std::max(rate * c.dist / h, -kept_recovery(o));
   }
