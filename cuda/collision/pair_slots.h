@@ -23,6 +23,21 @@ HD Real segment_distance_squared(Vec3<Real> a1, Vec3<Real> a2, Vec3<Real> d) {
   return dot(gap, gap);
 }
 
+/// Worlds where two geoms on links at these poses may come within `margin`, by the balls around them and, but for those that
+/// are capsules themselves, by the capsules.
+template <class Real, class Number>
+HD Mask<Real> near_geoms(const GeomModel<Number>& g1, const Pose<Real>& l1, const GeomModel<Number>& g2,
+                         const Pose<Real>& l2, const Real& margin) {
+  const Vec3<Real> apart = l2 * g2.pose.p - l1 * g1.pose.p;
+  const Real close = margin + g1.radius + g2.radius;
+  const Mask<Real> near = dot(apart, apart) < close * close;
+  if (g2.type <= GeomKind::kCapsule || !any(near)) return near;
+  const Real touch = margin + g1.capsule_radius + g2.capsule_radius;
+  const Vec3<Real> between = l2 * g2.capsule_center - l1 * g1.capsule_center;
+  return near &
+         (segment_distance_squared<Real>(l1.R * g1.capsule_axis, l2.R * g2.capsule_axis, between) < touch * touch);
+}
+
 /// Poses of links relative to one point for all trees, the trunk's origin, and the spheres around what may touch.
 template <class Real>
 struct LinkBound {
@@ -173,17 +188,9 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
       const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
       bool swapped = g1.link != lp.link1;  // geoms are ordered by type, links by number
       const auto &l1 = swapped ? b2 : b1, &l2 = swapped ? b1 : b2;
-      const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
-      Vec3<Real> apart = x2.pose.p - x1.pose.p;
-      Real close = margin + g1.radius + g2.radius;
-      Mask<Real> wanted = near & (dot(apart, apart) < close * close);
-      if (any(wanted) && !is_regular(g1.type, g2.type)) {
-        Vec3<Real> a1 = l1.pose.R * g1.capsule_axis, a2 = l2.pose.R * g2.capsule_axis;
-        Vec3<Real> between = l2.pose * g2.capsule_center - l1.pose * g1.capsule_center;
-        Real touch = margin + g1.capsule_radius + g2.capsule_radius;
-        wanted = wanted & (segment_distance_squared(a1, a2, between) < touch * touch);
-      }
+      const Mask<Real> wanted = near & near_geoms(g1, l1.pose, g2, l2.pose, margin);
       if (!any(wanted)) continue;
+      const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
       Candidate<Real> out[kMaxCandidates];
       const Closing<Real> closing = travel(g2.link, l2.shift) - travel(g1.link, l1.shift);
       collide(x1, x2, wanted, margin, closing, out);
