@@ -45,9 +45,11 @@ def stiction_entries(scene, model, arguments, settled: Stiction) -> list[Entry]:
     return entries
 
 
-def mujoco_entries(scene, model, arguments) -> list[Entry]:
-    entries, settled = [], MujocoC(scene, model, arguments.worlds)
-    settled.settle()
+def mujoco_entries(scene, model, arguments, ours: Stiction) -> list[Entry]:
+    entries, settled = [], ours
+    if not scene.explores:
+        settled = MujocoC(scene, model, arguments.worlds)
+        settled.settle()
     for threads in arguments.threads:
         for name, variant in mujoco_variants(model):
             for batch in (False, True):
@@ -74,7 +76,7 @@ def run_scene(scene, arguments) -> dict:
     settled = Stiction(scene, model, max(arguments.batch), isa=arguments.isa[0])
     settled.settle()
     ours = stiction_entries(scene, model, arguments, settled)
-    theirs = mujoco_entries(scene, mjmodel, arguments) if arguments.mujoco else []
+    theirs = mujoco_entries(scene, mjmodel, arguments, settled) if arguments.mujoco else []
     race(ours + theirs, arguments.rounds, arguments.seconds)
 
     result = {
@@ -82,6 +84,7 @@ def run_scene(scene, arguments) -> dict:
         "nv": int(mjmodel.nv),
         "timestep": float(mjmodel.opt.timestep),
         "amplitude": scene.amplitude,
+        "explores": scene.explores,
         "hold": HOLD,
         "settled_s": scene.settle,
         "import_report": list(model.import_report),

@@ -60,7 +60,7 @@ class Stiction:
                 os.environ["STICTION_ISA"] = previous
         self.scene, self.num_envs = scene, num_envs
         self.timestep = float(model.mjmodel.opt.timestep)
-        self.controls = Controls(model.mjmodel, scene.amplitude, num_envs)
+        self.controls = Controls(model.mjmodel, scene.amplitude, num_envs, normal=scene.explores)
         self.sim.qpos[:] = start_qpos(model.mjmodel)
         self.sim.forward()
 
@@ -109,7 +109,7 @@ class MujocoC:
     def __init__(self, scene: Scene, model: mujoco.MjModel, num_envs: int, *, threads=1, batch=False):
         self.scene, self.model, self.num_envs = scene, model, num_envs
         self.timestep = float(model.opt.timestep)
-        self.controls = Controls(model, scene.amplitude, num_envs)
+        self.controls = Controls(model, scene.amplitude, num_envs, normal=scene.explores)
         self._data = [mujoco.MjData(model) for _ in range(threads)]
         self._spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
         self._data[0].qpos[:] = start_qpos(model)
@@ -168,8 +168,13 @@ class MujocoC:
 
     settle = Stiction.settle
 
-    def take_state(self, other: MujocoC):
-        self.state = other.state[np.arange(self.num_envs) % other.num_envs].copy()
+    def take_state(self, other: MujocoC | Stiction):
+        rows = np.arange(self.num_envs) % other.num_envs
+        if isinstance(other, MujocoC):
+            self.state = other.state[rows].copy()
+        else:
+            self.state[:, 1 : 1 + self.model.nq] = other.sim.qpos[rows]
+            self.state[:, 1 + self.model.nq : 1 + self.model.nq + self.model.nv] = other.sim.qvel[rows]
         self.advance(4)
 
     def rest(self, seconds: float):

@@ -16,9 +16,10 @@ def heading(result: dict) -> str:
 
 
 def scene(result: dict) -> str:
+    noise = f"+ N(0, {result['amplitude']:g}^2)" if result["explores"] else f"+- {result['amplitude']:g}"
     lines = [
         "",
-        f"{result['scene']}: nv {result['nv']}, dt {result['timestep']:g} s, controls home +- {result['amplitude']:g} "
+        f"{result['scene']}: nv {result['nv']}, dt {result['timestep']:g} s, controls home {noise} "
         f"held {result['hold']} steps, settled {result['settled_s']:g} s",
         f"  {'engine':38s} {'batch':>6s} {'thr':>3s} {'k steps/s/core [min, max]':>27s} {'wall':>7s} {'x MuJoCo':>9s} "
         f"{'contacts':>8s} {'r_con/V p50':>11s} {'p95':>8s} {'p99':>8s} {'depth mm':>9s} {'p99':>7s}",

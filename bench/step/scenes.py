@@ -25,12 +25,14 @@ def data_folder() -> Path:
 class Scene:
     """``files``: the first that exists, relative to the repository or the data folder. ``amplitude``: controls are
     uniform in home +- amplitude, clipped to their ranges; home is the first keyframe's control (0 where there is none).
-    ``settle``: seconds of it before anything is measured."""
+    ``settle``: seconds of it before anything is measured. ``explores``: as a new policy acts, controls are normal with
+    the amplitude as standard deviation, and MuJoCo starts from the states that these led to here."""
 
     name: str
     files: tuple[str, ...]
     amplitude: float
     settle: float
+    explores: bool = False
 
     def mjmodel(self) -> mujoco.MjModel:
         """The compiled model with MuJoCo's Euler integrator; nothing else differs from the file."""
@@ -58,16 +60,22 @@ def ten_cubes() -> str:
 
 
 _MENAGERIE = "mujoco_menagerie/"
+_EXPLORERS = {name: (f"{_MENAGERIE}unitree_{name}/scene.physics.xml",) for name in ("go1", "a1")}
 SCENES = {
     scene.name: scene
     for scene in (
         Scene("ant", ("envs/ant/ant.xml", "gymnasium/assets/ant.xml"), 0.1, 3.0),
         Scene("humanoid", ("gymnasium/assets/humanoid.xml",), 0.1, 2.0),
         Scene("anymal_c", (_MENAGERIE + "anybotics_anymal_c/scene_mjx.physics.xml",), 0.1, 1.0),
-        Scene("go1", (_MENAGERIE + "unitree_go1/scene.physics.xml",), 0.1, 1.0),
+        Scene("go1", _EXPLORERS["go1"], 0.1, 1.0),
         Scene("half_cheetah", ("gymnasium/assets/half_cheetah.xml",), 0.1, 2.0),
         Scene("panda", (_MENAGERIE + "franka_emika_panda/scene.physics.xml",), 0.1, 0.5),
         Scene("ten_cubes", (), 0.0, 1.0),
+        *(
+            Scene(f"{name}_explores_{amplitude:g}", files, amplitude, 2.0, explores=True)
+            for name, files in _EXPLORERS.items()
+            for amplitude in (0.1, 0.3, 1.0)
+        ),
     )
 }
 
@@ -75,17 +83,18 @@ SCENES = {
 class Controls:
     """Random controls (num_envs, nu), the same for every engine that asks with the same seed and number."""
 
-    def __init__(self, model: mujoco.MjModel, amplitude: float, num_envs: int, seed: int = 0):
+    def __init__(self, model: mujoco.MjModel, amplitude: float, num_envs: int, seed: int = 0, normal: bool = False):
         self.home = model.key_ctrl[0].copy() if model.nkey else np.zeros(model.nu)
         limited = model.actuator_ctrllimited.astype(bool)
         self.low = np.where(limited, model.actuator_ctrlrange[:, 0], -np.inf)
         self.high = np.where(limited, model.actuator_ctrlrange[:, 1], np.inf)
         self.home = np.clip(self.home, self.low, self.high)
-        self.amplitude, self.shape = amplitude, (num_envs, model.nu)
+        self.amplitude, self.shape, self.normal = amplitude, (num_envs, model.nu), normal
         self._random = np.random.default_rng(seed)
 
     def next(self) -> np.ndarray:
-        noise = self._random.uniform(-self.amplitude, self.amplitude, self.shape)
+        draw = self._random.normal if self.normal else self._random.uniform
+        noise = draw(0.0 if self.normal else -self.amplitude, self.amplitude, self.shape)
         return np.clip(self.home + noise, self.low, self.high)
 
 

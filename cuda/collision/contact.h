@@ -72,54 +72,64 @@ inline constexpr int kStationCandidates = 192;
 /// replaces an earlier one only if it is worth more by 1 % of that distance: a resting foot does not flicker. The chosen
 /// come in the order of `in`, so with at most `room` active candidates they are just these, in order. feature[k] is the
 /// index of out[k] in `in`, or -1 where out[k] is absent. Returns where a candidate was left out that comes nearer than
-/// `slack` in the step and has none of the chosen in its plane.   n <= kStationCandidates, cost about n K distances.
+/// `slack` in the step and has none of the chosen in its plane.   n <= kStationCandidates <= 255, cost about K
+/// distances of each that is active in some world.
 template <class Real, int K>
 HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real margin, const Closing<Real>& closing,
                             Real slack, Candidate<Real>* out, Real* feature) {
   const Real none(1e7f), zero(0), taken(-1);
-  Real deepest(kFar), first(-1e30f), nearest[kStationCandidates], size2(0);
+  Real deepest(kFar), first(-1e30f), nearest[kStationCandidates], cost[kStationCandidates], size2(0);
+  uint8_t live[kStationCandidates];  // those that are active in some world
+  int count = 0;
+  for (int i = 0; i < n; ++i)
+    if (any(in[i].dist < margin)) live[count++] = static_cast<uint8_t>(i);
+  auto each_live = [&](auto body) {
+    for (int j = 0; j < count; ++j) body(static_cast<int>(live[j]), Real(static_cast<float>(live[j])));
+  };
   for (int k = 0; k < K; ++k) {
     out[k] = absent<Real>();
     feature[k] = none;
   }
-  auto cost = [&](int i) { return height_cost(in[i].dist, deepest, closed_by(closing, in[i].normal, in[i].pos)); };
-  for (int i = 0; i < n; ++i) deepest = min(deepest, in[i].dist);
-  for (int i = 0; i < n; ++i) {
+  each_live([&](int i, Real) { deepest = min(deepest, in[i].dist); });
+  each_live([&](int i, Real index) {
     const Real worth =
         in[i].pos.x + in[i].pos.y * Real(0.31f) + in[i].pos.z * Real(0.17f) - height_cost(in[i].dist, deepest, zero);
     const Mask<Real> take = (in[i].dist < margin) & (worth > first);
     first = select(take, worth, first);
     out[0] = select<Real>(take, in[i], out[0]);
-    feature[0] = select(take, Real(static_cast<float>(i)), feature[0]);
-  }
+    feature[0] = select(take, index, feature[0]);
+  });
   deepest = max(deepest, zero);  // what touches one plane costs nothing because another is overlapped more
-  for (int i = 0; i < n; ++i) {
+  each_live([&](int i, Real) {
     const Vec3<Real> d = in[i].pos - out[0].pos;
     size2 = max(size2, select(in[i].dist < margin, dot(d, d), zero));
+    cost[i] = height_cost(in[i].dist, deepest, closed_by(closing, in[i].normal, in[i].pos));
     nearest[i] = Real(1e30f);
-  }
+  });
   const Real step = sqrt(size2) * Real(0.01f);
-  for (int k = 1; k < room; ++k) {
+  int used = min(1, room);
+  for (bool more = true; more && used < room; used += more) {
+    const int k = used;
     Real best(-1e30f);
-    for (int i = 0; i < n; ++i) {
-      const Real index(static_cast<float>(i));
+    each_live([&](int i, Real index) {
       const Vec3<Real> d = in[i].pos - out[k - 1].pos, turn = in[i].normal - out[k - 1].normal;
       nearest[i] = select(feature[k - 1] == index, taken, min(nearest[i], dot(d, d) + dot(turn, turn) * size2));
-      const Real worth = sqrt(max(nearest[i], zero)) - cost(i);
+      const Real worth = sqrt(max(nearest[i], zero)) - cost[i];
       const Mask<Real> take = (in[i].dist < margin) & (nearest[i] >= zero) & (worth > best + step);
       best = select(take, worth, best);
       out[k] = select<Real>(take, in[i], out[k]);
       feature[k] = select(take, index, feature[k]);
-    }
+    });
+    more = any(best > Real(-1e30f));  // else all are taken, and marked
   }
   auto left_out = mask_of<Real>(false);
   auto on_static = [](const Candidate<Real>& c) {
     return c.pos - c.normal * (c.dist * Real(0.5f));
   };  // geom 1's surface
-  for (int i = 0; i < n; ++i) {
+  each_live([&](int i, Real index) {
     Mask<Real> missing = (in[i].dist < min(margin, closed_by(closing, in[i].normal, in[i].pos) + slack)) &
-                         (nearest[i] >= zero) & negate(Mask<Real>(feature[room - 1] == Real(static_cast<float>(i))));
-    if (!any(missing)) continue;
+                         (nearest[i] >= zero) & negate(Mask<Real>(feature[room - 1] == index));
+    if (!any(missing)) return;
     for (int k = 0; k < K; ++k) {
       const Vec3<Real> d = on_static(in[i]) - on_static(out[k]);
       const Mask<Real> same_plane =
@@ -127,9 +137,9 @@ HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real mar
       missing = missing & negate(Mask<Real>(same_plane & (feature[k] < none)));
     }
     left_out = left_out | missing;
-  }
-  for (int pass = 1; pass < K; ++pass)  // in the order of `in`, absent ones last
-    for (int k = 0; k + pass < K; ++k) {
+  });
+  for (int pass = 1; pass < used; ++pass)  // in the order of `in`, absent ones last
+    for (int k = 0; k + pass < used; ++k) {
       Mask<Real> swap = feature[k] > feature[k + 1];
       Candidate<Real> low = select<Real>(swap, out[k + 1], out[k]), high = select<Real>(swap, out[k], out[k + 1]);
       Real f = select(swap, feature[k + 1], feature[k]), g = select(swap, feature[k], feature[k + 1]);

@@ -2,13 +2,14 @@
 //
 // Types are GeomKind numbers, type1 <= type2, equal in all worlds; sizes and poses are Reals. Regular pairs are
 // computed for all worlds of a pack at once, irregular ones (box-box, plane-mesh, and those of convex/) world by world,
-// in double where they are iterative or clip polygons. Candidates of worlds that are not wanted are absent: skipping
-// such pairs altogether changes no bit of what is wanted.
+// in double where they are iterative or clip polygons, unless some axis shows that they are too far apart
+// (separation.h). Candidates of worlds that are not wanted are absent: skipping such pairs altogether changes no bit of
+// what is wanted.
 //
 //   candidates   sphere capsule ellipsoid cylinder box mesh
 //   plane             1       2         1        4   8    4
 //   sphere            1       1        1c        1   1   1c      c: by support functions (GJK, EPA, manifold)
-//   capsule                   2        1c       2c   2   2c
+//   capsule                   2        1c       2d   2   2c      d: the same where the axis pierces the cylinder
 //   ellipsoid                          1c       1c  1c   1c
 //   cylinder                                    4c  4c   4c
 //   box                                              8   4c
@@ -19,8 +20,10 @@
 #include "collision/convex/convex_pair.h"
 #include "collision/primitives/box_box.h"
 #include "collision/primitives/capsule_box.h"
+#include "collision/primitives/capsule_cylinder.h"
 #include "collision/primitives/plane.h"
 #include "collision/primitives/round.h"
+#include "collision/separation.h"
 
 namespace stiction {
 
@@ -94,29 +97,24 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
 
 // ---- all worlds of a Real --------------------------------------------------------------------------------------
 
-/// Pairs that are computed for all worlds at once.
-HD constexpr bool is_regular(int type1, int type2) {
-  if (type1 == GeomKind::kPlane) return type2 != GeomKind::kMesh;
-  if (type1 == GeomKind::kSphere) return type2 != GeomKind::kEllipsoid && type2 != GeomKind::kMesh;
-  return type1 == GeomKind::kCapsule && (type2 == GeomKind::kCapsule || type2 == GeomKind::kBox);
-}
-
-/// True and the candidates where the pair is a regular one.
+/// The candidates of the worlds that are not returned: of a regular pair all.
 template <class Real>
-HD bool collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, Candidate<Real>* out) {
+HD Mask<Real> collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, Candidate<Real>* out) {
+  const auto none = mask_of<Real>(false);
   switch (a.type * 8 + b.type) {
-    case GeomKind::kPlane * 8 + GeomKind::kSphere: plane_sphere(a, b, out); return true;
-    case GeomKind::kPlane * 8 + GeomKind::kCapsule: plane_capsule(a, b, out); return true;
-    case GeomKind::kPlane * 8 + GeomKind::kEllipsoid: plane_ellipsoid(a, b, out); return true;
-    case GeomKind::kPlane * 8 + GeomKind::kCylinder: plane_cylinder(a, b, out); return true;
-    case GeomKind::kPlane * 8 + GeomKind::kBox: plane_box(a, b, out); return true;
-    case GeomKind::kSphere * 8 + GeomKind::kSphere: sphere_sphere(a, b, out); return true;
-    case GeomKind::kSphere * 8 + GeomKind::kCapsule: sphere_capsule(a, b, out); return true;
-    case GeomKind::kSphere * 8 + GeomKind::kCylinder: sphere_cylinder(a, b, out); return true;
-    case GeomKind::kSphere * 8 + GeomKind::kBox: sphere_box(a, b, out); return true;
-    case GeomKind::kCapsule * 8 + GeomKind::kCapsule: capsule_capsule(a, b, out); return true;
-    case GeomKind::kCapsule * 8 + GeomKind::kBox: capsule_box(a, b, out); return true;
-    default: return false;
+    case GeomKind::kPlane * 8 + GeomKind::kSphere: plane_sphere(a, b, out); return none;
+    case GeomKind::kPlane * 8 + GeomKind::kCapsule: plane_capsule(a, b, out); return none;
+    case GeomKind::kPlane * 8 + GeomKind::kEllipsoid: plane_ellipsoid(a, b, out); return none;
+    case GeomKind::kPlane * 8 + GeomKind::kCylinder: plane_cylinder(a, b, out); return none;
+    case GeomKind::kPlane * 8 + GeomKind::kBox: plane_box(a, b, out); return none;
+    case GeomKind::kSphere * 8 + GeomKind::kSphere: sphere_sphere(a, b, out); return none;
+    case GeomKind::kSphere * 8 + GeomKind::kCapsule: sphere_capsule(a, b, out); return none;
+    case GeomKind::kSphere * 8 + GeomKind::kCylinder: sphere_cylinder(a, b, out); return none;
+    case GeomKind::kSphere * 8 + GeomKind::kBox: sphere_box(a, b, out); return none;
+    case GeomKind::kCapsule * 8 + GeomKind::kCapsule: capsule_capsule(a, b, out); return none;
+    case GeomKind::kCapsule * 8 + GeomKind::kCylinder: return capsule_cylinder(a, b, out);
+    case GeomKind::kCapsule * 8 + GeomKind::kBox: capsule_box(a, b, out); return none;
+    default: return mask_of<Real>(true);
   }
 }
 
@@ -126,13 +124,14 @@ HD bool collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, Ca
 template <class Real>
 HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted, const Real& reach,
                      const Closing<Real>& closing, Candidate<Real>* out) {
-  int count = candidate_count(a.type, b.type);
-  if (count > 0 && any(wanted) && collide_regular(a, b, out)) {
-    for (int k = 0; k < count; ++k) out[k] = select<Real>(wanted, out[k], absent<Real>());
-    return;
-  }
+  const int count = candidate_count(a.type, b.type);
   for (int k = 0; k < count; ++k) out[k] = absent<Real>();
-  if (count > 0) for_each_lane<Real>(wanted, [&](int i) { collide_lane(a, b, i, reach, closing, out); });
+  if (count == 0 || !any(wanted)) return;
+  Mask<Real> left = wanted & collide_regular(a, b, out);
+  const Mask<Real> done = wanted & negate(left);
+  for (int k = 0; k < count; ++k) out[k] = select<Real>(done, out[k], absent<Real>());
+  if (any(left)) left = left & negate(parted(a, b, reach));
+  for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach, closing, out); });
 }
 
 }  // namespace stiction

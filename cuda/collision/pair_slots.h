@@ -53,6 +53,37 @@ HD void link_bounds(const typename L::Group& g, const typename L::Model& m, cons
   });
 }
 
+/// Which geoms of two links may come within `margin` of each other: by balls, first one around all of link 2 (center2, reach2
+/// with the margin), then, but for those that are capsules themselves, by capsules. Pairs come geom by geom of link 1.
+template <class Real>
+struct NearGeoms {
+  const Pose<Real>&pose1, &pose2;
+  Vec3<Real> center2;
+  Real reach2, margin;
+  Mask<Real> links;  // worlds where the links are near
+  int geom = -1;     // of link 1, which the last pair had
+  bool any_near = false;
+  Mask<Real> near = {};  // worlds where it is near link 2
+  Vec3<Real> center = {};
+
+  template <class Number>
+  HD Mask<Real> operator()(int index, const GeomModel<Number>& g1, const GeomModel<Number>& g2) {
+    if (index != geom) {
+      geom = index, center = pose1 * g1.pose.p;
+      near = links & within(center2 - center, reach2 + g1.radius);
+      any_near = any(near);
+    }
+    if (!any_near) return near;
+    const Mask<Real> balls = near & within(pose2 * g2.pose.p - center, margin + g1.radius + g2.radius);
+    if (max(g1.type, g2.type) <= GeomKind::kCapsule || !any(balls)) return balls;
+    const Real touch = margin + g1.capsule_radius + g2.capsule_radius;
+    const Vec3<Real> between = pose2 * g2.capsule_center - pose1 * g1.capsule_center;
+    return balls & (segment_distance_squared<Real>(pose1.R * g1.capsule_axis, pose2.R * g2.capsule_axis, between) <
+                    touch * touch);
+  }
+  HD static Mask<Real> within(Vec3<Real> d, Real reach) { return dot(d, d) < reach * reach; }
+};
+
 template <class L>
 HD const typename L::Link& flat_model_link(const typename L::Model& m, int flat) {
   return flat < L::kTrunkLinks ? m.trunk[flat] : m.link[flat - L::kTrunkLinks];
@@ -155,38 +186,31 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
   if (m.link_pairs == 0) return;
   link_bounds<L>(g, m, kin, margins, bound);
   PairPool<L> pool(m.pair_slots, step);
-  auto link_of = [&](const auto& per_link, int flat) {
+  auto link_of = [&](const auto& per_link, int flat) -> decltype(auto) {
     if constexpr (L::Group::kSize == 1) return at_flat<L>(per_link, flat);
     else return gather<L>(g, m, per_link, flat);
   };
   for (int i = 0; i < m.link_pairs; ++i) {
     const LinkPairModel& lp = m.link_pair[i];
-    const auto b1 = link_of(bound, lp.link1), b2 = link_of(bound, lp.link2);
-    Vec3<Real> d = b2.center - b1.center;
-    Real margin = b1.margin + b2.margin;
-    Real reach = margin + flat_model_link<L>(m, lp.link1).bound_radius + flat_model_link<L>(m, lp.link2).bound_radius;
-    Mask<Real> near = dot(d, d) < reach * reach;
+    const auto &b1 = link_of(bound, lp.link1), &b2 = link_of(bound, lp.link2);
+    const Vec3<Real> d = b2.center - b1.center;
+    const Real margin = b1.margin + b2.margin, radius2 = Real(flat_model_link<L>(m, lp.link2).bound_radius);
+    const Real reach = margin + flat_model_link<L>(m, lp.link1).bound_radius + radius2;
+    const Mask<Real> near = dot(d, d) < reach * reach;
     if (!g.any(near)) continue;
     auto travel = [&](int flat, Vec3<Real> shift) {  // in the step, at the common point
       Motion<Real> V = link_of(step.V, flat);
       return Motion<Real>{V.w, velocity_at(V, -shift)} * Real(step.h);
     };
+    NearGeoms<Real> look{b1.pose, b2.pose, b2.center, margin + radius2, margin, near};
     for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
       const auto& pair = m.pair[j];
       const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
-      bool swapped = g1.link != lp.link1;  // geoms are ordered by type, links by number
+      const bool swapped = g1.link != lp.link1;  // geoms are ordered by type, links by number
       const auto &l1 = swapped ? b2 : b1, &l2 = swapped ? b1 : b2;
-      const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
-      Vec3<Real> apart = x2.pose.p - x1.pose.p;
-      Real close = margin + g1.radius + g2.radius;
-      Mask<Real> wanted = near & (dot(apart, apart) < close * close);
-      if (any(wanted) && !is_regular(g1.type, g2.type)) {
-        Vec3<Real> a1 = l1.pose.R * g1.capsule_axis, a2 = l2.pose.R * g2.capsule_axis;
-        Vec3<Real> between = l2.pose * g2.capsule_center - l1.pose * g1.capsule_center;
-        Real touch = margin + g1.capsule_radius + g2.capsule_radius;
-        wanted = wanted & (segment_distance_squared(a1, a2, between) < touch * touch);
-      }
+      const Mask<Real> wanted = swapped ? look(pair.geom2, g2, g1) : look(pair.geom1, g1, g2);
       if (!any(wanted)) continue;
+      const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
       Candidate<Real> out[kMaxCandidates];
       const Closing<Real> closing = travel(g2.link, l2.shift) - travel(g1.link, l1.shift);
       collide(x1, x2, wanted, margin, closing, out);

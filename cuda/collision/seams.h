@@ -5,28 +5,9 @@
 // geom above it and all of the static geom below, these two can touch through that plane only: a candidate of theirs with
 // any other normal is dropped. Walls, steps and ramps rise above the plane and stay.
 #pragma once
-#include "collision/convex/shape.h"
+#include "collision/separation.h"
 
 namespace stiction {
-
-/// How far a geom reaches from its origin along the unit vector n.
-template <class Real>
-HD Real extent_along(const PlacedGeom<Real>& g, Vec3<Real> n) {
-  using S = Scalar<Real>;
-  const Vec3<Real> l = transposed_times(g.pose.R, n), h = g.size;
-  if (g.type == GeomKind::kSphere) return h.x;
-  if (g.type == GeomKind::kCapsule) return h.x + abs(l.z) * h.y;
-  if (g.type == GeomKind::kCylinder) return h.x * sqrt(l.x * l.x + l.y * l.y) + abs(l.z) * h.y;
-  if (g.type == GeomKind::kBox) return abs(l.x) * h.x + abs(l.y) * h.y + abs(l.z) * h.z;
-  if (g.type == GeomKind::kEllipsoid)
-    return sqrt(l.x * l.x * h.x * h.x + l.y * l.y * h.y * h.y + l.z * l.z * h.z * h.z);
-  Real reach(0);
-  for (int i = 0; i < kWidth<Real>; ++i) {
-    const Vec3<S> d{lane(l.x, i), lane(l.y, i), lane(l.z, i)};
-    set_lane(reach, i, dot(d, hull_vertex<S>(*g.hull, hull_support(*g.hull, d, 0))));
-  }
-  return reach;
-}
 
 /// A geom of the body and a static one, and which candidates of the station are theirs.
 template <class Real>

@@ -43,6 +43,14 @@ HD Surface<Number> surface_from(const Of& x) {
           Number(x.restitution), Number(x.torsion),   Number(x.rolling)};
 }
 
+template <class Real>
+HD void blend_surface(const Mask<Real>& is, const Surface<Real>& from, Surface<Real>& to) {
+  to.mu = select(is, from.mu, to.mu), to.stiffness = select(is, from.stiffness, to.stiffness);
+  to.dissipation = select(is, from.dissipation, to.dissipation);
+  to.restitution = select(is, from.restitution, to.restitution);
+  to.torsion = select(is, from.torsion, to.torsion), to.rolling = select(is, from.rolling, to.rolling);
+}
+
 /// Newton's law of impact: what would hit within the step leaves with a part of the speed at which it came, unless that is
 /// below what gravity gives in two steps, of which a resting body is to make nothing.   m/s
 template <class Real, class S>
@@ -160,28 +168,25 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   static_candidates<L>(m, st, link, origin, margin, closing, add);
   if (any(active)) drop_hidden_candidates<L>(m, st, link, origin, margin, n, candidate);
   Candidate<Real> chosen[K];
+  Surface<Real> of[K];
   Real feature[K];
   auto overflow = mask_of<Real>(false);
-  for (int k = 0; k < K; ++k) chosen[k] = absent<Real>(), feature[k] = Real(-1);
+  for (int k = 0; k < K; ++k)
+    chosen[k] = absent<Real>(), of[k] = {Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)}, feature[k] = Real(-1);
   if (n <= st.slots) {
-    for (int k = 0; k < n; ++k) chosen[k] = candidate[k], feature[k] = Real(Scalar<Real>(k));
+    for (int k = 0; k < n; ++k)
+      chosen[k] = candidate[k], of[k] = surface_from<Real>(surface[k]), feature[k] = Real(Scalar<Real>(k));
   } else if (any(active)) {
     overflow = select_spread<Real, K>(candidate, n, st.slots, margin, closing, Real(step.slack), chosen, feature);
+    for (int i = 0; i < n; ++i) {
+      if (!any(candidate[i].dist < margin)) continue;
+      const Surface<Real> own = surface_from<Real>(surface[i]);
+      for (int k = 0; k < st.slots; ++k) blend_surface(Mask<Real>(feature[k] == Real(Scalar<Real>(i))), own, of[k]);
+    }
   }
   for (int k = 0; k < st.slots; ++k) {
-    Surface<Real> of{Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)};
-    for (int i = 0; i < n; ++i) {
-      auto is = feature[k] == Real(Scalar<Real>(i));
-      of.mu = select(is, Real(surface[i].mu), of.mu);
-      of.stiffness = select(is, Real(surface[i].stiffness), of.stiffness);
-      of.dissipation = select(is, Real(surface[i].dissipation), of.dissipation);
-      of.restitution = select(is, Real(surface[i].restitution), of.restitution);
-      if (!m.has_spin) continue;
-      of.torsion = select(is, Real(surface[i].torsion), of.torsion);
-      of.rolling = select(is, Real(surface[i].rolling), of.rolling);
-    }
-    fill_point(chosen[k], of, feature[k], margin, slot[k]);
-    if (m.has_restitution) slot[k].bounce = bounce_of(chosen[k], of.restitution, closing, step.h);
+    fill_point(chosen[k], of[k], feature[k], margin, slot[k]);
+    if (m.has_restitution) slot[k].bounce = bounce_of(chosen[k], of[k].restitution, closing, step.h);
     slot[k].frame = frame_of_normal(chosen[k].normal);
   }
   return overflow;

@@ -132,14 +132,40 @@ struct RealTraits<Pack<T, W>> {
 // Masks and indices of packs are vectors, no classes: argument-dependent lookup does not find these, keep the namespace.
 template <class V>
 concept LaneVector = !__is_class(V) && requires(V v) { v[0] & v[0]; } && sizeof(V) > 8;
+// AVX asks 32 bytes at once; a loop over lanes takes three times as long.
+#ifdef __AVX__
+typedef long long HalfMask __attribute__((vector_size(32)));
+typedef long long FullMask __attribute__((vector_size(64)));
+template <bool kUpper>
+HD HalfMask half_of(FullMask m) {
+  if constexpr (kUpper) return __builtin_shufflevector(m, m, 4, 5, 6, 7);
+  else return __builtin_shufflevector(m, m, 0, 1, 2, 3);
+}
+#endif
 template <LaneVector V>
 HD bool any(const V& m) {
+#ifdef __AVX__
+  if constexpr (sizeof(V) == 64) {
+    const HalfMask both = half_of<false>((FullMask)m) | half_of<true>((FullMask)m);
+    return !__builtin_ia32_ptestz256(both, both);
+  } else if constexpr (sizeof(V) == 32) {
+    return !__builtin_ia32_ptestz256((HalfMask)m, (HalfMask)m);
+  }
+#endif
   int64_t hits = 0;
   for (unsigned i = 0; i < sizeof(V) / sizeof(m[0]); ++i) hits |= m[i];
   return hits != 0;
 }
 template <LaneVector V>
 HD bool all(const V& m) {
+#ifdef __AVX__
+  if constexpr (sizeof(V) == 64) {
+    const HalfMask both = half_of<false>((FullMask)m) & half_of<true>((FullMask)m);
+    return __builtin_ia32_ptestc256(both, ~HalfMask{});
+  } else if constexpr (sizeof(V) == 32) {
+    return __builtin_ia32_ptestc256((HalfMask)m, ~HalfMask{});
+  }
+#endif
   int64_t hits = -1;
   for (unsigned i = 0; i < sizeof(V) / sizeof(m[0]); ++i) hits &= m[i];
   return hits != 0;

@@ -205,7 +205,7 @@ TEST_P(NarrowPhase, ReachDropsNothingNearer) {
   const int count = candidate_count(type1, type2);
   oracle::Poses random(600 + 10 * type1 + type2);
   int kept = 0, dropped = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 2000; ++round) {
     Body x = random.body(type1, &small_hull()), y = random.body(type2, &small_hull());
     random.place(x, y);
     y.geom.pose.p = y.geom.pose.p + (y.geom.pose.p - x.geom.pose.p) * 0.2;
@@ -228,7 +228,9 @@ TEST_P(NarrowPhase, ReachDropsNothingNearer) {
     kept += touches;
   }
   EXPECT_GT(kept, 0);
-  if (is_iterative(type1, type2)) { EXPECT_GT(dropped, 0); }
+  const bool never =
+      type1 == GeomKind::kCapsule && type2 == GeomKind::kCylinder;  // but where the axis pierces, and touches
+  if (is_iterative(type1, type2) && !never) { EXPECT_GT(dropped, 0); }
 }
 
 TEST_P(NarrowPhase, IsSymmetric) {

@@ -50,7 +50,7 @@ class Passes {
   bool apart;                              // Z has numbers in the blocks only that its rows touch
   ColumnBlocks blocks;                     // of Z
   uint32_t* touched;                       // (contacts + scalars) of a contact's three rows of Z, or of another's one
-  // By rows: v* and bias, give 1 / (1 + R), soft B^-1/2 (m/s of a unit); by contacts and scalars: mu, bounds.
+  // By rows: v* and bias, give 1 / (1 + R), soft B^-1/2 (m/s of a unit) as changes count; by contacts and scalars: mu, bounds.
   Real *free, *e, *give, *soft, *mu, *lower, *upper;
   Real* turn;               // (3 spins) weight of a couple's square in the cone, where that of a tangent is 1
   Real *z, *lambda, *push;  // push: z - J v* + l, what T is multiplied with
