@@ -1,0 +1,90 @@
+"""What the certificate and the status say where a step goes wrong."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+
+from scenes import body, box, scene, sliding_box, sphere  # noqa: E402
+from stiction import Model, Simulation  # noqa: E402
+from stiction.solver_options import SolverOptions  # noqa: E402
+from stiction.status import Status  # noqa: E402
+
+
+def test_a_step_without_impulses_has_a_status_of_its_own():
+    """A plate of 1 kg, pressed with 100 N on a ball of 10 mg, is more than float carries."""
+    ball, plate = body("ball", (0, 0, 0.01), sphere(0.01), 1e-5), body("plate", (0, 0, 0.03), box((0.1, 0.1, 0.01)), 1)
+    sim = Simulation(Model.from_mjcf(scene(ball + plate)), 2, dtype="float32")
+    sim.xfrc_applied[0, 2, 2] = -100
+    sim.qpos[1, 9] += 5  # its plate is far above
+    steps = []
+    for _ in range(500):
+        sim.clear_status()
+        sim.step()
+        flagged = bool(sim.status[0] & Status.NO_IMPULSES)
+        assert flagged <= (not sim.contact.impulse[0].any())
+        assert not flagged or sim.status[0] & Status.NOT_CONVERGED
+        assert not sim.status[1] & Status.NO_IMPULSES
+        steps.append(flagged)
+    assert 0 < sum(steps) < 500
+    sim.clear_status()
+    sim.xfrc_applied[:] = 0
+    assert Status.counts(sim.status)["NO_IMPULSES"] == 0
+
+
+def test_large_friction_hides_no_error():
+    """r_con of a contact that closes with u while it slides is u / mu where it has no impulse; r_split is u."""
+    solver = SolverOptions(name="admm", iterations=3, fallback=False, warm_start=False)
+    sim = Simulation(Model.from_mjcf(sliding_box(mu=1000)), 32, dtype="float64", solver=solver)
+    sim.qvel[:] = np.random.default_rng(0).uniform(-1, 1, (32, 6)) * [3, 3, 1, 0, 0, 3]
+    sim.step()
+    c = sim.certificate
+    con, split = c.r_con / c.scale, c.r_split / c.scale
+    blind = (con <= 1e-3) & (split > 0.1)
+    assert blind.sum() > 5
+    assert not c.converged[blind].any()
+    assert (sim.status[blind] & Status.NOT_CONVERGED).all()
+    sim = Simulation(Model.from_mjcf(sliding_box(mu=1000)), 32, dtype="float64")
+    sim.qvel[:] = np.random.default_rng(0).uniform(-1, 1, (32, 6)) * [3, 3, 1, 0, 0, 3]
+    sim.step()
+    assert sim.certificate.converged.all() and (sim.certificate.r_split <= 1e-2 * sim.certificate.scale).all()
+
+
+CHAIN = '<body pos="0 0 {z}">{joint}<geom type="capsule" size=".01" fromto="0 0 0 0 0 -.1" mass="{mass}"/>{rest}</body>'
+
+
+def chain(masses):
+    """A free body with a chain of links below it, hinges crosswise."""
+    xml = ""
+    for i in reversed(range(len(masses))):
+        joint = f'<joint axis="{(i + 1) % 2} {i % 2} 0"/>' if i else "<freejoint/>"
+        xml = CHAIN.format(z=-0.1 if i else 1, joint=joint, mass=masses[i], rest=xml)
+    flags = '<option timestep="5e-4"/><default><geom contype="0" conaffinity="0"/></default>'
+    return Model.from_mjcf(f"<mujoco>{flags}<worldbody>{xml}</worldbody></mujoco>")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_equation_of_motion_that_float_cannot_solve_is_not_converged(dtype):
+    """Light and heavy links by turns, 1 to 100,000, without any contact: no solver mends what the factor has lost."""
+    model = chain([0.01 * (1e5 if i % 2 else 1) for i in range(8)])
+    sim = Simulation(model, dtype=dtype)
+    sim.qpos[0, 7:] = np.random.default_rng(0).uniform(-0.5, 0.5, 7)
+    loose = False
+    for _ in range(40):
+        sim.clear_status()
+        sim.step()
+        if sim.status[0] & Status.NON_FINITE:
+            break
+        now = bool(sim.certificate.r_dyn[0] > 1e-4)
+        assert sim.certificate.converged[0] == (not now)
+        assert sim.status[0] == (Status.NOT_CONVERGED if now else 0)
+        loose |= now
+    assert loose == (dtype == "float32")
+
+
+def test_a_world_that_is_no_longer_finite_is_not_converged():
+    sim = Simulation(Model.from_mjcf(sliding_box()), 2)
+    sim.qvel[1, 0] = np.nan
+    for _ in range(2):
+        sim.step()
+        np.testing.assert_array_equal(sim.certificate.converged, [True, False])
