@@ -74,7 +74,7 @@ HD Vec3<Real> from_slot(const Model& m, const ContactPoint<Real>& p, Vec3<Real> 
   return m.level ? a : transposed_times(p.frame, a);
 }
 
-/// w = J v in the frames of the rows: slot(limb, at, c, w), pair(s, w1, w2) (velocities of both points, not their difference),
+/// w = J v in the frames of the rows: slot(limb, c, w), pair(s, w1, w2) (velocities of both points, not their difference),
 /// then limits and friction read v themselves. V: scratch for contacts between moving links; with bonds, the links' twists.
 template <class L, class Slot, class Pair, class Real = typename L::Real>
 HD void row_velocities(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
@@ -90,7 +90,7 @@ HD void row_velocities(const typename L::Group& g, const typename L::Model& m, c
         if (moving && s > 0) V.limb[at.link + s - 1] = x;
         each_station_slot<L>(limb, at, s, contacts, [&](int c) {
           const ContactPoint<Real>& p = contacts.point.slot[c];
-          slot(c, to_slot(m, p, velocity_at(x, p.p)));
+          slot(limb, c, to_slot(m, p, velocity_at(x, p.p)));
         });
       });
   for (int s = 0; s < contacts.pairs; ++s) {

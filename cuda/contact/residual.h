@@ -8,13 +8,14 @@
 //   r_ccp  r_con without G: the convex model's score                                                             m/s
 //   r_mdp  r_con of s as maximum dissipation has it (dissipative_slip), and then r_split too; 0 unless the law is that   m/s
 //   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4)                                 1
-//   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V)                                                          1
-//   V      max over contacts with l != 0 or phi <= 0 of |J v*|_inf, at least g h and 1e-4                        m/s
+//   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V_i)                                                          1
+//   V      of the trees that a contact acts on (contact/tree_scale.h)                                            m/s
 //
+// Where a world has several trees a residual of contact i counts as r_i V / V_i; what is reported is that of the contact with the
+// largest r_con / V, and its V; the others at that scale.
 // P: nearest point of the cone; w_i = tr(W_ii) / 3. A NaN anywhere is NaN in the residual.
 #pragma once
-#include "contact/law.h"
-#include "contact/workspace.h"
+#include "contact/tree_scale.h"
 #include "linalg/tree_product.h"
 
 namespace stiction {
@@ -71,26 +72,6 @@ HD_ONCE void velocity_of(const typename L::Group& g, const typename L::Model& m,
   solve<L>(g, m, w.problem.factor, w.v, share);
 }
 
-/// V, before anything is solved: over contacts that are closed or warm.
-template <class L, class Real = typename L::Real>
-HD_ONCE Real velocity_scale(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                            const Workspace<L>& w) {
-  const Contacts<L>& contacts = w.contacts;
-  const ContactProblem<L>& problem = w.problem;
-  const Impulses<L>& l = w.impulses;
-  Real own(0), shared(0), zero(0);
-  auto size = [&](const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> li) {
-    Real a = max(max(abs(row.free.x), abs(row.free.y)), abs(row.free.z));
-    return select(x.active & ((x.gap <= zero) | (li.z > zero)), a, zero);
-  };
-  each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) {
-    own = maximum(own, size(contacts.point.slot[c], problem.row.slot[c], l.slot.slot[c]));
-  });
-  for (int i = 0; i < contacts.pairs; ++i)
-    shared = maximum(shared, size(contacts.pair[i].point, problem.pair_row[i], l.pair[i]));
-  return maximum(maximum(g.max(own), shared), least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)));
-}
-
 template <class Real>
 HD Real mean_mobility(const ContactRow<Real>& row) {
   return (row.W_t * Real(2) + row.W_n) * Real(1.0f / 3);
@@ -104,7 +85,8 @@ HD Vec3<Real> slip_of(const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l) {
 /// r_mdp and r_split of the contact at that place among the half-solved rows, which have W_nt.
 template <class Real>
 HD void judge_dissipation(const RowProblem<Real>& rows, Real place, const ContactPoint<Real>& x,
-                          const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l, Certificate<Real>& worst) {
+                          const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l, Real weight,
+                          Certificate<Real>& worst) {
   Vec2<Real> coupling{Real(0), Real(0)};
   Places<Real>(place).each([&](int k, const Mask<Real>& is) {
     const Vec2<Real> c = rows.coupling(k);
@@ -112,18 +94,21 @@ HD void judge_dissipation(const RowProblem<Real>& rows, Real place, const Contac
   });
   const Vec3<Real> s = dissipative_slip(l, slip_of(row, w, l), x.mu, coupling);
   const ContactResidual<Real> r = contact_residual(l, s, x.mu, mean_mobility(row));
-  worst.r_mdp = maximum(worst.r_mdp, select(x.active, r.con, Real(0)));
-  worst.r_split = maximum(worst.r_split, select(x.active, r.split, Real(0)));
+  worst.r_mdp = maximum(worst.r_mdp, select(x.active, r.con * weight, Real(0)));
+  worst.r_split = maximum(worst.r_split, select(x.active, r.split * weight, Real(0)));
 }
 
+/// V of the world over that of the contact, `scale`, is the contact's weight.
 template <class Real>
 HD void judge_contact(Law law, const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l,
-                      Certificate<Real>& worst) {
+                      Real scale, Real weight, Certificate<Real>& worst) {
   const Real zero(0), one(1), g = mean_mobility(row);
   const ContactResidual<Real> r = contact_residual(l, slip_of(row, w, l), x.mu, g);
   auto take = [&](Real& to, Real from) { to = maximum(to, select(x.active, from, zero)); };
-  take(worst.r_con, r.con), take(worst.r_ccp, r.ccp), take(worst.r_cone, r.cone), take(worst.penetration, -x.gap);
-  if (law != Law::kDissipation) take(worst.r_split, r.split);
+  worst.scale = select(x.active & (r.con * weight > worst.r_con), scale, worst.scale);
+  take(worst.r_con, r.con * weight), take(worst.r_ccp, r.ccp * weight), take(worst.r_cone, r.cone * weight);
+  if (law != Law::kDissipation) take(worst.r_split, r.split * weight);
+  take(worst.penetration, -x.gap);
   worst.num_contacts = worst.num_contacts + select(x.active & (l.z > zero), one, zero);
 }
 
@@ -144,18 +129,22 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
   const RowTable<L>& table = problem.table;
   const RowProblem<Real> rows = table.rows.view(zero, zero);
+  const TreeScales<L> V = velocity_scales<L>(g, m, opt, w);
   auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> v, Vec3<Real> li,
-                   Certificate<Real>& worst) {
-    judge_contact(law, x, row, v, li, worst);
-    if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, v, li, worst);
+                   Real scale, Certificate<Real>& worst) {
+    const Real weight = V.several ? V.largest / scale : one;
+    judge_contact(law, x, row, v, li, scale, weight, worst);
+    if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, v, li, weight, worst);
   };
   row_velocities<L>(
       g, m, w.kin, contacts, w.v, w.motions,
-      [&](int c, Vec3<Real> v) {
-        judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], v, l.slot.slot[c], own);
+      [&](const auto& limb, int c, Vec3<Real> v) {
+        judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], v, l.slot.slot[c],
+              V.of(tree_of_limb(m, limb.number)), own);
       },
       [&](int i, Vec3<Real> v1, Vec3<Real> v2) {
-        judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], v2 - v1, l.pair[i], shared);
+        judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], v2 - v1, l.pair[i],
+              V.of_pair(m, contacts.pair[i]), shared);
       });
   Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h));
   auto row = [&](bool is_own, const ScalarRow<Real>& r, Real li, Real vi) {
@@ -205,8 +194,15 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   gather(&C::r_con), gather(&C::r_split), gather(&C::r_ccp), gather(&C::r_mdp), gather(&C::r_row);
   gather(&C::r_cone), gather(&C::penetration);
   c.num_contacts = g.sum(own.num_contacts) + shared.num_contacts;
-  c.scale = velocity_scale<L>(g, m, opt, w);
-  c.r_cone = c.r_cone / c.scale;
+  c.r_cone = c.r_cone / V.largest;
+  c.scale = V.largest;
+  if (V.several) {  // of the contact with the largest weighted r_con, and residuals at that scale
+    own.scale = g.max(select(own.r_con >= c.r_con, own.scale, zero));
+    const Real scale = maximum(own.scale, select(shared.r_con >= c.r_con, shared.scale, zero));
+    c.scale = select(scale > zero, scale, V.largest);
+    const Real back = c.scale / V.largest;
+    c.r_con = c.r_con * back, c.r_split = c.r_split * back, c.r_ccp = c.r_ccp * back, c.r_mdp = c.r_mdp * back;
+  }
   c.r_dyn = sqrt(error) / max(max(sqrt(momentum), sqrt(push)), max(floor, Real(1e-12f)));
   return c;
 }

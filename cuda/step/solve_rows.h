@@ -41,6 +41,7 @@ struct DoubleRows {
     copy(n * p.width, p.Y, rows.Y), copy(n, p.free, rows.free), copy(n, p.e, rows.e), copy(n, p.R, rows.R);
     copy(n, p.W, rows.W), copy(p.contacts, p.mu, rows.mu), copy(p.scalars, p.lower, rows.lower);
     copy(p.scalars, p.upper, rows.upper), copy(n, impulse, rows.impulse);
+    if (p.by_tree) copy(p.contacts + p.scalars, p.scales, rows.scale);
     for (int k = 0; k < p.contacts + p.scalars; ++k) rows.touched[k] = touched(k);
     view = rows.view(taken(p.least_velocity, from), taken(p.scale, from));
   }

@@ -66,7 +66,8 @@ HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, co
   tie_rows<L>(g, m, opt, x, w.loads.tie_ctrl, problem);
   bond_rows<L>(g, m, opt, w.kin, [&](int i) { return mocap_pose(worlds.arrays, worlds.rows, m.nmocap, i); }, problem);
   row_velocities<L>(
-      g, m, w.kin, w.contacts, problem.free, w.motions, [&](int c, Vec3<Real> v) { problem.row.slot[c].free = v; },
+      g, m, w.kin, w.contacts, problem.free, w.motions,
+      [&](const auto&, int c, Vec3<Real> v) { problem.row.slot[c].free = v; },
       [&](int i, Vec3<Real> v1, Vec3<Real> v2) { problem.pair_row[i].free = v2 - v1; });
   free_bonds<L>(g, m, w.motions, problem);
   // Where iterations are fixed nothing is left for later: that would take a second solve. Nor under the convex law, where what
@@ -120,9 +121,10 @@ HD void assemble_world(const typename L::Group& g, const typename L::Model& m, c
 /// The rows as a solver reads them.
 template <class L, class Real = typename L::Real>
 HD RowProblem<Real> row_problem(const typename L::Group& g, const typename L::Model& m,
-                                const Options<Scalar<Real>>& opt, const Workspace<L>& w) {
-  return w.problem.table.rows.view(least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)),
-                                   velocity_scale<L>(g, m, opt, w));
+                                const Options<Scalar<Real>>& opt, Workspace<L>& w) {
+  const TreeScales<L> V = velocity_scales<L>(g, m, opt, w);
+  if (V.several) put_scales<L>(g, m, V, w);
+  return w.problem.table.rows.view(least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)), V.largest);
 }
 
 /// Worlds of which some lane says so.

@@ -88,3 +88,32 @@ def test_a_world_that_is_no_longer_finite_is_not_converged():
     for _ in range(2):
         sim.step()
         np.testing.assert_array_equal(sim.certificate.converged, [True, False])
+
+
+def stack_beside(speed, dtype):
+    """A cube of 100 kg on one of 1 kg, and far from them one that slides at `speed`."""
+    bodies = body("low", (0, 0, 0.05), box(0.05), 1) + body("high", (0, 0, 0.15), box(0.05), 100)
+    sim = Simulation(
+        Model.from_mjcf(scene(bodies + body("fast", (0, 3, 0.05), box(0.05), 1), timestep=0.002)), dtype=dtype
+    )
+    fast = sim.qpos[0, 14:].copy()
+    for step in range(400):
+        sim.qpos[0, 14:], sim.qvel[0, 12:] = fast, [speed, 0, 0, 0, 0, 0]
+        sim.step()
+        if step >= 200:
+            assert sim.certificate.converged[0]
+            yield sim
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_slides_fast_hides_no_error_of_what_rests_beside_it(dtype):
+    """V is that of the trees a contact acts on: 1e-3 of 300 m/s would let the stack do what it wants."""
+    calm, wild = ([np.abs(sim.qvel[0, :12]).max() for sim in stack_beside(v, dtype)] for v in (0, 300))
+    assert max(wild) <= 2 * max(calm) + 1e-3
+    scales = {float(sim.certificate.scale[0]) for sim in stack_beside(300, dtype)}
+    assert min(scales) == pytest.approx(9.81 * 0.002, rel=1e-5)
+    for sim in stack_beside(300, dtype):
+        r_con = float(sim.certificate.r_con[0])
+        assert r_con <= 1e-3 * sim.certificate.scale[0]
+        judged = sim.contact_problem(0).residuals(sim.contact_problem(0).impulse)
+        assert judged["r_con"] >= 0.5 * r_con - 1e-6

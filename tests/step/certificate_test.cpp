@@ -33,8 +33,8 @@ TYPED_TEST(NaNStays, AmongTheContactsOfAStep) {
     (component == 0 ? w.x : component == 1 ? w.y : w.z) = this->nan();
     Certificate<Real> worst{};
     const Vec3<Real> push{zero, zero, one};
-    judge_contact(Law::kCoulomb, point, row, w, push, worst);
-    judge_contact(Law::kCoulomb, point, row, Vec3<Real>{zero, zero, zero}, push, worst);
+    judge_contact(Law::kCoulomb, point, row, w, push, one, one, worst);
+    judge_contact(Law::kCoulomb, point, row, Vec3<Real>{zero, zero, zero}, push, one, one, worst);
     EXPECT_FALSE(this->lost(worst.r_con)) << component;
     EXPECT_FALSE(this->lost(worst.r_split)) << component;
     EXPECT_FALSE(this->lost(worst.r_ccp)) << component;

@@ -45,7 +45,7 @@ class Iteration {
     Mask<Real> done = mask_of<Real>(false);
     iterate(p_.near, done);
     if (p_.contacts > p_.near) {
-      done = negate(closing(p_.scale * limits_.tolerance));
+      done = negate(closing());
       if (!all(done)) iterate(p_.contacts, done);
     }
     return stats_;
@@ -86,13 +86,13 @@ class Iteration {
     }
   }
 
-  /// Worlds where a contact that was left out closes faster than its gap allows, by more than `allowed`.
-  HD Mask<Real> closing(Real allowed) const {
+  /// Worlds where a contact that was left out closes faster than its gap allows, by more than tolerance V.
+  HD Mask<Real> closing() const {
     p_.push(answer_, u_);
     auto found = mask_of<Real>(false);
     for (int k = p_.near; k < p_.contacts; ++k) {
       const int n = 3 * k + 2;
-      found = found | ((p_.W[n] > Real(0)) & (p_.velocity(n, u_) + p_.e[n] < -allowed));
+      found = found | ((p_.W[n] > Real(0)) & (p_.velocity(n, u_) + p_.e[n] < -(p_.scale_of(k) * limits_.tolerance)));
     }
     return found;
   }
@@ -145,8 +145,16 @@ class Iteration {
       const Real soft = x_.soft[3 * x_.contacts + k];
       x_.lower[k] = p_.lower[k] * soft, x_.upper[k] = p_.upper[k] * soft;
     }
+    if (p_.scales) weigh();
     if (x_.apart) find_pattern();
     make_operator();
+  }
+  /// What a row changes by counts as V / V_i of it.
+  HD void weigh() {
+    for (int i = 0; i < x_.n; ++i) {
+      const Real scale = p_.scale_of(p_.block_of(row_of(i))), used = select(scale > Real(0), scale, p_.scale);
+      x_.soft[i] = x_.soft[i] * (p_.scale / used);
+    }
   }
   /// Penalties times by^2.
   HD void rescale(Real by) {
