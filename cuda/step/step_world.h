@@ -301,6 +301,7 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m,
   Outcome<Real> out = fresh_outcome<Real>();
   const SteppedWorlds<L> worlds{options, arrays, rows, {record}};
   load_state<L>(g, m, arrays, rows, x);
+  if constexpr (kCompensated<Real>) load_low_parts<L>(g, m, record, x);
   out.bad = load_controls<L>(g, m, arrays, rows, w.applied);
   copy_controls<L>(m, w.applied, w.loads);
   auto frozen = mask_of<Real>(false);
@@ -312,6 +313,7 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m,
   }
   g.sync();  // all have read what is now written
   store_state<L>(g, m, arrays, rows, x, frozen);
+  if constexpr (kCompensated<Real>) store_low_parts<L>(g, m, x, record);
 
   if (g.rank() != 0) return;
   const Certificate<Real>& c = out.certificate;
