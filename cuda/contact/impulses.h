@@ -75,7 +75,7 @@ HD Vec3<Real> from_slot(const Model& m, const ContactPoint<Real>& p, Vec3<Real> 
   return m.level ? a : transposed_times(p.frame, a);
 }
 
-/// J v in the frames of the rows: slot(c, V), pair(s, V1, V2) (of both points, not their difference), V.v the velocity of the
+/// J v in the frames of the rows: slot(limb, c, V), pair(s, V1, V2) (of both points, not their difference), V.v the velocity of the
 /// point, V.w that of turning, 0 unless some contact has a couple;
 /// then limits and friction read v themselves. V: scratch for contacts between moving links; with bonds, the links' twists.
 template <class L, class Slot, class Pair, class Real = typename L::Real>
@@ -93,7 +93,7 @@ HD void row_velocities(const typename L::Group& g, const typename L::Model& m, c
         if (moving && s > 0) V.limb[at.link + s - 1] = x;
         each_station_slot<L>(limb, at, s, contacts, [&](int c) {
           const ContactPoint<Real>& p = contacts.point.slot[c];
-          slot(c, Motion<Real>{m.has_spin ? to_slot(m, p, x.w) : still, to_slot(m, p, velocity_at(x, p.p))});
+          slot(limb, c, Motion<Real>{m.has_spin ? to_slot(m, p, x.w) : still, to_slot(m, p, velocity_at(x, p.p))});
         });
       });
   for (int s = 0; s < contacts.pairs; ++s) {

@@ -75,7 +75,7 @@ struct ContactResidual {
   Real con, ccp, split, cone;
 };
 
-/// s = w + e + R l. g > 0.
+/// s = w + e + R l. g > 0. NaN where l or s is.
 template <class Real>
 HD ContactResidual<Real> contact_residual(Vec3<Real> l, Vec3<Real> s, Real mu, Real g) {
   const Real zero(0);
@@ -87,9 +87,9 @@ HD ContactResidual<Real> contact_residual(Vec3<Real> l, Vec3<Real> s, Real mu, R
   // Beside an impulse so large that its last digit outweighs s, a residual would see nothing: that digit is the least.
   const Real blind = max(max(abs(held.x), abs(held.y)), abs(held.z)) * kEpsilon<Scalar<Real>>;
   ContactResidual<Real> r;
-  r.con = max(distance(sqrt(s.x * s.x + s.y * s.y) * mu), blind), r.ccp = max(distance(zero), blind);
-  r.split = max(abs(held.z - max(next.z, zero)), norm(Vec3<Real>{held.x - disk.x, held.y - disk.y, zero}));
-  r.cone = max(sqrt(l.x * l.x + l.y * l.y) - mu * l.z, max(-l.z, zero)) * g;
+  r.con = maximum(distance(sqrt(s.x * s.x + s.y * s.y) * mu), blind), r.ccp = maximum(distance(zero), blind);
+  r.split = maximum(abs(held.z - maximum(next.z, zero)), norm(Vec3<Real>{held.x - disk.x, held.y - disk.y, zero}));
+  r.cone = maximum(sqrt(l.x * l.x + l.y * l.y) - mu * l.z, max(-l.z, zero)) * g;
   return r;
 }
 
@@ -129,7 +129,7 @@ HD Vec3<Real> dissipative_slip(Vec3<Real> l, Vec3<Real> s, Real mu, Vec2<Real> c
 /// s = w + e + R l. g > 0.
 template <class Real>
 HD Real row_residual(Real l, Real s, Real lower, Real upper, Real g) {
-  return abs(l - clamp(l - s / g, lower, upper)) * g;
+  return select(s == s, abs(l - clamp(l - s / g, lower, upper)) * g, s);  // clamp forgets a NaN
 }
 
 }  // namespace stiction

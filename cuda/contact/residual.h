@@ -4,23 +4,25 @@
 //
 //   r_dyn  |D (A v - b - J' l)| / max(|D b|, |D J' l|, sqrt(mean mass) g h),   D = diag(A)^-1/2                  1
 //   r_con  max_i w_i |l_i - P(l_i - (w + e + R l + G)_i / w_i)|,   G = (0, 0, mu |s_t|), s = w + e + R l         m/s
-//   r_ccp  the same without G: the convex model's score                                                          m/s
-//   r_mdp  r_con of s as maximum dissipation has it (dissipative_slip); 0 unless the law is that                 m/s
+//   r_split max_i of Signorini's and Coulomb's law apart (law.h), which sees what large friction hides of r_con  m/s
+//   r_ccp  r_con without G: the convex model's score                                                             m/s
+//   r_mdp  r_con of s as maximum dissipation has it (dissipative_slip), and then r_split too; 0 unless the law is that   m/s
 //   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4)                                 1
-//   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V)                                                          1
-//   V      max over contacts with l != 0 or phi <= 0 of |J v*|_inf, at least g h and 1e-4                        m/s
+//   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V_i)                                                          1
+//   V      of the trees that a contact acts on (contact/tree_scale.h)                                            m/s
 //
-// P: nearest point of the cone; w_i = tr(W_ii) / 3.
+// Where a world has several trees a residual of contact i counts as r_i V / V_i; what is reported is that of the contact with the
+// largest r_con / V, and its V; the others at that scale.
+// P: nearest point of the cone; w_i = tr(W_ii) / 3. A NaN anywhere is NaN in the residual.
 #pragma once
-#include "contact/law.h"
-#include "contact/workspace.h"
+#include "contact/tree_scale.h"
 #include "linalg/tree_product.h"
 
 namespace stiction {
 
 template <class Real>
 struct Certificate {
-  Real r_dyn, r_con, r_ccp, r_mdp, r_row, r_cone, penetration, scale, num_contacts;
+  Real r_dyn, r_con, r_split, r_ccp, r_mdp, r_row, r_cone, penetration, scale, num_contacts;
 };
 
 /// x += J' l; what limbs still add to the trunk is left in `share`.
@@ -76,26 +78,6 @@ HD_ONCE void velocity_of(const typename L::Group& g, const typename L::Model& m,
   solve<L>(g, m, w.problem.factor, w.v, share);
 }
 
-/// V, before anything is solved: over contacts that are closed or warm.
-template <class L, class Real = typename L::Real>
-HD_ONCE Real velocity_scale(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                            const Workspace<L>& w) {
-  const Contacts<L>& contacts = w.contacts;
-  const ContactProblem<L>& problem = w.problem;
-  const Impulses<L>& l = w.impulses;
-  Real own(0), shared(0), zero(0);
-  auto size = [&](const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> li) {
-    Real a = max(max(abs(row.free.x), abs(row.free.y)), abs(row.free.z));
-    return select(x.active & ((x.gap <= zero) | (li.z > zero)), a, zero);
-  };
-  each_slot<L>(g, m, contacts, [&](const auto&, Place, int, int c) {
-    own = max(own, size(contacts.point.slot[c], problem.row.slot[c], l.slot.slot[c]));
-  });
-  for (int i = 0; i < contacts.pairs; ++i)
-    shared = max(shared, size(contacts.pair[i].point, problem.pair_row[i], l.pair[i]));
-  return max(max(g.max(own), shared), least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)));
-}
-
 template <class Real>
 HD Real mean_mobility(const ContactRow<Real>& row) {
   return (row.W_t * Real(2) + row.W_n) * Real(1.0f / 3);
@@ -106,17 +88,20 @@ HD Vec3<Real> slip_of(const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l) {
   return {w.x + row.R_t * l.x, w.y + row.R_t * l.y, w.z + row.e + row.R_n * l.z};
 }
 
-/// r_mdp of the contact at that place among the half-solved rows, which have W_nt.
+/// r_mdp and r_split of the contact at that place among the half-solved rows, which have W_nt.
 template <class Real>
 HD void judge_dissipation(const RowProblem<Real>& rows, Real place, const ContactPoint<Real>& x,
-                          const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l, Certificate<Real>& worst) {
+                          const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l, Real weight,
+                          Certificate<Real>& worst) {
   Vec2<Real> coupling{Real(0), Real(0)};
   Places<Real>(place).each([&](int k, const Mask<Real>& is) {
     const Vec2<Real> c = rows.coupling(k);
     blend(is, c.x, coupling.x), blend(is, c.y, coupling.y);
   });
   const Vec3<Real> s = dissipative_slip(l, slip_of(row, w, l), x.mu, coupling);
-  worst.r_mdp = max(worst.r_mdp, select(x.active, contact_residual(l, s, x.mu, mean_mobility(row)).con, Real(0)));
+  const ContactResidual<Real> r = contact_residual(l, s, x.mu, mean_mobility(row));
+  worst.r_mdp = maximum(worst.r_mdp, select(x.active, r.con * weight, Real(0)));
+  worst.r_split = maximum(worst.r_split, select(x.active, r.split * weight, Real(0)));
 }
 
 /// The part of V = J v, whose spin is `V.w`, that rows of its couple have.
@@ -127,13 +112,17 @@ HD Vec3<Real> spin_slip(const ContactPoint<Real>& x, const ContactRow<Real>& row
   return {select(row.spin_W.x > zero, spin.x, zero), select(row.spin_W.y > zero, spin.y, zero),
           select(row.spin_W.z > zero, spin.z, zero)};
 }
+/// V of the world over that of the contact, `scale`, is the contact's weight.
 template <class Real>
-HD void judge_contact(const ContactPoint<Real>& x, const ContactResidual<Real>& r, Vec3<Real> l,
-                      Certificate<Real>& worst) {
+HD void judge_contact(Law law, const ContactPoint<Real>& x, const ContactResidual<Real>& r, Real pushes, Real scale,
+                      Real weight, Certificate<Real>& worst) {
   const Real zero(0), one(1);
-  auto take = [&](Real& to, Real from) { to = max(to, select(x.active, from, zero)); };
-  take(worst.r_con, r.con), take(worst.r_ccp, r.ccp), take(worst.r_cone, r.cone), take(worst.penetration, -x.gap);
-  worst.num_contacts = worst.num_contacts + select(x.active & (l.z > zero), one, zero);
+  auto take = [&](Real& to, Real from) { to = maximum(to, select(x.active, from, zero)); };
+  worst.scale = select(x.active & (r.con * weight > worst.r_con), scale, worst.scale);
+  take(worst.r_con, r.con * weight), take(worst.r_ccp, r.ccp * weight), take(worst.r_cone, r.cone * weight);
+  if (law != Law::kDissipation) take(worst.r_split, r.split * weight);
+  take(worst.penetration, -x.gap);
+  worst.num_contacts = worst.num_contacts + select(x.active & (pushes > zero), one, zero);
 }
 
 template <class Real>
@@ -150,34 +139,35 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   const ContactProblem<L>& problem = w.problem;
   const Impulses<L>& l = w.impulses;
   const Real zero(0), one(1);
-  Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
+  Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
   const RowTable<L>& table = problem.table;
   const RowProblem<Real> rows = table.rows.view(zero, zero);
   const Vec3<Real> none{zero, zero, zero};
-  auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, const Motion<Real>& V,
-                   const SixVec<Real>& li, Certificate<Real>& worst) {
-    const Vec3<Real> s = slip_of(row, V.v, li.l);
-    const Real mobility = mean_mobility(row);
+  const TreeScales<L> V = velocity_scales<L>(g, m, opt, w);
+  auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, const Motion<Real>& v,
+                   const SixVec<Real>& li, Real scale, Certificate<Real>& worst) {
+    const Vec3<Real> s = slip_of(row, v.v, li.l);
+    const Real mobility = mean_mobility(row), weight = V.several ? V.largest / scale : one;
     const ContactResidual<Real> r = m.has_spin
-                                        ? contact_residual(li, SixVec<Real>{s, spin_slip(x, row, V)}, x.mu, mobility)
+                                        ? contact_residual(li, SixVec<Real>{s, spin_slip(x, row, v)}, x.mu, mobility)
                                         : contact_residual(li.l, s, x.mu, mobility);
-    judge_contact(x, r, li.l, worst);
-    if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, V.v, li.l, worst);
+    judge_contact(law, x, r, li.l.z, scale, weight, worst);
+    if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, v.v, li.l, weight, worst);
   };
   row_velocities<L>(
       g, m, w.kin, contacts, w.v, w.motions,
-      [&](int c, const Motion<Real>& V) {
-        judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], V,
-              {l.slot.slot[c], m.has_spin ? l.spin.slot[c] : none}, own);
+      [&](const auto& limb, int c, const Motion<Real>& v) {
+        judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], v,
+              {l.slot.slot[c], m.has_spin ? l.spin.slot[c] : none}, V.of(tree_of_limb(m, limb.number)), own);
       },
-      [&](int i, const Motion<Real>& V1, const Motion<Real>& V2) {
-        judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], V2 - V1,
-              {l.pair[i], m.has_spin ? l.pair_spin[i] : none}, shared);
+      [&](int i, const Motion<Real>& v1, const Motion<Real>& v2) {
+        judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], v2 - v1,
+              {l.pair[i], m.has_spin ? l.pair_spin[i] : none}, V.of_pair(m, contacts.pair[i]), shared);
       });
   Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h));
   auto row = [&](bool is_own, const ScalarRow<Real>& r, Real li, Real vi) {
     Real& worst = is_own ? own.r_row : shared.r_row;
-    worst = max(worst, judge_row(r, r.sign * vi, li, least));
+    worst = maximum(worst, judge_row(r, r.sign * vi, li, least));
   };
   each_dof_row<L>(g, m, problem, row, l.dof, w.v);
   for (int i = 0; i < m.ties; ++i) {
@@ -185,13 +175,13 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
     Real rate(0);
     for (int j = 0; j < m.tie[i].terms; ++j)
       rate = rate + problem.tie_coef[i][j] * dof_of<L>(g, m, w.v, m.tie[i].link[j]);
-    shared.r_row = max(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], least));
+    shared.r_row = maximum(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], least));
   }
   for (int i = 0; i < m.bonds; ++i) {
     const Vec3<Real> v = bond_velocity<L>(g, m, problem, w.motions, i), li = l.bond[i];
     const ScalarRow<Real>(&r)[3] = problem.bond[i].row;
-    shared.r_row = max(max(shared.r_row, judge_row(r[0], v.x, li.x, least)),
-                       max(judge_row(r[1], v.y, li.y, least), judge_row(r[2], v.z, li.z, least)));
+    shared.r_row = maximum(maximum(shared.r_row, judge_row(r[0], v.x, li.x, least)),
+                           maximum(judge_row(r[1], v.y, li.y, least), judge_row(r[2], v.z, li.z, least)));
   }
 
   // r_dyn: A v against b + J' l.
@@ -217,13 +207,20 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   Real floor = sqrt(Real(m.mean_mass)) * gravity * opt.h;
 
   Certificate<Real> c;
-  c.r_con = max(g.max(own.r_con), shared.r_con), c.r_ccp = max(g.max(own.r_ccp), shared.r_ccp);
-  c.r_mdp = max(g.max(own.r_mdp), shared.r_mdp);
-  c.r_row = max(g.max(own.r_row), shared.r_row), c.r_cone = max(g.max(own.r_cone), shared.r_cone);
-  c.penetration = max(g.max(own.penetration), shared.penetration);
+  using C = Certificate<Real>;
+  auto gather = [&](Real C::* field) { c.*field = maximum(g.max(own.*field), shared.*field); };
+  gather(&C::r_con), gather(&C::r_split), gather(&C::r_ccp), gather(&C::r_mdp), gather(&C::r_row);
+  gather(&C::r_cone), gather(&C::penetration);
   c.num_contacts = g.sum(own.num_contacts) + shared.num_contacts;
-  c.scale = velocity_scale<L>(g, m, opt, w);
-  c.r_cone = c.r_cone / c.scale;
+  c.r_cone = c.r_cone / V.largest;
+  c.scale = V.largest;
+  if (V.several) {  // of the contact with the largest weighted r_con, and residuals at that scale
+    own.scale = g.max(select(own.r_con >= c.r_con, own.scale, zero));
+    const Real scale = maximum(own.scale, select(shared.r_con >= c.r_con, shared.scale, zero));
+    c.scale = select(scale > zero, scale, V.largest);
+    const Real back = c.scale / V.largest;
+    c.r_con = c.r_con * back, c.r_split = c.r_split * back, c.r_ccp = c.r_ccp * back, c.r_mdp = c.r_mdp * back;
+  }
   c.r_dyn = sqrt(error) / max(max(sqrt(momentum), sqrt(push)), max(floor, Real(1e-12f)));
   return c;
 }

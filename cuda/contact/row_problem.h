@@ -27,6 +27,7 @@ namespace stiction {
 struct RowCounts {
   int contacts = 0, scalars = 0, width = 0;  // width: of Y
   int spins = 0;                             // contacts, or 0: none has a couple
+  bool by_tree = false;                      // V differs from row to row
   HD int rows() const { return 3 * contacts + scalars + 3 * spins; }
   HD int scalar_row(int k) const { return 3 * contacts + k; }
   /// The first row of the couple of contact k.
@@ -52,7 +53,10 @@ struct RowProblem : RowCounts {
   const Real *lower = nullptr, *upper = nullptr;  // (scalars) bounds of l               N s
   Real least_velocity;                            // floor of all velocity scales        m/s
   Real scale;                                     // V, by what is closed or warm before anything is solved   m/s
+  const Real* scales = nullptr;                   // (contacts + scalars) of each alone, at most V; null: V of all
 
+  /// V of contact k; of another row, counted behind the contacts. 0 of a place that is not used.
+  HD Real scale_of(int k) const { return scales ? scales[k] : scale; }
   HD const Real* row(int i) const { return Y + static_cast<int64_t>(i) * width; }
   /// The blocks that contact k touches; of another row, counted behind the contacts.
   HD uint32_t touches(int k) const { return blocks.count == 1 ? 1u : touched[k]; }
@@ -103,6 +107,7 @@ struct RowArrays : RowCounts {
   bool apart = false;
   Real *Y = nullptr, *free = nullptr, *e = nullptr, *R = nullptr, *W = nullptr;
   Real *mu = nullptr, *lower = nullptr, *upper = nullptr;
+  Real* scale = nullptr;    // (contacts + scalars), or null
   Real* impulse = nullptr;  // (n) warm start on a solver's entry, its answer on exit                         N s
   int64_t used = 0;
 
@@ -112,6 +117,7 @@ struct RowArrays : RowCounts {
     Y = arena.take(n * width);
     free = arena.take(n), e = arena.take(n), R = arena.take(n), W = arena.take(n), impulse = arena.take(n);
     mu = arena.take(contacts), lower = arena.take(scalars), upper = arena.take(scalars);
+    if (by_tree) scale = arena.take(contacts + scalars);
     touched = arena.take_bits(contacts + scalars);
     used = arena.used() - begin;
   }
@@ -126,12 +132,12 @@ struct RowArrays : RowCounts {
   HD void clear(const Group& g) {
     for (int64_t i = g.rank(); i < used; i += Group::kSize) Y[i] = Real(0);
   }
-  HD RowProblem<Real> view(Real least_velocity, Real scale) const {
+  HD RowProblem<Real> view(Real least_velocity, Real largest) const {
     RowProblem<Real> p;
     static_cast<RowCounts&>(p) = *this;
     p.near = near, p.blocks = blocks, p.touched = touched, p.apart = apart, p.Y = Y, p.free = free, p.e = e, p.R = R,
     p.W = W, p.mu = mu, p.lower = lower, p.upper = upper;
-    p.least_velocity = least_velocity, p.scale = scale;
+    p.least_velocity = least_velocity, p.scale = largest, p.scales = scale;
     return p;
   }
 };

@@ -60,6 +60,27 @@ class Places {
   Mask<Real> is_[kWidth<Real> == 1 ? 1 : kMost];
 };
 
+/// The tree of a limb: 0, the trunk's, or 1 + l, its own, where it stands free.
+template <class Model>
+HD int tree_of_limb(const Model& m, int l) {
+  return m.limb[l].attach < 0 ? 1 + l : 0;
+}
+/// Of a flat link.
+template <class Model>
+HD int tree_of_link(const Model& m, int flat) {
+  const int k = flat - Model::Shape::kTrunkLinks;
+  int l = 0;
+  while (k >= 0 && k >= m.limb[l].first_link + m.limb[l].links) ++l;
+  return k < 0 ? 0 : tree_of_limb(m, l);
+}
+template <class Model>
+HD bool has_several_trees(const Model& m) {
+  if constexpr (Model::Shape::kFixed) return false;
+  int alone = 0;
+  for (int l = 0; l < m.limbs(); ++l) alone += tree_of_limb(m, l) > 0;
+  return alone > 1 || (alone == 1 && (m.trunk_dofs() > 0 || m.limbs() > 1));
+}
+
 /// At most so many rows take a place at once in worlds of the model. Contacts that stay open lie behind all that close: where one
 /// world of a pack has all closing and another all open, that is twice as many.
 template <class Real, class Model>
@@ -70,6 +91,7 @@ HD RowCounts most_rows(const Model& m) {
   most.contacts = (m.world_slots + m.pair_slots) * (kWidth<Real> > 1 ? 2 : 1);
   most.scalars = 3 * m.bonds + 2 * m.nv + m.ties;  // limits and dry friction; parameters per environment may bring both
   most.width = m.trunk_dofs() + links, most.spins = m.has_spin ? most.contacts : 0;
+  most.by_tree = has_several_trees(m);
   return most;
 }
 

@@ -8,7 +8,7 @@
 // A group offers rank(), kSize and sum(x), which returns the same bits in every lane. Every lane must reach the same sums in
 // the same order; between two sums a lane owns its limbs and shares nothing, so there is no barrier and no shared memory.
 //
-//   max(x)       the largest over the lanes, the same bits in every lane
+//   max(x)       the maximum() over the lanes, the same bits in every lane
 //   either(m)    a mask: set where some lane has it set
 //   any(m)       is a mask set in some lane (and world of a pack); for loops that end when no world needs them
 //   sync()       what lanes have written to memory (records, arrays) is visible to each other
@@ -52,12 +52,12 @@ struct Tile {
     UNROLL for (int bit = 1; bit < T; bit *= 2) x += __shfl_xor_sync(lanes(), x, bit, T);
     return x;
   }
-  /// In the order of ranks, for max(NaN, x) is not max(x, NaN).
+  /// In the order of ranks: of zeros the first one's sign.
   template <class Real>
   __device__ __forceinline__ Real max(Real x) const {
     UNROLL for (int bit = 1; bit < T; bit *= 2) {
       Real y = __shfl_xor_sync(lanes(), x, bit, T);
-      x = rank() & bit ? stiction::max(y, x) : stiction::max(x, y);
+      x = rank() & bit ? maximum(y, x) : maximum(x, y);
     }
     return x;
   }

@@ -18,7 +18,7 @@ struct Options {
   S tangential_compliance = S(0);     // R_t of every contact as a part of its mean W: SAP's sigma               1
   int iterations = 100;               // of the solver, at most; exactly, if tolerance is 0
   S tolerance = S(1e-5);              // stop a world when its residual is below tolerance * V
-  S certify = S(1e-3);                // r_con / V beyond which a world is flagged kNotConverged (convex law: r_ccp)
+  S certify = S(1e-3);                // r_con / V beyond which a world is flagged kNotConverged; theory, section 8
   int warm_start = 1;
   int fallback = 1;  // Newton for worlds above `certify`
 

@@ -229,6 +229,8 @@ HD int largest_lane(const Real& count) {
 }
 
 template <class Real> HD Real clamp(Real x, Real low, Real high) { return max(low, min(x, high)); }
+/// As IEEE 754 has it: NaN where one of them is, which max() forgets.
+template <class Real> HD Real maximum(Real a, Real b) { return select((b > a) | negate(b == b), b, a); }
 
 /// 1 / sqrt(x), x > 0.
 template <class Real> HD Real rsqrt(Real x) { return Real(1) / sqrt(x); }

@@ -8,7 +8,7 @@ enum Status : int {
   /// A position, velocity or input was NaN, infinite or beyond 1e18, the sum of speeds beyond 1e6. The world keeps its last finite state and stands still
   /// until it is reset. Remedy: look at the action, the applied forces and the parameters; a smaller time step.
   kNonFinite = 1,
-  /// The contact solver's certificate exceeded the tolerance in a step. Remedy: more iterations, or another solver.
+  /// The certificate of a step exceeded the tolerance. Remedy: more iterations, or another solver; where r_dyn is large, double.
   kNotConverged = 2,
   /// A contact that touches, or could close in the step, was left out for want of slots, and none of the kept ones of its body
   /// lies in its plane. Remedy: fewer or simpler geoms near one another.
@@ -17,6 +17,9 @@ enum Status : int {
   kFallback = 8,
   /// A contact between bodies that cannot move (its W_ii is 0) was ignored.
   kImmovable = 16,
+  /// In a step that no solver found an answer to nothing pushed: no contact, limit, dry friction, equality or implicit servo of
+  /// a tendon. kNotConverged is set, too. Remedy: double, smaller ratios of mass, a smaller time step, a start without overlaps.
+  kNoImpulses = 32,
 };
 
 }  // namespace stiction

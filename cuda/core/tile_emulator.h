@@ -36,7 +36,7 @@ class TileEmulator {
   }
   template <class Real>
   Real max(Real x) const {
-    return butterfly(kMax, x, [](Real low, Real high) { return stiction::max(low, high); });
+    return butterfly(kMax, x, [](Real low, Real high) { return maximum(low, high); });
   }
   bool either(bool m) const {
     return butterfly(kEither, m ? 1.0 : 0.0, [](double low, double high) { return low + high; }) > 0;

@@ -1,8 +1,16 @@
-// Positions move with the new velocity: q' = q + h v', quaternions by the exponential of the body-frame angular velocity.
+// Positions move with the new velocity: q' = q + h v', quaternions by the exponential of the body-frame angular velocity. In float
+// sums are compensated, but for quaternions: q and its low part together move by h v', however little that is.
 #pragma once
 #include "kinematics/fk.h"
 
 namespace stiction {
+
+/// x + low += step: the sum rounded, and exactly what rounding took [Knuth1997, 4.2.2 theorem B].
+template <class Real>
+HD void add_compensated(const Mask<Real>& moving, Real step, Real& x, Real& low) {
+  const Real y = step + low, sum = x + y, part = sum - x;
+  low = select(moving, (x - (sum - part)) + (y - part), low), x = select(moving, sum, x);
+}
 
 /// Worlds whose `moving` is false keep their state.
 template <class L>
@@ -13,9 +21,14 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
     w = select(moving, fresh.w, w), qx = select(moving, fresh.x, qx);
     qy = select(moving, fresh.y, qy), qz = select(moving, fresh.z, qz);
   };
+  auto add = [&](Real vi, Real& q, Real& low) {
+    if constexpr (kCompensated<Real>) add_compensated(moving, vi * h, q, low);
+    else q = select(moving, q + vi * h, q);
+  };
   if (m.free_base()) {
     Motion<Real> V = twist(v.trunk);
-    x.position = select(moving, x.position + V.v * h, x.position);
+    add(V.v.x, x.position.x, x.position_low.x), add(V.v.y, x.position.y, x.position_low.y);
+    add(V.v.z, x.position.z, x.position_low.z);
     Quat<Real> q;
     if constexpr (L::Shape::kFixed) q = integrated_in_world(x.orientation, V.w, h);  // no R to keep in registers
     else q = integrated(x.orientation, transposed_times(kin.pose.trunk[0].R, V.w), h);
@@ -23,10 +36,10 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
   }
   each_joint<L>(
       g, m,
-      [&](const auto& link, Real vi, Real& q) {
-        if (link.kind == kHingeLink || link.kind == kSlideLink) q = select(moving, q + vi * h, q);
+      [&](const auto& link, Real vi, Real& q, Real& low) {
+        if (link.kind == kHingeLink || link.kind == kSlideLink) add(vi, q, low);
       },
-      v, x.q);
+      v, x.q, x.q_low);
   if constexpr (L::Shape::kAnyJoint) {
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       for (int k = 0; k < limb.links(); ++k) {

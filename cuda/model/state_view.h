@@ -4,6 +4,11 @@
 
 namespace stiction {
 
+/// Whether positions are summed with what rounding took from them: in float an arm that turns by less than half a last digit in a
+/// step would stand still.
+template <class Real>
+inline constexpr bool kCompensated = sizeof(Scalar<Real>) == 4;
+
 /// q of a ball joint: x, y, z of its quaternion in its three dofs, w in `qw` at the first. q of a free base is not used.
 template <class L>
 struct State {
@@ -12,6 +17,9 @@ struct State {
   Quat<Real> orientation;
   TreeVector<L> q, v;  //                                                       rad, m; rad/s, m/s
   TreeVector<L> qw;
+  Vec3<Real>
+      position_low;  // what rounding took from position, and from q of hinges and slides; kCompensated only   m; rad, m
+  TreeVector<L> q_low;
 };
 
 /// at(i, k): entry i of qpos is q of the link's dof + k; k = -1: w of its quaternion. For all entries that the link has.

@@ -3,6 +3,7 @@
 //
 //   score = max(own / V, split / 10 V, r_row / V_row)     own: con, ccp or mdp, as the law is; no split in the convex law
 //
+// V: of these impulses, of the world; where that differs from tree to tree, of the contact and what the problem says of its trees.
 // A world is done when its score is at most the tolerance.
 #pragma once
 #include "contact/law.h"
@@ -16,7 +17,7 @@ template <class Real> inline constexpr auto kUntried = Scalar<Real>(1e29);
 
 template <class Real>
 struct RowScore {
-  Real own, split;  // largest of the law, and of its parts apart    m/s
+  Real own, split;  // largest of the law, and of its parts apart, each times V over its own    m/s
   Real row_ratio;   // largest of other rows, of max(|J v*|, least velocity)
   Real scale;       // V of these impulses                           m/s
   Mask<Real> finite;
@@ -39,6 +40,15 @@ template <class Real, class Slip>
 HD_ONCE RowScore<Real> score_rows(const RowProblem<Real>& p, Law law, const Real* l, Slip slip) {
   const Real zero(0), one(1);
   RowScore<Real> score{zero, zero, zero, p.least_velocity, {}};
+  auto own_scale = [&](int k) {
+    const int i = 3 * k;
+    const Mask<Real> touching =
+        (p.W[i] > zero) & ((max(max(abs(l[i]), abs(l[i + 1])), abs(l[i + 2])) > zero) | (p.e[i + 2] <= zero));
+    const Real fast = max(max(abs(p.free[i]), abs(p.free[i + 1])), abs(p.free[i + 2]));
+    const Real least = p.scales ? max(p.scales[k], p.least_velocity) : zero;
+    return max(least, select(touching, fast, zero));
+  };
+  for (int k = 0; k < p.contacts; ++k) score.scale = max(score.scale, own_scale(k));
   Real sum(0);
   auto spin_slip = [&](int k) {
     auto of = [&](int i) { return select(p.W[i] > zero, slip(i), zero); };
@@ -52,16 +62,14 @@ HD_ONCE RowScore<Real> score_rows(const RowProblem<Real>& p, Law law, const Real
     const Vec3<Real> f{l[i], l[i + 1], l[i + 2]};
     Vec3<Real> s{slip(i), slip(i + 1), slip(i + 2)};
     if (law == Law::kDissipation) s = dissipative_slip(f, s, p.mu[k], p.coupling(k));
-    const Mask<Real> touching = on & ((max(max(abs(f.x), abs(f.y)), abs(f.z)) > zero) | (p.e[i + 2] <= zero));
-    const Real fast = max(max(abs(p.free[i]), abs(p.free[i + 1])), abs(p.free[i + 2]));
-    score.scale = max(score.scale, select(touching, fast, zero));
     const ContactResidual<Real> r = p.spins > 0
                                         ? contact_residual(SixVec<Real>{f, spin_of(p, l, k)},
                                                            SixVec<Real>{s, spin_slip(k)}, p.mu[k], select(on, g, one))
                                         : contact_residual(f, s, p.mu[k], select(on, g, one));
     const bool convex = law == Law::kConvex;
-    score.own = max(score.own, select(on, convex ? r.ccp : r.con, zero));
-    if (!convex) score.split = max(score.split, select(on, r.split, zero));
+    const Real weight = p.scales ? score.scale / own_scale(k) : one;
+    score.own = max(score.own, select(on, (convex ? r.ccp : r.con) * weight, zero));
+    if (!convex) score.split = max(score.split, select(on, r.split * weight, zero));
     sum = sum + select(on, r.con + r.split, zero);
   }
   for (int k = 0; k < p.scalars; ++k) {

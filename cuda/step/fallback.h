@@ -51,9 +51,10 @@ HD int64_t fallback_bytes(const RowCounts& most) {
           max(Canal::memory<Double>(most), max(Bisection::memory<Double>(most), Pgs::memory<Double>(most))));
 }
 
-/// Improves the impulses (n) of the flagged worlds where that does better. Defined in step/solve_rows.h.
+/// Improves the impulses (n) of the flagged worlds where that does better. Returns the worlds that have none now, because
+/// nothing solves them. Defined in step/solve_rows.h.
 template <class Real>
-HD_CALL void fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
-                       const FallbackScore<Real>& before, void* memory, Real* impulse);
+HD_CALL Mask<Real> fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
+                             const FallbackScore<Real>& before, void* memory, Real* impulse);
 
 }  // namespace stiction

@@ -31,14 +31,15 @@ enum RecordField : int {
 /// How the records of a world are laid out: slots, then limits and dry friction per dof, then ties and bonds.
 template <class Model>
 struct RecordLayout {
-  int slots, pairs, dofs, ties, bonds, fields;
+  int slots, pairs, dofs, ties, bonds, fields, lows;
   HD explicit RecordLayout(const Model& m)
       : slots(m.world_slots),
         pairs(m.pair_slots),
         dofs(m.nv),
         ties(m.ties),
         bonds(m.bonds),
-        fields(kRecordFields + (m.has_spin ? kSpinFields : 0)) {}
+        fields(kRecordFields + (m.has_spin ? kSpinFields : 0)),
+        lows(kCompensated<typename Model::Plain> ? 3 + m.nv : 0) {}
   HD int slot(int c) const { return c * fields; }
   HD int pair(int s) const { return (slots + s) * fields; }
   HD int dof_row(int kind, int dof) const { return (slots + pairs) * fields + kind * dofs + dof; }
@@ -50,9 +51,13 @@ struct RecordLayout {
   HD int velocity(int dof) const { return base() + 7 + dof; }
   HD int position(int dof) const { return base() + 7 + dofs + dof; }
   HD int quaternion(int dof) const { return base() + 7 + 2 * dofs + dof; }
+  /// Of the positions at the end of the last step: what rounding took from them, and they, by which a change is known. A free base's
+  /// three, then per dof; kCompensated only.
+  HD int low(int i) const { return base() + 7 + 3 * dofs + i; }
+  HD int end(int i) const { return low(lows + i); }
   /// What each_coordinate calls k.
   HD int coordinate(int dof, int k) const { return k < 0 ? quaternion(dof) : position(dof + k); }
-  HD int reals() const { return base() + 7 + 3 * dofs; }
+  HD int reals() const { return low(2 * lows); }
 };
 
 /// Impulses of the last step for the contacts of this one, matched by candidate; the record of every slot.
@@ -196,6 +201,42 @@ HD void each_state_entry(const typename L::Group& g, const typename L::Model& m,
         if (link.kind == kBallLink) touch(qw, record[layout.quaternion(link.dof)]);
       },
       x.q, x.v, x.qw);
+}
+
+/// touch(i, x, low) for every position that has a low part, number i.
+template <class L, class Touch>
+HD void each_compensated(const typename L::Group& g, const typename L::Model& m, State<L>& x, Touch touch) {
+  using Real = typename L::Real;
+  if (m.free_base()) {
+    touch(0, x.position.x, x.position_low.x), touch(1, x.position.y, x.position_low.y);
+    touch(2, x.position.z, x.position_low.z);
+  }
+  each_joint<L>(
+      g, m,
+      [&](const auto& link, const Real& q, Real& low) {
+        if (link.dof >= 0 && (link.kind == kHingeLink || link.kind == kSlideLink)) touch(3 + link.dof, q, low);
+      },
+      x.q, x.q_low);
+}
+
+/// The low parts of positions that nobody has written since the last step; 0 for all of a world where somebody has, for what is
+/// computed from a state that is written is not to depend on what was there before.
+template <class L, class Real>
+HD void load_low_parts(const typename L::Group& g, const typename L::Model& m, const Real* record, State<L>& x) {
+  const RecordLayout<typename L::Model> layout(m);
+  Real written(0);
+  each_compensated<L>(g, m, x, [&](int i, const Real& q, Real& low) {
+    low = record[layout.low(i)];
+    written = select(q == record[layout.end(i)], written, Real(1));
+  });
+  const Mask<Real> kept = g.max(written) == Real(0);
+  each_compensated<L>(g, m, x, [&](int, const Real&, Real& low) { low = select(kept, low, Real(0)); });
+}
+template <class L, class Real>
+HD void store_low_parts(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record) {
+  const RecordLayout<typename L::Model> layout(m);
+  each_compensated<L>(g, m, x,
+                      [&](int i, const Real& q, Real& low) { record[layout.low(i)] = low, record[layout.end(i)] = q; });
 }
 
 }  // namespace stiction

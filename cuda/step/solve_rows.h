@@ -41,6 +41,7 @@ struct DoubleRows {
     copy(n * p.width, p.Y, rows.Y), copy(n, p.free, rows.free), copy(n, p.e, rows.e), copy(n, p.R, rows.R);
     copy(n, p.W, rows.W), copy(p.contacts, p.mu, rows.mu), copy(p.scalars, p.lower, rows.lower);
     copy(p.scalars, p.upper, rows.upper), copy(n, impulse, rows.impulse);
+    if (p.by_tree) copy(p.contacts + p.scalars, p.scales, rows.scale);
     for (int k = 0; k < p.contacts + p.scalars; ++k) rows.touched[k] = touched(k);
     view = rows.view(taken(p.least_velocity, from), taken(p.scale, from));
   }
@@ -92,8 +93,8 @@ struct DoubleRows {
 
 /// fall_back for the flagged worlds, as many at a time as Double has lanes.
 template <class Double, class Real>
-HD_ONCE void improve(const RowProblem<Real>& problem, double certify, const Mask<Real>& flagged,
-                     const FallbackScore<Real>& before, void* memory, Real* impulse) {
+HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, const Mask<Real>& flagged,
+                           const FallbackScore<Real>& before, void* memory, Real* impulse) {
   using Rows = DoubleRows<Double, Real>;
   constexpr int W = Rows::W;
   SolveLimits<double> sweeps, slow, limits;
@@ -104,6 +105,7 @@ HD_ONCE void improve(const RowProblem<Real>& problem, double certify, const Mask
   CanalOptions<double> options;
   options.inner = 10;
   const Double hopeless(max(kHopeless, certify)), most(kLargestPush<Scalar<Real>>);
+  Mask<Real> without = mask_of<Real>(false);
 
   for (int next = 0; next < kWidth<Real>;) {
     int from[W], count = 0;
@@ -154,23 +156,27 @@ HD_ONCE void improve(const RowProblem<Real>& problem, double certify, const Mask
     if (!any(lost | grew)) continue;
     d.give_up_recovery(lost | grew);
     stats = Canal::improve(d.view, limits, options, lost | grew, arena.rest(), d.rows.impulse);
-    d.drop_impulses(lost & negate(answers()));  // nothing is pushed by what is not understood
+    const Mask<Double> unsolved = lost & negate(answers());
+    d.drop_impulses(unsolved);  // nothing is pushed by what is not understood
     keep(lost | (grew & stats.converged));
+    for (int w = 0; w < count; ++w)
+      if (lane(unsolved, w)) set_lane(without, from[w], kWidth<Real> == 1 ? 1 : -1);
   }
+  return without;
 }
 
 }  // namespace fallback_detail
 
 template <class Real>
-HD_CALL void fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
-                       const FallbackScore<Real>& before, void* memory, Real* impulse) {
+HD_CALL Mask<Real> fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
+                             const FallbackScore<Real>& before, void* memory, Real* impulse) {
   using Wide = typename DoubleOf<Real>::Type;
   int worlds = 0;
   for (int w = 0; w < kWidth<Real>; ++w) worlds += lane(flagged, w) ? 1 : 0;
   // A world alone fills a register by its columns; which way is taken changes no bit.
   if (4 * worlds <= kWidth<Wide>)
     return fallback_detail::improve<double>(problem, static_cast<double>(certify), flagged, before, memory, impulse);
-  fallback_detail::improve<Wide>(problem, static_cast<double>(certify), flagged, before, memory, impulse);
+  return fallback_detail::improve<Wide>(problem, static_cast<double>(certify), flagged, before, memory, impulse);
 }
 
 }  // namespace stiction

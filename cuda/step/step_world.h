@@ -34,14 +34,26 @@ template <class Real>
 struct Outcome {
   Certificate<Real> certificate;
   Real iterations, converged;
-  Mask<Real> bad, overflow, fallback, immovable;
+  Mask<Real> bad, overflow, fallback, immovable, without_impulses;
 };
+
+/// Whether the impulses solve the contact problem.
+template <class Real, class S>
+HD Mask<Real> solves(const StepOptions<S>& opt, const Certificate<Real>& c) {
+  const Law law = law_of(opt.solver);
+  const Real residual = law == Law::kConvex ? c.r_ccp : law == Law::kDissipation ? c.r_mdp : c.r_con;
+  const Real split = law == Law::kConvex ? Real(0) : c.r_split * Scalar<Real>(0.1),
+             allowed = c.scale * opt.step.certify;
+  return (maximum(residual, split) <= allowed) & (c.r_row <= Real(opt.step.certify));
+}
+
+/// r_dyn beyond which v is no longer what the impulses make: A is then too badly conditioned for the number type, which no
+/// solver mends. Robots in float stay below 5e-6.
+inline constexpr float kLooseDynamics = 1e-4f;
 
 template <class Real, class S>
 HD Mask<Real> converges(const StepOptions<S>& opt, const Certificate<Real>& c) {
-  const Law law = law_of(opt.solver);
-  const Real residual = law == Law::kConvex ? c.r_ccp : law == Law::kDissipation ? c.r_mdp : c.r_con;
-  return (residual <= c.scale * opt.step.certify) & (c.r_row <= Real(opt.step.certify));
+  return solves(opt, c) & (c.r_dyn <= Real(kLooseDynamics));
 }
 
 /// Rows, their diagonal of W and free velocities; tells whether there is anything to solve.
@@ -55,7 +67,7 @@ HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, co
   bond_rows<L>(g, m, opt, w.kin, [&](int i) { return mocap_pose(worlds.arrays, worlds.rows, m.nmocap, i); }, problem);
   row_velocities<L>(
       g, m, w.kin, w.contacts, problem.free, w.motions,
-      [&](int c, const Motion<Real>& V) { free_row(m, w.contacts.point.slot[c], V, problem.row.slot[c]); },
+      [&](const auto&, int c, const Motion<Real>& V) { free_row(m, w.contacts.point.slot[c], V, problem.row.slot[c]); },
       [&](int i, const Motion<Real>& V1, const Motion<Real>& V2) {
         free_row(m, w.contacts.pair[i].point, V2 - V1, problem.pair_row[i]);
       });
@@ -114,9 +126,16 @@ HD void assemble_world(const typename L::Group& g, const typename L::Model& m, c
 /// The rows as a solver reads them.
 template <class L, class Real = typename L::Real>
 HD RowProblem<Real> row_problem(const typename L::Group& g, const typename L::Model& m,
-                                const Options<Scalar<Real>>& opt, const Workspace<L>& w) {
-  return w.problem.table.rows.view(least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)),
-                                   velocity_scale<L>(g, m, opt, w));
+                                const Options<Scalar<Real>>& opt, Workspace<L>& w) {
+  const TreeScales<L> V = velocity_scales<L>(g, m, opt, w);
+  if (V.several) put_scales<L>(g, m, V, w);
+  return w.problem.table.rows.view(least_scale(norm(vec<Real>(m.gravity)), Real(opt.h)), V.largest);
+}
+
+/// Worlds of which some lane says so.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> told_by_any(const typename L::Group& g, const Mask<Real>& own) {
+  return g.max(select(own, Real(1), Real(0))) > Real(0);
 }
 
 /// Impulses into the rows; one lane calls `solve`, the others wait; impulses and v = A^-1 (b + J'l) from the rows.
@@ -151,26 +170,24 @@ HD_ONCE Real solve_contacts(const typename L::Group& g, const typename L::Model&
   return g.sum(iterations);
 }
 
-/// Newton's impulses where the flagged worlds are better off with them.
+/// Newton's impulses where the flagged worlds are better off with them. Returns those that are left without any.
 template <class L, class Real = typename L::Real>
-HD_ONCE void improve_contacts(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                              const Mask<Real>& flagged, const Certificate<Real>& c, Workspace<L>& w) {
+HD_ONCE Mask<Real> improve_contacts(const typename L::Group& g, const typename L::Model& m,
+                                    const Options<Scalar<Real>>& opt, const Mask<Real>& flagged,
+                                    const Certificate<Real>& c, Workspace<L>& w) {
+  Mask<Real> without = mask_of<Real>(false);
   const RowProblem<Real> rows = row_problem<L>(g, m, opt, w);
   const FallbackScore<Real> before{c.r_con, c.scale};
-  solve_by_rows<L>(g, m, w,
-                   [&](Real* impulse) { fall_back(rows, opt.certify, flagged, before, w.memory.fallback, impulse); });
+  solve_by_rows<L>(g, m, w, [&](Real* impulse) {
+    without = fall_back(rows, opt.certify, flagged, before, w.memory.fallback, impulse);
+  });
+  return told_by_any<L>(g, without);
 }
 
 template <class L, class Real = typename L::Real>
 HD Certificate<Real> certify_world(const typename L::Group& g, const typename L::Model& m,
                                    const StepOptions<Scalar<Real>>& options, Workspace<L>& w) {
   return certify<L>(g, m, options.step, law_of(options.solver), w);
-}
-
-/// Worlds of which some lane says so.
-template <class L, class Real = typename L::Real>
-HD Mask<Real> told_by_any(const typename L::Group& g, const Mask<Real>& own) {
-  return g.max(select(own, Real(1), Real(0))) > Real(0);
 }
 
 /// Sum of the speeds of all dofs beyond which a world has run away.   m/s, rad/s
@@ -224,16 +241,17 @@ HD_ONCE void recover_overlaps(const typename L::Group& g, const typename L::Mode
   blend(taken, spin.x, x.v.trunk[0]), blend(taken, spin.y, x.v.trunk[1]), blend(taken, spin.z, x.v.trunk[2]);
 }
 
-/// Takes a step's certificate into the worst of the worlds that move.
+/// Takes a step's certificate into the worst of the worlds that move; what is NaN stays.
 template <class Real>
 HD void gather_worst(const Mask<Real>& moving, const Mask<Real>& converged, const Certificate<Real>& c, Real iterations,
                      Outcome<Real>& out) {
-  const Mask<Real> worse = c.r_con * out.certificate.scale > out.certificate.r_con * c.scale;
-  auto take = [&](Real& to, Real from) { to = select(moving, max(to, from), to); };
+  const Mask<Real> judged = (c.r_con == c.r_con) & (c.scale == c.scale),
+                   worse = (c.r_con * out.certificate.scale > out.certificate.r_con * c.scale) | negate(judged);
+  auto take = [&](Real& to, Real from) { to = select(moving, maximum(to, from), to); };
   out.certificate.r_con = select(moving & worse, c.r_con, out.certificate.r_con);
   out.certificate.scale = select(moving & worse, c.scale, out.certificate.scale);
   take(out.certificate.r_dyn, c.r_dyn), take(out.certificate.r_ccp, c.r_ccp), take(out.certificate.r_mdp, c.r_mdp);
-  take(out.certificate.r_row, c.r_row);
+  take(out.certificate.r_split, c.r_split), take(out.certificate.r_row, c.r_row);
   take(out.certificate.r_cone, c.r_cone), take(out.certificate.penetration, c.penetration);
   take(out.certificate.num_contacts, c.num_contacts), take(out.iterations, iterations);
   out.converged = select(converged | negate(moving), out.converged, Real(0));
@@ -249,9 +267,10 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   const Real iterations = solve_contacts<L>(g, m, options, w);
   Certificate<Real> c = certify_world<L>(g, m, options, w);
 
-  const Mask<Real> flagged = negate(converges(options, c)) & is_finite(c.r_con) & negate(frozen | out.bad);
+  const Mask<Real> flagged = negate(solves(options, c)) & is_finite(c.r_con) & negate(frozen | out.bad);
   if (w.memory.fallback != nullptr && law_of(options.solver) == Law::kCoulomb && any(flagged)) {
-    improve_contacts<L>(g, m, options.step, flagged, c, w);
+    const Mask<Real> without = improve_contacts<L>(g, m, options.step, flagged, c, w);
+    out.without_impulses = out.without_impulses | without;
     c = certify_world<L>(g, m, options, w);
     out.fallback = out.fallback | flagged;
   }
@@ -273,7 +292,7 @@ template <class Real>
 HD Outcome<Real> fresh_outcome() {
   Real zero(0), one(1);
   auto no = mask_of<Real>(false);
-  return {{zero, zero, zero, zero, zero, zero, zero, Real(1e-30f), zero}, zero, one, no, no, no, no};
+  return {{zero, zero, zero, zero, zero, zero, zero, zero, Real(1e-30f), zero}, zero, one, no, no, no, no, no};
 }
 
 /// `steps` steps of worlds rows.first, ...: load, step, store.
@@ -287,6 +306,7 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m,
   Outcome<Real> out = fresh_outcome<Real>();
   const SteppedWorlds<L> worlds{options, arrays, rows, {record}};
   load_state<L>(g, m, arrays, rows, x);
+  if constexpr (kCompensated<Real>) load_low_parts<L>(g, m, record, x);
   out.bad = load_controls<L>(g, m, arrays, rows, w.applied);
   copy_controls<L>(m, w.applied, w.loads);
   auto frozen = mask_of<Real>(false);
@@ -298,18 +318,20 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m,
   }
   g.sync();  // all have read what is now written
   store_state<L>(g, m, arrays, rows, x, frozen);
+  if constexpr (kCompensated<Real>) store_low_parts<L>(g, m, x, record);
 
   if (g.rank() != 0) return;
   const Certificate<Real>& c = out.certificate;
-  const Real field[kCertificateFields] = {c.r_dyn,        c.r_con,        c.r_ccp,       c.r_mdp,
-                                          c.r_row,        c.r_cone,       c.penetration, c.scale,
-                                          c.num_contacts, out.iterations, out.converged};
+  const Real converged = select(out.bad | frozen, Real(0), out.converged);
+  const Real field[kCertificateFields] = {c.r_dyn, c.r_con,        c.r_split,      c.r_ccp,
+                                          c.r_mdp, c.r_row,        c.r_cone,       c.penetration,
+                                          c.scale, c.num_contacts, out.iterations, converged};
   for (int f = 0; f < kCertificateFields; ++f) rows.set(arrays.certificate[f], 1, 0, field[f]);
   for (int i = 0; i < rows.count(); ++i) {
     int world = rows.first + i;
     int bits = (lane(out.bad, i) ? kNonFinite : 0) | (lane(out.overflow, i) ? kContactOverflow : 0) |
                (lane(out.fallback, i) ? kFallback : 0) | (lane(out.immovable, i) ? kImmovable : 0) |
-               (lane(out.converged, i) > 0 ? 0 : kNotConverged);
+               (lane(out.without_impulses, i) ? kNoImpulses : 0) | (lane(out.converged, i) > 0 ? 0 : kNotConverged);
     arrays.status[world] |= bits;
     if (!lane(frozen, i) && !lane(out.bad, i)) arrays.time[world] += steps * static_cast<double>(options.step.h);
   }

@@ -12,6 +12,7 @@ namespace stiction {
 enum CertificateField : int {
   kRDyn,
   kRCon,
+  kRSplit,
   kRCcp,
   kRMdp,
   kRRow,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace stiction::reference {
 namespace {
@@ -16,28 +17,68 @@ double contact_residual(const Vector3d& l, const Vector3d& sigma, double mu, dou
   return w * (l - project_cone(l - s / w, mu)).norm();
 }
 
+/// V of every contact.
+std::vector<double> contact_scales(const Delassus& d, const Vector& l) {
+  double all = d.q.size() > 0 ? d.q.cwiseAbs().maxCoeff() : 0;
+  if (d.bare) return std::vector<double>(d.contacts(), all);
+  auto trees = [&](int i) { return d.trees.empty() ? std::vector<int>{0} : d.trees[i]; };
+  std::map<int, double> fastest;
+  for (int i = 0; i < d.contacts(); ++i)
+    for (int tree : trees(i)) {
+      double& V = fastest.try_emplace(tree, d.speed_floor).first->second;
+      if (!l.segment<3>(3 * i).isZero(0) || d.phi[i] <= 0) V = std::max(V, d.q.segment<3>(3 * i).cwiseAbs().maxCoeff());
+    }
+  std::vector<double> scales;
+  for (int i = 0; i < d.contacts(); ++i) {
+    scales.push_back(d.speed_floor);
+    for (int tree : trees(i)) scales.back() = std::max(scales.back(), fastest[tree]);
+  }
+  return scales;
+}
+
+/// The trees that each contact acts on: dofs that A couples, by the number of their first.
+std::vector<std::vector<int>> trees_of_contacts(const ContactProblem& p) {
+  const int n = static_cast<int>(p.A.rows());
+  std::vector<int> tree(n);
+  for (int i = 0; i < n; ++i) {
+    tree[i] = i;
+    for (int j = 0; j < i; ++j)
+      if (p.A(i, j) != 0) {
+        const int from = std::max(tree[i], tree[j]), to = std::min(tree[i], tree[j]);
+        std::replace(tree.begin(), tree.begin() + i + 1, from, to);
+      }
+  }
+  std::vector<std::vector<int>> found(p.mu.size());
+  for (int c = 0; c < static_cast<int>(found.size()); ++c)
+    for (int k = 0; k < n; ++k)
+      if (!p.J.block(3 * c, k, 3, 1).isZero(0)) found[c].push_back(tree[k]);
+  return found;
+}
+
 /// Everything but r_dyn, from w = J v over all rows.
 Certificate certify_rows(const Delassus& d, const Vector& w, const Vector& l) {
   Certificate c;
   Vector s = w + d.e + d.R.cwiseProduct(l);
-  c.scale = d.bare ? (d.q.size() > 0 ? d.q.cwiseAbs().maxCoeff() : 0) : d.speed_floor;
-  double cone = 0;
+  const std::vector<double> scales = contact_scales(d, l);
+  c.scale = scales.empty() ? (d.bare ? 0 : d.speed_floor) : *std::max_element(scales.begin(), scales.end());
+  double worst = 0, worst_convex = 0;  // over V_i
   for (int i = 0; i < d.contacts(); ++i) {
     Vector3d impulse = l.segment<3>(3 * i), sigma = s.segment<3>(3 * i);
-    if (!d.bare && (!impulse.isZero(0) || d.phi[i] <= 0))
-      c.scale = std::max(c.scale, d.q.segment<3>(3 * i).cwiseAbs().maxCoeff());
     c.penetration = std::max(c.penetration, -d.phi[i]);
     double mass = d.mean_inverse_mass(i);
     if (!(mass > 0)) {
       c.degenerate = true;
-      if (!impulse.isZero(0)) c.r_con = c.r_ccp = kInfinity;
+      if (!impulse.isZero(0)) c.r_con = worst = worst_convex = kInfinity;
       continue;
     }
-    c.r_con = std::max(c.r_con, contact_residual(impulse, sigma, d.mu[i], mass, true));
-    c.r_ccp = std::max(c.r_ccp, contact_residual(impulse, sigma, d.mu[i], mass, false));
-    cone = std::max({cone, mass * (impulse.head<2>().norm() - d.mu[i] * impulse.z()), -mass * impulse.z()});
+    if (!(scales[i] > 0)) continue;
+    const double con = contact_residual(impulse, sigma, d.mu[i], mass, true);
+    if (con / scales[i] > worst) worst = con / scales[i], c.r_con = con, c.scale = scales[i];
+    worst_convex = std::max(worst_convex, contact_residual(impulse, sigma, d.mu[i], mass, false) / scales[i]);
+    const double cone = std::max(impulse.head<2>().norm() - d.mu[i] * impulse.z(), -impulse.z());
+    c.r_cone = std::max(c.r_cone, mass * cone / scales[i]);
   }
-  if (c.scale > 0) c.r_cone = cone / c.scale;
+  c.r_ccp = std::max(c.r_ccp, worst_convex * c.scale);
   for (int r = 0; r < d.rows(); ++r) {
     int i = 3 * d.contacts() + r;
     double mass = d.mean_inverse_mass(d.contacts() + r);
@@ -83,6 +124,7 @@ Delassus delassus(const ContactProblem& p) {
   d.phi = p.phi;
   d.lower = p.lower;
   d.upper = p.upper;
+  d.trees = trees_of_contacts(p);
   d.speed_floor = std::max(1e-4, p.gravity * p.timestep);
   return d;
 }

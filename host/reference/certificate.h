@@ -11,21 +11,27 @@
 //   scale    V = max of |J_i v*|_inf over contacts with l_i != 0 or phi_i <= 0, at least g h and 1e-4;
 //            |q|_inf for a bare (W, q)                                                                               m/s
 //
+// V_i of a contact is that of the contacts that share a tree with it, where A says what trees there are. r_con and scale are of the
+// contact with the largest r_con / V_i, r_ccp is max r_ccp / V_i times that scale, r_cone has V_i for V.
+//
 // A contact or row with w_i = 0 must have l_i = 0: it is left out of the residuals and sets `degenerate`; an impulse there
 // makes its residual infinite.
 #pragma once
+#include <vector>
+
 #include "host/reference/contact_problem.h"
 
 namespace stiction::reference {
 
 /// The problem in contact space, w = W l + q, over the rows of all contacts and then the other rows (n in all).
 struct Delassus {
-  Matrix W;                   // (n, n)   J A^-1 J'                                1/kg
-  Vector q, e, R;             // (n)      J v*, bias, compliance
-  Vector mu, phi;             // (nc)
-  Vector lower, upper;        // (nr)
-  double speed_floor = 1e-4;  // max(g h, 1e-4)                                    m/s
-  bool bare = false;          // nothing is known but (W, q, mu): V = |q|_inf
+  Matrix W;                             // (n, n)   J A^-1 J'                                1/kg
+  Vector q, e, R;                       // (n)      J v*, bias, compliance
+  Vector mu, phi;                       // (nc)
+  Vector lower, upper;                  // (nr)
+  std::vector<std::vector<int>> trees;  // (nc) numbers of the trees that a contact acts on; empty: one for all
+  double speed_floor = 1e-4;            // max(g h, 1e-4)                          m/s
+  bool bare = false;                    // nothing is known but (W, q, mu): V = |q|_inf
 
   int contacts() const { return static_cast<int>(mu.size()); }
   int rows() const { return static_cast<int>(lower.size()); }

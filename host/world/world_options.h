@@ -9,8 +9,8 @@ namespace stiction {
 
 /// The names of the certificate's arrays, in the order of CertificateField.
 inline constexpr const char* kCertificateNames[kCertificateFields] = {
-    "r_dyn",       "r_con", "r_ccp",        "r_mdp",      "r_row",    "r_cone",
-    "penetration", "scale", "num_contacts", "iterations", "converged"};
+    "r_dyn",  "r_con",       "r_split", "r_ccp",        "r_mdp",      "r_row",
+    "r_cone", "penetration", "scale",   "num_contacts", "iterations", "converged"};
 
 /// Options of all solvers in another number type.
 template <class T, class S>

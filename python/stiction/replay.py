@@ -11,7 +11,19 @@ from .command_words import values_of
 _FORMAT = 3
 _APPLIED = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 _CERTIFICATE = (
-    *("r_dyn", "r_con", "r_ccp", "r_mdp", "r_row", "r_cone", "penetration", "scale", "num_contacts", "iterations"),
+    *(
+        "r_dyn",
+        "r_con",
+        "r_split",
+        "r_ccp",
+        "r_mdp",
+        "r_row",
+        "r_cone",
+        "penetration",
+        "scale",
+        "num_contacts",
+        "iterations",
+    ),
 )
 
 

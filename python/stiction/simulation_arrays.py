@@ -234,7 +234,11 @@ class CertificateArrays(_Group):
     """How accurate the last `step` call was, per environment. With n > 1 of its steps: the worst of them."""
 
     r_dyn = _field("certificate.r_dyn", "Residual of the equation of motion over its terms, (num_envs,), 1.")
-    r_con = _field("certificate.r_con", "Contact residual of the step with the largest r_con / V, (num_envs,), m/s.")
+    r_con = _field("certificate.r_con", "Residual of the contact with the largest r_con / V, (num_envs,), m/s.")
+    r_split = _field(
+        "certificate.r_split",
+        "Of Signorini's and Coulomb's law apart, (num_envs,), m/s: large friction hides no error.",
+    )
     r_ccp = _field("certificate.r_ccp", "Residual of the convex relaxation, (num_envs,), m/s.")
     r_mdp = _field(
         "certificate.r_mdp", "Residual of maximum dissipation, (num_envs,), m/s; 0 where the solver has another law."
@@ -242,10 +246,14 @@ class CertificateArrays(_Group):
     r_row = _field("certificate.r_row", "Residual of limits, dry friction and equalities over V, (num_envs,).")
     r_cone = _field("certificate.r_cone", "How far impulses are outside their cones, (num_envs,).")
     penetration = _field("certificate.penetration", "Deepest overlap, (num_envs,), m.")
-    scale = _field("certificate.scale", "Velocity scale V of that step, (num_envs,), m/s.")
+    scale = _field("certificate.scale", "Velocity scale V of the trees that contact acts on, (num_envs,), m/s.")
     num_contacts = _converted("certificate.num_contacts", np.int32, "Contacts, (num_envs,); a copy.")
     iterations = _converted("certificate.iterations", np.int32, "Iterations, (num_envs,); a copy.")
-    converged = _converted("certificate.converged", bool, "Every step within `SolverOptions.certify`; a copy.")
+    converged = _converted(
+        "certificate.converged",
+        bool,
+        "Every step within `SolverOptions.certify`, r_dyn 1e-4; a copy. Not what is NON_FINITE.",
+    )
 
 
 #: Of `Parameters`: what is never below 0, as in a model.

@@ -14,7 +14,8 @@ class Status(enum.IntFlag):
     #: environment keeps its last finite state and stands still until it is reset. Look at the action, the applied
     #: forces and the parameters; take a smaller time step.
     NON_FINITE = 1
-    #: The certificate of a step exceeded `SolverOptions.certify`. More iterations, or another solver.
+    #: The certificate of a step exceeded `SolverOptions.certify`. More iterations, or another solver; where
+    #: ``certificate.r_dyn`` is above 1e-4, ``dtype="float64"``.
     NOT_CONVERGED = 2
     #: A contact that touches, or could close in the step, was left out for want of slots. Those that close first were
     #: kept. Use fewer or simpler geoms where many touch one body.
@@ -23,6 +24,10 @@ class Status(enum.IntFlag):
     FALLBACK = 8
     #: A contact between bodies that cannot move was ignored.
     IMMOVABLE = 16
+    #: No solver found an answer to a step, and nothing pushed in it: no contact, limit, dry friction, equality or
+    #: implicit servo of a tendon. NOT_CONVERGED is set, too. Take ``dtype="float64"``, smaller ratios of mass, a
+    #: smaller time step, or a start without overlaps.
+    NO_IMPULSES = 32
 
     @classmethod
     def counts(cls, status) -> dict[str, int]:

@@ -22,7 +22,7 @@ MODEL, _ = golden.load()
 MODELS = ("mixed", "ant", "humanoid", "quadruped")
 #: Contact states of each model; all that a GPU is asked for with STICTION_FULL_TESTS=1.
 STATES = 10_000 if os.environ.get("STICTION_FULL_TESTS") else 200
-CERTIFICATE = ("r_dyn", "r_con", "r_ccp", "r_mdp", "r_row", "r_cone", "penetration", "scale", "num_contacts")
+CERTIFICATE = ("r_dyn", "r_con", "r_split", "r_ccp", "r_mdp", "r_row", "r_cone", "penetration", "scale", "num_contacts")
 
 pytestmark = pytest.mark.skipif(
     not is_emulated() and not info.cuda_facts()["devices"], reason="no GPU, and STICTION_CUDA is not EMULATED"
@@ -97,7 +97,7 @@ def test_every_solver_is_the_cpus(name, solver):
     cpu, cuda = told["cpu"], told["cuda"]
     assert (cuda["num_contacts"] == cpu["num_contacts"]).mean() >= 0.9 and cpu["num_contacts"].max() >= 5
     for field in CERTIFICATE:
-        velocity = field in ("r_con", "r_ccp", "r_mdp", "scale")
+        velocity = field in ("r_con", "r_split", "r_ccp", "r_mdp", "scale")
         apart = np.abs(cuda[field] - cpu[field]) / (cpu["scale"] if velocity else 1)
         assert np.quantile(apart, 0.9) <= (2e-4 if field == "r_row" else 2 * digits), field
     judged = {"sap": "r_ccp", "bisection": "r_mdp"}.get(solver, "r_con")

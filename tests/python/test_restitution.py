@@ -21,11 +21,11 @@ def model(*balls, h=1e-3):
 
 
 def peaks(sim, steps):
-    """Heights above the floor at which ball a turns."""
+    """Heights above the floor at which ball a turns; what its overlap settles by is slower than 1e-3 m/s."""
     heights, speed = [], 0.0
     for _ in range(steps):
         sim.step()
-        if speed > 0 >= sim.qvel[0, 2]:
+        if speed > 1e-3 >= sim.qvel[0, 2]:
             heights.append(sim.qpos[0, 2] - 0.05)
         speed = float(sim.qvel[0, 2])
     return heights

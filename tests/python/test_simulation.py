@@ -73,7 +73,7 @@ def test_arrays_have_mujocos_shapes(walker, dtype):
     contact = {"geom": (2,), "pos": (3,), "frame": (3, 3), "dist": (), "impulse": (3,), "active": ()}
     for name, tail in contact.items():
         assert getattr(sim.contact, name).shape == (3, 6, *tail), name
-    residuals = ("r_dyn", "r_con", "r_ccp", "r_mdp", "r_row", "r_cone")
+    residuals = ("r_dyn", "r_con", "r_split", "r_ccp", "r_mdp", "r_row", "r_cone")
     for name in (*residuals, "penetration", "scale", "num_contacts", "iterations"):
         assert getattr(sim.certificate, name).shape == (3,), name
     assert sim.certificate.converged.dtype == bool
@@ -423,7 +423,7 @@ def test_status_sticks_until_it_is_cleared(walker):
 
 
 def test_the_numbers_of_status_are_those_of_the_core():
-    assert [flag.value for flag in Status] == [1, 2, 4, 8, 16]
+    assert [flag.value for flag in Status] == [1, 2, 4, 8, 16, 32]
     assert Status(3) == Status.NON_FINITE | Status.NOT_CONVERGED
 
 

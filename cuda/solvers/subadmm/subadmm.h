@@ -46,7 +46,7 @@ class Iteration {
     Mask<Real> done = mask_of<Real>(false);
     iterate(p_.near, done);
     if (p_.contacts > p_.near) {
-      done = negate(closing(p_.scale * limits_.tolerance));
+      done = negate(closing());
       if (!all(done)) iterate(p_.contacts, done);
     }
     return stats_;
@@ -87,13 +87,13 @@ class Iteration {
     }
   }
 
-  /// Worlds where a contact that was left out closes faster than its gap allows, by more than `allowed`.
-  HD Mask<Real> closing(Real allowed) const {
+  /// Worlds where a contact that was left out closes faster than its gap allows, by more than tolerance V.
+  HD Mask<Real> closing() const {
     p_.push(answer_, u_);
     auto found = mask_of<Real>(false);
     for (int k = p_.near; k < p_.contacts; ++k) {
       const int n = 3 * k + 2;
-      found = found | ((p_.W[n] > Real(0)) & (p_.velocity(n, u_) + p_.e[n] < -allowed));
+      found = found | ((p_.W[n] > Real(0)) & (p_.velocity(n, u_) + p_.e[n] < -(p_.scale_of(k) * limits_.tolerance)));
     }
     return found;
   }
@@ -158,17 +158,23 @@ class Iteration {
     if (x_.apart) find_pattern();
     make_operator();
   }
-  /// A change counts as a part of what is allowed of V, or of the rounding of the row's own velocity in the free motion where that
-  /// is more: beside a leg that swings at 20 rad/s single precision does not know 1e-5 of 0.02 m/s.
+  /// A change counts as V over that of its row's trees, or over what is known of the row's own velocity where that is less:
+  /// beside a leg that swings at 20 rad/s single precision does not know 1e-5 of 0.02 m/s.
   HD void weigh_changes() {
     if (!(limits_.tolerance > 0)) return;
     const Real rounding(S(8) * kEpsilon<S> / limits_.tolerance), V = max(p_.scale, Real(1e-20f));
-    auto weight = [&](Real own) { return V / max(V, own * rounding); };
+    auto weight = [&](int block, Real own) {
+      const Real scale = p_.scale_of(block), used = select(scale > Real(0), scale, V);
+      return V / max(used, own * rounding);
+    };
     for (int k = 0; k < x_.contacts; ++k) {
-      const Real *v = p_.free + 3 * k, w = weight(max(max(abs(v[0]), abs(v[1])), abs(v[2])));
+      const Real *v = p_.free + 3 * k, w = weight(k, max(max(abs(v[0]), abs(v[1])), abs(v[2])));
       for (int d = 0; d < 3; ++d) x_.soft[3 * k + d] = x_.soft[3 * k + d] * w;
     }
-    for (int i = 3 * x_.contacts; i < x_.n; ++i) x_.soft[i] = x_.soft[i] * weight(abs(p_.free[row_of(i)]));
+    for (int i = 3 * x_.contacts; i < x_.n; ++i) {
+      const int row = row_of(i);
+      x_.soft[i] = x_.soft[i] * weight(p_.block_of(row), abs(p_.free[row]));
+    }
   }
   /// Penalties times by^2.
   HD void rescale(Real by) {

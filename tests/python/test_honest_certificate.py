@@ -1,0 +1,118 @@
+"""What the certificate and the status say where a step goes wrong."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+
+from scenes import body, box, scene, sliding_box, sphere  # noqa: E402
+from stiction import Model, Simulation  # noqa: E402
+from stiction.solver_options import SolverOptions  # noqa: E402
+from stiction.status import Status  # noqa: E402
+
+
+def test_a_step_without_impulses_has_a_status_of_its_own():
+    """A plate of 1 kg, pressed with 100 N on a ball of 10 mg, is more than float carries."""
+    ball, plate = body("ball", (0, 0, 0.01), sphere(0.01), 1e-5), body("plate", (0, 0, 0.03), box((0.1, 0.1, 0.01)), 1)
+    sim = Simulation(Model.from_mjcf(scene(ball + plate)), 2, dtype="float32")
+    sim.xfrc_applied[0, 2, 2] = -100
+    sim.qpos[1, 9] += 5  # its plate is far above
+    steps = []
+    for _ in range(500):
+        sim.clear_status()
+        sim.step()
+        flagged = bool(sim.status[0] & Status.NO_IMPULSES)
+        assert flagged <= (not sim.contact.impulse[0].any())
+        assert not flagged or sim.status[0] & Status.NOT_CONVERGED
+        assert not sim.status[1] & Status.NO_IMPULSES
+        steps.append(flagged)
+    assert 0 < sum(steps) < 500
+    sim.clear_status()
+    sim.xfrc_applied[:] = 0
+    assert Status.counts(sim.status)["NO_IMPULSES"] == 0
+
+
+def test_large_friction_hides_no_error():
+    """r_con of a contact that closes with u while it slides is u / mu where it has no impulse; r_split is u."""
+    solver = SolverOptions(name="admm", iterations=3, fallback=False, warm_start=False)
+    sim = Simulation(Model.from_mjcf(sliding_box(mu=1000)), 32, dtype="float64", solver=solver)
+    sim.qvel[:] = np.random.default_rng(0).uniform(-1, 1, (32, 6)) * [3, 3, 1, 0, 0, 3]
+    sim.step()
+    c = sim.certificate
+    con, split = c.r_con / c.scale, c.r_split / c.scale
+    blind = (con <= 1e-3) & (split > 0.1)
+    assert blind.sum() > 5
+    assert not c.converged[blind].any()
+    assert (sim.status[blind] & Status.NOT_CONVERGED).all()
+    sim = Simulation(Model.from_mjcf(sliding_box(mu=1000)), 32, dtype="float64")
+    sim.qvel[:] = np.random.default_rng(0).uniform(-1, 1, (32, 6)) * [3, 3, 1, 0, 0, 3]
+    sim.step()
+    assert sim.certificate.converged.all() and (sim.certificate.r_split <= 1e-2 * sim.certificate.scale).all()
+
+
+CHAIN = '<body pos="0 0 {z}">{joint}<geom type="capsule" size=".01" fromto="0 0 0 0 0 -.1" mass="{mass}"/>{rest}</body>'
+
+
+def chain(masses):
+    """A free body with a chain of links below it, hinges crosswise."""
+    xml = ""
+    for i in reversed(range(len(masses))):
+        joint = f'<joint axis="{(i + 1) % 2} {i % 2} 0"/>' if i else "<freejoint/>"
+        xml = CHAIN.format(z=-0.1 if i else 1, joint=joint, mass=masses[i], rest=xml)
+    flags = '<option timestep="5e-4"/><default><geom contype="0" conaffinity="0"/></default>'
+    return Model.from_mjcf(f"<mujoco>{flags}<worldbody>{xml}</worldbody></mujoco>")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_equation_of_motion_that_float_cannot_solve_is_not_converged(dtype):
+    """Light and heavy links by turns, 1 to 100,000, without any contact: no solver mends what the factor has lost."""
+    model, envs = chain([0.01 * (1e5 if i % 2 else 1) for i in range(8)]), 8
+    sim = Simulation(model, envs, dtype=dtype)
+    sim.qpos[:, 7:] = np.random.default_rng(0).uniform(-0.5, 0.5, (envs, 7))
+    loose = np.zeros(envs, bool)
+    for _ in range(100):
+        sim.clear_status(sim.status & Status.NON_FINITE == 0)
+        sim.step()
+        moving = sim.status & Status.NON_FINITE == 0
+        now = moving & (sim.certificate.r_dyn > 1e-4)
+        np.testing.assert_array_equal(sim.certificate.converged, moving & ~now)
+        np.testing.assert_array_equal(sim.status[moving], np.where(now, Status.NOT_CONVERGED, 0)[moving])
+        loose |= now
+    assert loose.any() == (dtype == "float32")
+
+
+def test_a_world_that_is_no_longer_finite_is_not_converged():
+    sim = Simulation(Model.from_mjcf(sliding_box()), 2)
+    sim.qvel[1, 0] = np.nan
+    for _ in range(2):
+        sim.step()
+        np.testing.assert_array_equal(sim.certificate.converged, [True, False])
+
+
+def stack_beside(speed, dtype):
+    """A cube of 100 kg on one of 1 kg, and far from them one that slides at `speed`."""
+    bodies = body("low", (0, 0, 0.05), box(0.05), 1) + body("high", (0, 0, 0.15), box(0.05), 100)
+    sim = Simulation(
+        Model.from_mjcf(scene(bodies + body("fast", (0, 3, 0.05), box(0.05), 1), timestep=0.002)), dtype=dtype
+    )
+    fast = sim.qpos[0, 14:].copy()
+    for step in range(400):
+        sim.qpos[0, 14:], sim.qvel[0, 12:] = fast, [speed, 0, 0, 0, 0, 0]
+        sim.step()
+        if step >= 200:
+            assert sim.certificate.converged[0]
+            yield sim
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_slides_fast_hides_no_error_of_what_rests_beside_it(dtype):
+    """V is that of the trees a contact acts on: 1e-3 of 300 m/s would let the stack do what it wants."""
+    calm, wild = ([np.abs(sim.qvel[0, :12]).max() for sim in stack_beside(v, dtype)] for v in (0, 300))
+    assert max(wild) <= 2 * max(calm) + 1e-3
+    scales = {float(sim.certificate.scale[0]) for sim in stack_beside(300, dtype)}
+    assert min(scales) == pytest.approx(9.81 * 0.002, rel=1e-5)
+    for sim in stack_beside(300, dtype):
+        r_con = float(sim.certificate.r_con[0])
+        assert r_con <= 1e-3 * sim.certificate.scale[0]
+        judged = sim.contact_problem(0).residuals(sim.contact_problem(0).impulse)
+        assert judged["r_con"] >= 0.5 * r_con - 1e-6

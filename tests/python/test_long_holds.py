@@ -1,0 +1,110 @@
+"""Single precision keeps what moves by less than the last digit of where it is."""
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip("mujoco")
+
+from model_sources import MENAGERIE, data_file  # noqa: E402
+from stiction import Model, Simulation  # noqa: E402
+
+HINGE = '<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody>{}</worldbody></mujoco>'
+ARM = '<body pos="{} 0 0"><joint axis="0 1 0" type="{}"/><geom size=".1" mass="1" contype="0"/></body>'
+FREE = '<body pos="4 5 6"><freejoint/><geom size=".1" mass="1" contype="0"/></body>'
+
+
+def slow_model():
+    """A hinge, a slide and a free ball, none of which anything acts on."""
+    return Model.from_mjcf(HINGE.format(ARM.format(0, "hinge") + ARM.format(1, "slide") + FREE))
+
+
+def slow(envs=1, **options):
+    sim = Simulation(slow_model(), envs, **options)
+    sim.qpos[:, :2] = 1.5, -2.5
+    sim.qvel[:, :5] = 1e-6, -2e-6, 1e-6, 2e-6, -3e-6
+    return sim
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_moves_slowly_arrives(dtype):
+    sim = slow(dtype=dtype)
+    start, speed = sim.qpos[0, :5].astype(float), sim.qvel[0, :5].astype(float)
+    for _ in range(100):
+        sim.step(50)
+    moved = sim.qpos[0, :5] - start
+    np.testing.assert_allclose(moved, speed * 5000 * 0.002, atol=1.1 * np.spacing(np.float32(6)) / 2)
+
+
+def test_a_state_that_is_written_does_not_depend_on_what_was_there():
+    sim, fresh = slow(2), slow(2)
+    sim.step(1234)
+    assert (sim.qpos != fresh.qpos).any()
+    sim.qpos[0], sim.qvel[0] = fresh.qpos[0], fresh.qvel[0]
+    sim.reset([1])
+    sim.qpos[1], sim.qvel[1] = fresh.qpos[1], fresh.qvel[1]
+    sim.step(200), fresh.step(200)
+    np.testing.assert_array_equal(sim.qpos, fresh.qpos)
+
+
+def test_a_snapshot_goes_on_to_the_bit():
+    sim = slow(3)
+    sim.step(777)
+    state = sim.get_state()
+    sim.step(500)
+    ahead = sim.qpos.copy()
+    sim.step(100)
+    sim.set_state(state)
+    for _ in range(50):
+        sim.step(10)
+    np.testing.assert_array_equal(sim.qpos, ahead)
+    other = slow(3)
+    other.set_state(state)
+    other.step(500)
+    np.testing.assert_array_equal(other.qpos, ahead)
+
+
+# ---- a cube in an arm's grip
+
+HELD = (0, 0.0418, 0, -2.0, 0, 2.2925, 0.7854)  # the arm's angles
+
+
+def panda_with_cube():
+    """Menagerie's Panda with a cube of 100 g between its fingertips, and the state of both."""
+    spec = mujoco.MjSpec.from_file(str(data_file(MENAGERIE + "franka_emika_panda/mjx_panda.physics.xml")))
+    cube = spec.worldbody.add_body(name="cube")
+    cube.add_freejoint()
+    cube.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=(0.025, 0.025, 0.025), mass=0.1)
+    for key in list(spec.keys):
+        spec.delete(key)
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    data.qpos[:9] = *HELD, 0.026, 0.026
+    mujoco.mj_forward(model, data)
+    grip = model.site("gripper").id
+    data.qpos[9:12] = data.site_xpos[grip]
+    mujoco.mju_mat2Quat(data.qpos[12:16], data.site_xmat[grip])
+    return model, data.qpos.copy()
+
+
+def cube_in_hand(sim, hand, cube):
+    """Position in the hand's frame (m)."""
+    sim.forward()
+    axes = np.zeros(9)
+    mujoco.mju_quat2Mat(axes, sim.xquat[0, hand].astype(float))
+    position = sim.xpos[0].astype(float)
+    return axes.reshape(3, 3).T @ (position[cube] - position[hand])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_cube_in_an_arms_grip_does_not_creep(dtype):
+    """Within a micrometre a second for a minute: arm angles move by less than half a last digit in a step."""
+    mjmodel, qpos = panda_with_cube()
+    hand, cube = mjmodel.body("hand").id, mjmodel.body("cube").id
+    sim = Simulation(Model.from_mjmodel(mjmodel), dtype=dtype)
+    sim.qpos[0], sim.ctrl[0] = qpos, [*HELD, 0]
+    sim.step(1000)  # until it hangs still
+    start = cube_in_hand(sim, hand, cube)
+    for _ in range(60):
+        sim.step(500)
+    assert not sim.status.any()
+    assert np.linalg.norm(cube_in_hand(sim, hand, cube) - start) <= 60e-6
