@@ -39,7 +39,7 @@ struct RecordLayout {
         ties(m.ties),
         bonds(m.bonds),
         fields(kRecordFields + (m.has_spin ? kSpinFields : 0)),
-        lows(kCompensated<typename Model::Plain> ? 3 + m.nv : 0) {}
+        lows(3 + m.nv) {}
   HD int slot(int c) const { return c * fields; }
   HD int pair(int s) const { return (slots + s) * fields; }
   HD int dof_row(int kind, int dof) const { return (slots + pairs) * fields + kind * dofs + dof; }
@@ -52,7 +52,7 @@ struct RecordLayout {
   HD int position(int dof) const { return base() + 7 + dofs + dof; }
   HD int quaternion(int dof) const { return base() + 7 + 2 * dofs + dof; }
   /// Of the positions at the end of the last step: what rounding took from them, and they, by which a change is known. A free base's
-  /// three, then per dof; kCompensated only.
+  /// three, then per dof. 0 in double, which has the same layout, so that states go from one number type to the other.
   HD int low(int i) const { return base() + 7 + 3 * dofs + i; }
   HD int end(int i) const { return low(lows + i); }
   /// What each_coordinate calls k.
