@@ -33,7 +33,8 @@ struct RecordLayout {
       : slots(m.world_slots), pairs(m.pair_slots), dofs(m.nv), ties(m.ties), bonds(m.bonds) {}
   HD int slot(int c) const { return c * kRecordFields; }
   HD int pair(int s) const { return (slots + s) * kRecordFields; }
-  HD int dof_row(int kind, int dof) const { return (slots + pairs) * kRecordFields + kind * dofs + dof; }
+  HD int contacts() const { return pair(pairs); }  // where they end
+  HD int dof_row(int kind, int dof) const { return contacts() + kind * dofs + dof; }
   HD int tie(int i) const { return dof_row(kDofRows, 0) + i; }
   HD int bond(int i) const { return tie(ties) + 3 * i; }
   /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q
@@ -108,8 +109,10 @@ struct Records {
     }
   }
 
-  HD_ONCE void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
-                     const ContactProblem<L>& problem, const Impulses<L>& l) const {
+  /// Contacts with their impulses: slot_impulse(place among the lane's slots), pair_impulse(pair).
+  template <class SlotImpulse, class PairImpulse>
+  HD void store_contacts(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
+                         SlotImpulse slot_impulse, PairImpulse pair_impulse) const {
     RecordLayout<Model> layout(m);
     auto put = [&](Real* r, const ContactPoint<Real>& x, Vec3<Real> f, Vec3<Real> p) {
       Vec3<Real> n = x.frame.row[2];
@@ -123,7 +126,7 @@ struct Records {
         Real* r = real + layout.slot(limb.first_slot() + c);
         if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
         else
-          put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c],
+          put(r, contacts.point.slot[at.slot + c], slot_impulse(at.slot + c),
               contacts.point.slot[at.slot + c].p + kin.limb_origin[at.limb]);
       }
     });
@@ -135,12 +138,20 @@ struct Records {
           continue;
         }
         const PairContact<L>& c = contacts.pair[s];
-        put(r, c.point, l.pair[s], c.at + kin.trunk_origin);
+        put(r, c.point, pair_impulse(s), c.at + kin.trunk_origin);
         for (int w = 0; w < kWidth<Real>; ++w) {
           set_lane(r[kRecordGeom1], w, static_cast<Scalar<Real>>(lane(c.geom1, w)));
           set_lane(r[kRecordGeom2], w, static_cast<Scalar<Real>>(lane(c.geom2, w)));
         }
       }
+    }
+  }
+
+  HD_ONCE void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
+                     const ContactProblem<L>& problem, const Impulses<L>& l) const {
+    RecordLayout<Model> layout(m);
+    store_contacts(g, m, kin, contacts, [&](int c) { return l.slot.slot[c]; }, [&](int s) { return l.pair[s]; });
+    if (g.rank() == 0) {
       for (int i = 0; i < m.ties; ++i)
         real[layout.tie(i)] = problem.tie_live[i] ? l.tie[i] * problem.tie[i].sign : Real(0);
       for (int i = 0; i < m.bonds; ++i) {
