@@ -210,24 +210,35 @@ def run(seed: int, throws: list[int], told=None, **options) -> list[dict]:
     ]
 
 
-def table(rows: list[dict]) -> str:
+def summary(rows: list[dict]) -> dict:
+    """Counts over the throws that had room, and what was told of those that failed."""
     clear = [row for row in rows if row["clear"]]
-    lines = [
-        f"{len(clear)} throws of {len({row['seed'] for row in rows})} scenes",
-        "",
-        "| | throws | share |",
-        "|---|---|---|",
-    ]
-    share = lambda count: f"{count} | {count / max(1, len(clear)):.2%}"  # noqa: E731
-    for name in FAILURES:
-        lines.append(f"| {name} | {share(sum(name in row['failed'] for row in clear))} |")
-    for name in STATUS:
-        bit = int(getattr(stiction.Status, name))
-        lines.append(f"| `{name}` | {share(sum(row['status'] & bit != 0 for row in clear))} |")
     overlap = 1e3 * np.array([row["overlap"] for row in clear] or [0.0])
-    still = np.mean([row["at_rest"] for row in clear]) if clear else 0.0
-    deep = f"median {np.median(overlap):.2g}, 99 % {np.percentile(overlap, 99):.2g}, most {overlap.max():.2g}"
-    lines += ["", f"bodies at rest after {SECONDS:g} s: {still:.1%}; overlap then, mm: {deep}"]
+    bits = {name: int(getattr(stiction.Status, name)) for name in STATUS}
+    return {
+        "scenes": len({row["seed"] for row in rows}),
+        "throws": len(clear),
+        "counts": {name: sum(name in row["failed"] for row in clear) for name in FAILURES}
+        | {f"`{name}`": sum(row["status"] & bit != 0 for row in clear) for name, bit in bits.items()},
+        "floor or box by step, ms": {
+            f"{low} to {high}": [sum(bool({"floor", "box"} & set(row["failed"])) for row in some), len(some)]
+            for low, high in ((1, 2), (2, 4), (4, 7), (7, 10))
+            if (some := [row for row in clear if low <= 1e3 * row["timestep"] < high])
+        },
+        "at_rest": float(np.mean([row["at_rest"] for row in clear] or [0.0])),
+        "overlap_mm": {"p50": np.median(overlap), "p99": np.percentile(overlap, 99), "max": overlap.max()},
+        "failed": [row for row in clear if row["failed"]],
+    }
+
+
+def table(found: dict) -> str:
+    lines = [f"{found['throws']} throws of {found['scenes']} scenes", "", "| | throws | share |", "|---|---|---|"]
+    for name, count in found["counts"].items():
+        lines.append(f"| {name} | {count} | {count / max(1, found['throws']):.2%} |")
+    steps = ", ".join(f"{name}: {part} of {of}" for name, (part, of) in found["floor or box by step, ms"].items())
+    deep = ", ".join(f"{name} {value:.2g}" for name, value in found["overlap_mm"].items())
+    lines += ["", f"floor or box, by step in ms: {steps}"]
+    lines += [f"bodies at rest after {SECONDS:g} s: {found['at_rest']:.1%}; overlap then, mm: {deep}"]
     return "\n".join(lines)
 
 
@@ -238,20 +249,22 @@ def main(argv=None) -> dict:
     add("--seed", type=int, default=0, help="of the first scene; the others follow")
     add("--throw", type=int, help="this throw alone, telling when what fails")
     add("--dtype", default="float32", choices=("float32", "float64"))
+    add("--timestep", type=float, help="instead of each scene's own, s")
     add("--output", type=Path, help="JSON; default bench/results/<machine>/random_scenes.json; '-' writes none")
     arguments = parser.parse_args(argv)
     throws = list(range(THROWS)) if arguments.throw is None else [arguments.throw]
-    rows = []
+    told, rows = print if arguments.throw is not None else None, []
     with progress(arguments.scenes, "scene") as bar:
         for seed in range(arguments.seed, arguments.seed + arguments.scenes):
-            rows += run(seed, throws, print if arguments.throw is not None else None, dtype=arguments.dtype)
+            rows += run(seed, throws, told, dtype=arguments.dtype, timestep=arguments.timestep)
             tell(bar, f"{sum(bool(row['failed']) for row in rows)} failed")
     for row in rows:
         if row["failed"] and row["clear"]:
             what = ", ".join(f"{name} at {found['s']:.3f} s" for name, found in row["failed"].items())
             print(f"--seed {row['seed']} --throw {row['throw']}: {what} (step {1e3 * row['timestep']:.2g} ms)")
-    print(table(rows))
-    result = {"machine": machine.description(), "dtype": arguments.dtype, "throws": rows}
+    found = summary(rows)
+    print(table(found))
+    result = {"machine": machine.description(), "dtype": arguments.dtype} | found
     if arguments.throw is None:
         machine.record(arguments.output, "random_scenes.json", result)
     return result
