@@ -46,9 +46,11 @@ endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/_build.py.in" "${STICTION_PACKAGE_DIR}/_build.py" @ONLY)
 install(FILES "${STICTION_PACKAGE_DIR}/_build.py" DESTINATION stiction COMPONENT python)
 
-# ---- assets: envs/<task>/<name>.xml becomes stiction/assets/<name>.xml ---------------------------------------------------
+# ---- assets: envs/<task>/<name>.xml becomes stiction/assets/<name>.xml, envs/props/<name>.xml stiction/assets/props/<name>.xml
 file(GLOB assets CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/envs/*/*.xml")
-file(MAKE_DIRECTORY "${STICTION_PACKAGE_DIR}/assets")
+file(GLOB props CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/envs/props/*.xml")
+list(REMOVE_ITEM assets ${props})
+file(MAKE_DIRECTORY "${STICTION_PACKAGE_DIR}/assets/props")
 set(asset_names)
 foreach(asset IN LISTS assets)
   get_filename_component(name "${asset}" NAME)
@@ -58,7 +60,12 @@ foreach(asset IN LISTS assets)
   list(APPEND asset_names "${name}")
   file(CREATE_LINK "${asset}" "${STICTION_PACKAGE_DIR}/assets/${name}" SYMBOLIC)
 endforeach()
+foreach(prop IN LISTS props)
+  get_filename_component(name "${prop}" NAME)
+  file(CREATE_LINK "${prop}" "${STICTION_PACKAGE_DIR}/assets/props/${name}" SYMBOLIC)
+endforeach()
 install(FILES ${assets} DESTINATION stiction/assets COMPONENT python)
+install(FILES ${props} DESTINATION stiction/assets/props COMPONENT python)
 
 # ---- the build tree's package: links to the Python sources ---------------------------------------------------------------
 file(GLOB package_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/python/stiction/*")

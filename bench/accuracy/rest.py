@@ -1,7 +1,8 @@
 """``python -m bench.accuracy.rest``: do things come to rest, and stay? Beside MuJoCo. See bench/README.md.
 
-Public meshes dropped on a plane and a table; prisms with chamfers and rounded feet on a slope; bodies on floors far
-larger than they are; what slides over flush tiles. Needs $STICTION_DATA for the meshes (see CONTRIBUTING.md).
+Public meshes and the package's props dropped on a plane and a table; prisms with chamfers and rounded feet on a slope;
+bodies on floors far larger than they are; what slides over flush tiles; random things between fingers; pegs wedged in
+holes. Needs $STICTION_DATA for the meshes; without it there are the others.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import mujoco
 import numpy as np
 import stiction
 
+from bench.accuracy import hands, pegs
+from bench.progress import progress, tell
 from bench.step import machine
 
 #: 25 meshes: links of robots, dishes, solids, scans. Below $STICTION_DATA.
@@ -44,6 +47,7 @@ mujoco_menagerie/shadow_hand/assets/forearm_collision.obj
 mujoco_menagerie/wonik_allegro/assets/link_0.0.stl
 mujoco_menagerie/wonik_allegro/assets/link_15.0_tip.stl
 """.split()
+DATA = Path(os.environ.get("STICTION_DATA", "data"))
 SIZE = 0.1  # m, the longest side that meshes are scaled to
 RESTS = 0.01  # rad/s, below which what was dropped counts as at rest
 PLANE = '<geom type="plane" size="0 0 1" friction="1"/>'
@@ -117,9 +121,10 @@ def ours(model, seconds: float, watch: float, quat=None, dtype="float32", **simu
     if quat is not None:
         sim.qpos[0, 3:7] = quat
     sim.step(round((seconds - watch) / sim.timestep))
-    start, linear, angular = sim.qpos[0, :3].astype(float), 0.0, 0.0
+    start, linear, angular, overlap = sim.qpos[0, :3].astype(float), 0.0, 0.0, 0.0
     for _ in range(round(watch / sim.timestep)):
         sim.step()
+        overlap = max(overlap, float(sim.certificate.penetration[0]))
         linear = max(linear, float(np.linalg.norm(sim.qvel[0, :3])))
         angular = max(angular, float(np.linalg.norm(sim.qvel[0, 3:6])))
     creep = float(np.linalg.norm(sim.qpos[0, :3] - start))
@@ -127,6 +132,7 @@ def ours(model, seconds: float, watch: float, quat=None, dtype="float32", **simu
         "linear": linear,
         "angular": angular,
         "creep": creep,
+        "overlap": overlap,
         "qpos": sim.qpos[0].tolist(),
         "status": int(sim.status[0]),
     }
@@ -139,29 +145,43 @@ def mujocos(model, seconds: float, watch: float, quat=None) -> dict:
     if quat is not None:
         data.qpos[3:7] = quat
     mujoco.mj_step(model, data, round((seconds - watch) / model.opt.timestep))
-    start, linear, angular = data.qpos[:3].copy(), 0.0, 0.0
+    start, linear, angular, overlap = data.qpos[:3].copy(), 0.0, 0.0, 0.0
     for _ in range(round(watch / model.opt.timestep)):
         mujoco.mj_step(model, data)
+        overlap = max(overlap, float(-data.contact.dist.min(initial=0.0)))
         linear = max(linear, float(np.linalg.norm(data.qvel[:3])))
         angular = max(angular, float(np.linalg.norm(data.qvel[3:6])))
     creep = float(np.linalg.norm(data.qpos[:3] - start))
-    return {"linear": linear, "angular": angular, "creep": creep, "qpos": data.qpos.tolist()}
+    found = {"linear": linear, "angular": angular, "creep": creep, "overlap": overlap}
+    return found | {"qpos": data.qpos.tolist()}
 
 
 # ---- what is measured -----------------------------------------------------------------------------------------------
 
 
+def dropped_prop(name: str, floor: str) -> mujoco.MjModel:
+    """A prop of the package above a floor."""
+    text = f'<mujoco><include file="{stiction.prop_path(name)}"/><worldbody>{floor}</worldbody></mujoco>'
+    m = mujoco.MjModel.from_xml_string(text)
+    m.qpos0[2] = m.body_pos[1, 2] = 0.4
+    return m
+
+
 def drops(data: Path, seed=0) -> list[dict]:
-    """Every mesh on a plane and on a table, from a random pose; speeds in the last second of six."""
+    """Every mesh and prop on a plane and on a table, from a random pose; speeds in the last second of six."""
     rng, rows = np.random.default_rng(seed), []
-    for name in MESHES:
-        for floor_name, floor in (("plane", PLANE), ("table", TABLE)):
-            quat = random_quat(rng)
-            if not (data / name).exists():
-                continue
-            m = dropped_mesh(data / name, floor)
-            row = {"mesh": name, "floor": floor_name, "stiction": ours(stiction.Model.from_mjmodel(m), 6, 1, quat)}
-            rows.append(row | {"MuJoCo": mujocos(m, 6, 1, quat)})
+    things = {name: lambda floor, name=name: dropped_mesh(data / name, floor) for name in MESHES}
+    things |= {name: lambda floor, name=name: dropped_prop(name, floor) for name in stiction.prop_names()}
+    with progress(2 * len(things), "drop") as bar:
+        for name, make in things.items():
+            for floor_name, floor in (("plane", PLANE), ("table", TABLE)):
+                quat = random_quat(rng)
+                tell(bar, Path(name).name)
+                if name in MESHES and not (data / name).exists():
+                    continue
+                m = make(floor)
+                row = {"mesh": name, "floor": floor_name, "stiction": ours(stiction.Model.from_mjmodel(m), 6, 1, quat)}
+                rows.append(row | {"MuJoCo": mujocos(m, 6, 1, quat)})
     return rows
 
 
@@ -267,49 +287,135 @@ def seams(runs: int) -> list[dict]:
     return rows
 
 
+# ---- what is told ---------------------------------------------------------------------------------------------------
+
+ENGINES = ("stiction", "MuJoCo")
+
+
+def most(rows, key: str, scale: float) -> str:
+    values = [scale * row[key] for row in rows if key in row] or [0.0]
+    return f"{np.median(values):.2g} / {max(values):.2g}"
+
+
+def tell_drops(arguments) -> tuple[list, dict]:
+    rows, cells = drops(arguments.data), {}
+    for engine in ENGINES:
+        found = [row[engine] for row in rows]
+        still = sum(one["angular"] < RESTS for one in found)
+        cells[engine] = [f"{still} of {len(rows)}", most(found, "creep", 1e6), most(found, "overlap", 1e6)]
+    for row in rows:
+        turning = " ".join(f"{row[engine]['angular']:.1e}" for engine in ENGINES)
+        if row["stiction"]["angular"] >= RESTS:
+            print(f"  {row['mesh']} on the {row['floor']}: {turning} rad/s")
+    return rows, {f"dropped, below {RESTS} rad/s in the sixth second": cells}
+
+
+def tell_slopes(arguments) -> tuple[dict, dict]:
+    rows, cells = {}, {}
+    print(
+        "| on 10 degrees for 30 s | creep, mm: stiction | MuJoCo | turning, rad/s: stiction | MuJoCo |"
+        + "\n"
+        + "|---" * 5
+        + "|"
+    )
+    for name, scene in on_slopes().items():
+        rows[name] = {"stiction": ours(scene, 31, 30), "MuJoCo": mujocos(scene, 31, 30)}
+        line = [f"{1e3 * rows[name][e]['creep']:.2g}" for e in ENGINES]
+        line += [f"{rows[name][e]['angular']:.1e}" for e in ENGINES]
+        print(f"| {name} | " + " | ".join(line) + " |")
+    for engine in ENGINES:
+        found = [row[engine] | {"creep": row[engine]["creep"] / 30} for row in rows.values()]
+        still = sum(one["creep"] < 1e-6 for one in found)
+        cells[engine] = [f"{still} of {len(rows)}", most(found, "creep", 1e6), most(found, "overlap", 1e6)]
+    return rows, {"on a slope for 30 s, creep below 1 um/s": cells}
+
+
+def tell_floors(arguments) -> tuple[dict, dict]:
+    rows, cells = {}, {}
+    print("| on large floors | turning, rad/s: stiction | MuJoCo |\n|---|---|---|")
+    for name, scene in large_floors().items():
+        rows[name] = {"stiction": ours(scene, 3, 1), "MuJoCo": mujocos(scene, 3, 1)}
+        print(f"| {name} | " + " | ".join(f"{rows[name][e]['angular']:.1e}" for e in ENGINES) + " |")
+    for engine in ENGINES:
+        found = [row[engine] for row in rows.values()]
+        still = sum(one["angular"] < 1e-3 for one in found)
+        cells[engine] = [f"{still} of {len(rows)}", most(found, "creep", 1e6), most(found, "overlap", 1e6)]
+    return rows, {"on floors of 20 to 200 m, below 1e-3 rad/s": cells}
+
+
+def tell_seams(arguments) -> tuple[list, dict]:
+    rows, cells = seams(arguments.runs), {}
+    print("| over flush tiles | h, ms | m/s | caught, worst loss, hop: stiction | MuJoCo |\n|---|---|---|---|---|")
+    for row in rows:
+        line = [f"{row[e]['caught']:.0%}, {row[e]['loss']:.1%}, {1e3 * row[e]['hop']:.2g} mm" for e in ENGINES]
+        print(f"| {row['slider']} | {1e3 * row['timestep']:g} | {row['speed']:g} | " + " | ".join(line) + " |")
+    for engine in ENGINES:
+        free = sum(round((1 - row[engine]["caught"]) * arguments.runs) for row in rows)
+        worst = max(row[engine]["loss"] for row in rows)
+        cells[engine] = [f"{free} of {len(rows) * arguments.runs}", f"loses {worst:.1%} at worst", ""]
+    return rows, {"slid over tiles, lost at most 1 % of its speed": cells}
+
+
+def tell_grasps(arguments) -> tuple[list, dict]:
+    meshes = [arguments.data / name for name in MESHES if (arguments.data / name).exists()]
+    rows, cells = hands.run(arguments.grasps, meshes), {}
+    for engine in ENGINES:
+        found = [row[engine] for row in rows if row[engine]["closed"]]
+        held = sum(one["slip"] < hands.SLIP for one in found)
+        cells[engine] = [f"{held} of {len(found)} closed", most(found, "creep", 1e6), most(found, "overlap", 1e6)]
+    for i, row in enumerate(rows):
+        own = row["stiction"]
+        if own["closed"] and (own["slip"] > hands.SLIP or own["creep"] > hands.CREEP):
+            print(
+                f"  grasp {i}, {row['thing']} in {row['fingers']} ({row['finger']}), friction {row['mu']:.2f}: "
+                f"slips {1e3 * own['slip']:.2g} mm, creeps {1e6 * own['creep']:.2g} um/s"
+            )
+    return rows, {f"grasps, slip below 1 mm in 10 s, of {len(rows)}": cells}
+
+
+def tell_pegs(arguments) -> tuple[list, dict]:
+    rows, cells = pegs.run(arguments.pegs), {}
+    for row in rows:
+        if not row["stiction"]["right"]:
+            print(f"  peg, {row['kind']}, friction {row['mu']:.2f}: {row['stiction']}")
+    for engine in ENGINES:
+        found = [row[engine] for row in rows]
+        right = sum(one["right"] for one in found)
+        cells[engine] = [f"{right} of {len(rows)}", most(found, "creep", 1e6), most(found, "overlap", 1e6)]
+    return rows, {"wedged pegs, held or sliding as Coulomb has it": cells}
+
+
+PARTS = {
+    "drops": tell_drops,
+    "slopes": tell_slopes,
+    "floors": tell_floors,
+    "seams": tell_seams,
+    "grasps": tell_grasps,
+    "pegs": tell_pegs,
+}
+
+
 def main(argv=None) -> dict:
     parser = argparse.ArgumentParser(prog="python -m bench.accuracy.rest", description=__doc__)
     add = parser.add_argument
-    add("--data", type=Path, default=Path(os.environ.get("STICTION_DATA", "data")), help="where the meshes are")
+    add("--data", type=Path, default=DATA, help="where the meshes are")
     add("--runs", type=int, default=24, help="over the tiles, of each kind")
-    add("--parts", nargs="+", default=["drops", "slopes", "floors", "seams"])
+    add("--grasps", type=int, default=100, help="of random things")
+    add("--pegs", type=int, default=24)
+    add("--parts", nargs="+", default=list(PARTS), choices=list(PARTS), metavar="PART", help=", ".join(PARTS))
     add("--output", type=Path, help="JSON; default bench/results/<machine>/rest.json; '-' writes none")
     arguments = parser.parse_args(argv)
-    result = {"machine": machine.description()}
-    engines = ("stiction", "MuJoCo")
-    if "drops" in arguments.parts:
-        rows = result["drops"] = drops(arguments.data)
-        for engine in engines:
-            still = [row[engine]["angular"] < RESTS for row in rows]
-            print(f"dropped meshes, {engine}: {sum(still)} of {len(still)} below {RESTS} rad/s in the sixth second")
-        for row in rows:
-            turning = " ".join(f"{row[engine]['angular']:.1e}" for engine in engines)
-            if row["stiction"]["angular"] >= RESTS:
-                print(f"  {row['mesh']} on the {row['floor']}: {turning} rad/s")
-    if "slopes" in arguments.parts:
-        rows = result["slopes"] = {}
-        print(
-            "| on 10 degrees for 30 s | creep, mm: stiction | MuJoCo | turning, rad/s: stiction | MuJoCo |\n"
-            + "|---" * 5
-            + "|"
-        )
-        for name, scene in on_slopes().items():
-            rows[name] = {"stiction": ours(scene, 31, 30), "MuJoCo": mujocos(scene, 31, 30)}
-            cells = [f"{1e3 * rows[name][e]['creep']:.2g}" for e in engines]
-            cells += [f"{rows[name][e]['angular']:.1e}" for e in engines]
-            print(f"| {name} | " + " | ".join(cells) + " |")
-    if "floors" in arguments.parts:
-        rows = result["floors"] = {}
-        print("| on large floors | turning, rad/s: stiction | MuJoCo |\n|---|---|---|")
-        for name, scene in large_floors().items():
-            rows[name] = {"stiction": ours(scene, 3, 1), "MuJoCo": mujocos(scene, 3, 1)}
-            print(f"| {name} | " + " | ".join(f"{rows[name][e]['angular']:.1e}" for e in engines) + " |")
-    if "seams" in arguments.parts:
-        rows = result["seams"] = seams(arguments.runs)
-        print("| over flush tiles | h, ms | m/s | caught, worst loss, hop: stiction | MuJoCo |\n|---|---|---|---|---|")
-        for row in rows:
-            cells = [f"{row[e]['caught']:.0%}, {row[e]['loss']:.1%}, {1e3 * row[e]['hop']:.2g} mm" for e in engines]
-            print(f"| {row['slider']} | {1e3 * row['timestep']:g} | {row['speed']:g} | " + " | ".join(cells) + " |")
+    result, summary = {"machine": machine.description()}, {}
+    for part in arguments.parts:
+        result[part], cells = PARTS[part](arguments)
+        summary |= cells
+    print(
+        "\n|  | stiction | creep, um/s, median / most | overlap, um | MuJoCo | creep, um/s | overlap, um |\n"
+        + "|---" * 7
+        + "|"
+    )
+    for name, cells in summary.items():
+        print(f"| {name} | " + " | ".join(cells["stiction"] + cells["MuJoCo"]) + " |")
     machine.record(arguments.output, "rest.json", result)
     return result
 

@@ -8,12 +8,12 @@ solved where the residual of the solver's own law is at most tolerance V, V the 
 from __future__ import annotations
 
 import argparse
-import contextlib
 from pathlib import Path
 
 import numpy as np
 import stiction
 
+from bench.progress import progress, tell
 from bench.step import machine
 from bench.step.scenes import data_folder, option
 
@@ -116,20 +116,6 @@ def draw(result: dict, path: Path) -> None:
     print(f"wrote {path}")
 
 
-def progress(total: int):
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return contextlib.nullcontext()
-    return tqdm(total=total, unit="problem", dynamic_ncols=True, leave=False)
-
-
-def tell(bar, doing: str) -> None:
-    if bar is not None:
-        bar.set_description(doing, refresh=False)
-        bar.update()
-
-
 def main(argv=None) -> dict:
     parser = argparse.ArgumentParser(prog="python -m bench.solvers", description=__doc__)
     add = parser.add_argument
@@ -151,7 +137,7 @@ def main(argv=None) -> dict:
     if not files:
         parser.error(f"no problem below '{arguments.folder}'")
     problems = {}
-    with progress(len(files)) as bar:
+    with progress(len(files), "problem") as bar:
         for name, arrays in files.items():
             tell(bar, "factors W")
             local = "W" in arrays
@@ -162,7 +148,7 @@ def main(argv=None) -> dict:
     print(f"{len(problems)} problems of {min(contacts)} to {max(contacts)} contacts, W symmetrised, from cold")
     result = {"machine": machine.description(), "dtype": arguments.dtype, "limits": limits, "problems": len(problems)}
     result["solvers"] = {}
-    with progress(len(chosen) * len(problems)) as bar:
+    with progress(len(chosen) * len(problems), "problem") as bar:
         for text, solver in chosen.items():
             solved = []
             for name, problem in problems.items():

@@ -8,7 +8,7 @@
 namespace stiction {
 
 /// Memory besides the workspace, sized by model and options (step/world_memory.h): of each world that is stepped, shared by
-/// its lanes.
+/// its lanes. That of the rows takes contacts that are only looked for (step/find_contacts.h).
 struct WorldMemory {
   void *rows = nullptr, *solver = nullptr, *fallback = nullptr;  // Real, Real, double
 };

@@ -5,6 +5,7 @@
 // large as the device holds at once and walks over the worlds. Worlds of a warp may diverge; a tile's lanes do not.
 #pragma once
 #include "kernels/launches.h"
+#include "step/find_contacts.h"
 #include "step/solve_rows.h"
 #include "step/step_world.h"
 
@@ -18,12 +19,12 @@ using GenericLane = Lane<T, Capacity, Tile<kTile>>;
 template <class T, int kTile>
 using GenericWorkspace = Workspace<GenericLane<T, kTile>>;
 
-template <class T, int kTile>
-__global__ void __launch_bounds__(kGenericThreads, kGenericBlocks) generic_step_kernel(const CudaJob<T> job) {
+/// A tile's worlds, one after the other: visit(tile, its model, rows, workspace).
+template <class T, int kTile, class Visit>
+__device__ void each_world_of_tile(const CudaJob<T>& job, Visit visit) {
   using L = GenericLane<T, kTile>;
   const int thread = blockIdx.x * kGenericThreads + threadIdx.x, tiles = gridDim.x * kGenericThreads / kTile;
   auto& w = static_cast<GenericWorkspace<T, kTile>*>(job.workspace)[thread];
-  const int record = RecordLayout<typename L::Model>(*job.model).reals();
   const MemorySizes sizes = memory_sizes<T>(*job.model, job.options);
   w.bind(world_memory(static_cast<unsigned char*>(job.solver_memory) + thread / kTile * sizes.total(), sizes));
   const Tile<kTile> tile;
@@ -37,9 +38,26 @@ __global__ void __launch_bounds__(kGenericThreads, kGenericBlocks) generic_step_
       tile.sync();
       model = &own.view;
     }
-    step_batch<L>(tile, *model, job.options, job.arrays, rows,
-                  job.arrays.records + static_cast<int64_t>(world) * record, job.steps, w);
+    visit(tile, *model, rows, w);
   }
+}
+
+template <class T, int kTile>
+__global__ void __launch_bounds__(kGenericThreads, kGenericBlocks) generic_step_kernel(const CudaJob<T> job) {
+  using L = GenericLane<T, kTile>;
+  const int64_t record = RecordLayout<typename L::Model>(*job.model).reals();
+  each_world_of_tile<T, kTile>(job, [&](const Tile<kTile>& tile, const auto& model, const Rows<T>& rows, auto& w) {
+    step_batch<L>(tile, model, job.options, job.arrays, rows, job.arrays.records + rows.first * record, job.steps, w);
+  });
+}
+
+template <class T, int kTile>
+__global__ void __launch_bounds__(kGenericThreads, kGenericBlocks)
+    find_contacts_kernel(const CudaJob<T> job, const FoundContacts<T> found) {
+  using L = GenericLane<T, kTile>;
+  each_world_of_tile<T, kTile>(job, [&](const Tile<kTile>& tile, const auto& model, const Rows<T>& rows, auto& w) {
+    if (found.wants(rows.first)) find_batch_contacts<L>(tile, model, job.options, job.arrays, rows, found, w);
+  });
 }
 
 template <class T>

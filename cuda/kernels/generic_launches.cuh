@@ -29,12 +29,15 @@ CudaPlan plan_launches(int num_envs, int64_t tile_bytes, int device) {
   constexpr size_t kStepBytes = sizeof(GenericWorkspace<T, kGenericTile>);
   constexpr size_t kKinematicsBytes = sizeof(OutputWorkspace<Lane<T, Capacity, Serial>>);
   CudaPlan plan;
-  plan.local_bytes = std::max(local_memory(reinterpret_cast<const void*>(generic_step_kernel<T, kGenericTile>), device),
-                              local_memory(reinterpret_cast<const void*>(kinematics_kernel<T>), device));
+  auto local = [device](auto* kernel) { return local_memory(reinterpret_cast<const void*>(kernel), device); };
+  plan.local_bytes = std::max({local(generic_step_kernel<T, kGenericTile>),
+                               local(find_contacts_kernel<T, kGenericTile>), local(kinematics_kernel<T>)});
   const size_t free = free_memory(device), memory = (free - std::min(free, plan.local_bytes)) / 4;
   plan.tile_bytes = tile_bytes;
   plan.step_blocks = blocks_for(generic_step_kernel<T, kGenericTile>, int64_t{num_envs} * kGenericTile,
                                 kStepBytes + (tile_bytes + kGenericTile - 1) / kGenericTile, memory, device);
+  plan.find_blocks = std::min(plan.step_blocks, blocks_for(find_contacts_kernel<T, kGenericTile>,
+                                                           int64_t{num_envs} * kGenericTile, 1, memory, device));
   plan.step_tiles = plan.step_blocks * kGenericThreads / kGenericTile;
   plan.kinematics_blocks = blocks_for(kinematics_kernel<T>, num_envs, kKinematicsBytes, memory, device);
   plan.workspace_bytes =
@@ -44,13 +47,17 @@ CudaPlan plan_launches(int num_envs, int64_t tile_bytes, int device) {
 template <class T>
 void prepare_launches(const CudaJob<T>& job) {
   CudaJob<T> idle = job;
-  idle.arrays.num_envs = 0, idle.plan.step_blocks = idle.plan.kinematics_blocks = 1;
-  launch_step(idle), launch_kinematics(idle, nullptr);
+  idle.arrays.num_envs = 0, idle.plan.step_blocks = idle.plan.find_blocks = idle.plan.kinematics_blocks = 1;
+  launch_step(idle), launch_find_contacts(idle, FoundContacts<T>{}), launch_kinematics(idle, nullptr);
   note_local_memory(job.plan.local_bytes, job.queue.device);
 }
 template <class T>
 void launch_step(const CudaJob<T>& job) {
   launch(generic_step_kernel<T, kGenericTile>, job.plan.step_blocks, kGenericThreads, job.queue, job);
+}
+template <class T>
+void launch_find_contacts(const CudaJob<T>& job, const FoundContacts<T>& found) {
+  launch(find_contacts_kernel<T, kGenericTile>, job.plan.find_blocks, kGenericThreads, job.queue, job, found);
 }
 template <class T>
 void launch_kinematics(const CudaJob<T>& job, const uint8_t* mask) {

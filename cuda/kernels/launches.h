@@ -14,7 +14,7 @@ namespace stiction {
 
 /// Sizes of the generic kernels' launches. Results do not depend on them: a tile walks over as many worlds as are left.
 struct CudaPlan {
-  int step_blocks = 0, kinematics_blocks = 0;
+  int step_blocks = 0, find_blocks = 0, kinematics_blocks = 0;
   int step_tiles = 0;  // that step at once
   size_t workspace_bytes = 0;
   int64_t tile_bytes = 0;  // WorldMemory of one of them
@@ -38,10 +38,12 @@ inline constexpr int kGenericTile = 4;
 /// that is free besides the kernels' own, for a lane of the generic kernel has a workspace of 0.2 MB. tile_bytes: WorldMemory of
 /// one tile.
 template <class T> CudaPlan plan_launches(int num_envs, int64_t tile_bytes, int device);
-/// A step and kinematics of no world: after it the device has loaded the kernels and set their local memory aside.
+/// All that a lane has a workspace for, of no world: after it the device has loaded the kernels and set their local memory aside.
 template <class T> void prepare_launches(const CudaJob<T>& job);
 /// `steps` steps of all worlds: one tile per world, the Capacity shape, every feature.
 template <class T> void launch_step(const CudaJob<T>& job);
+/// The contacts of the present states of worlds with found.mask[i] != 0 (null: all), one tile per world.
+template <class T> void launch_find_contacts(const CudaJob<T>& job, const FoundContacts<T>& found);
 /// Poses and velocities of bodies and sites of worlds with mask[i] != 0 (null: all), one thread per world.
 template <class T> void launch_kinematics(const CudaJob<T>& job, const uint8_t* mask);
 /// Contacts of worlds with mask[i] != 0 (null: all) from the records, one thread per world.

@@ -42,7 +42,8 @@ struct RecordLayout {
         lows(3 + m.nv) {}
   HD int slot(int c) const { return c * fields; }
   HD int pair(int s) const { return (slots + s) * fields; }
-  HD int dof_row(int kind, int dof) const { return (slots + pairs) * fields + kind * dofs + dof; }
+  HD int contacts() const { return pair(pairs); }  // where they end
+  HD int dof_row(int kind, int dof) const { return contacts() + kind * dofs + dof; }
   HD int tie(int i) const { return dof_row(kDofRows, 0) + i; }
   HD int bond(int i) const { return tie(ties) + 3 * i; }
   /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q
@@ -126,13 +127,16 @@ struct Records {
     }
   }
 
-  HD_ONCE void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
-                     const ContactProblem<L>& problem, const Impulses<L>& l) const {
+  /// Contacts with their impulses and couples (SixVec): slot_impulse(place among the lane's slots), pair_impulse(pair).
+  template <class SlotImpulse, class PairImpulse>
+  HD void store_contacts(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
+                         SlotImpulse slot_impulse, PairImpulse pair_impulse) const {
     RecordLayout<Model> layout(m);
-    auto put = [&](Real* r, const ContactPoint<Real>& x, Vec3<Real> f, const Vec3<Real>& spin, Vec3<Real> p) {
+    auto put = [&](Real* r, const ContactPoint<Real>& x, const SixVec<Real>& push, Vec3<Real> p) {
+      const Vec3<Real>& f = push.l;
       Vec3<Real> n = x.frame.row[2];
       if (m.has_spin) {
-        const Vec3<Real> couple = times(spin, spin_arms(x));
+        const Vec3<Real> couple = times(push.c, spin_arms(x));
         r[kRecordSpin] = couple.x, r[kRecordSpin + 1] = couple.y, r[kRecordSpin + 2] = couple.z;
       }
       r[kRecordId] = select(x.active, x.id, Real(-1));
@@ -145,7 +149,7 @@ struct Records {
         Real* r = real + layout.slot(limb.first_slot() + c);
         if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
         else
-          put(r, contacts.point.slot[at.slot + c], l.slot.slot[at.slot + c], l.spin.slot[at.slot + c],
+          put(r, contacts.point.slot[at.slot + c], slot_impulse(at.slot + c),
               contacts.point.slot[at.slot + c].p + kin.limb_origin[at.limb]);
       }
     });
@@ -157,12 +161,23 @@ struct Records {
           continue;
         }
         const PairContact<L>& c = contacts.pair[s];
-        put(r, c.point, l.pair[s], l.pair_spin[s], c.at + kin.trunk_origin);
+        put(r, c.point, pair_impulse(s), c.at + kin.trunk_origin);
         for (int w = 0; w < kWidth<Real>; ++w) {
           set_lane(r[kRecordGeom1], w, static_cast<Scalar<Real>>(lane(c.geom1, w)));
           set_lane(r[kRecordGeom2], w, static_cast<Scalar<Real>>(lane(c.geom2, w)));
         }
       }
+    }
+  }
+
+  HD_ONCE void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
+                     const ContactProblem<L>& problem, const Impulses<L>& l) const {
+    RecordLayout<Model> layout(m);
+    const Vec3<Real> none{Real(0), Real(0), Real(0)};
+    store_contacts(
+        g, m, kin, contacts, [&](int c) { return SixVec<Real>{l.slot.slot[c], m.has_spin ? l.spin.slot[c] : none}; },
+        [&](int s) { return SixVec<Real>{l.pair[s], m.has_spin ? l.pair_spin[s] : none}; });
+    if (g.rank() == 0) {
       for (int i = 0; i < m.ties; ++i)
         real[layout.tie(i)] = problem.tie_live[i] ? l.tie[i] * problem.tie[i].sign : Real(0);
       for (int i = 0; i < m.bonds; ++i) {

@@ -102,14 +102,13 @@ HD_ONCE void move_freely(const typename L::Group& g, const typename L::Model& m,
   solve<L>(g, m, problem.factor, problem.free, share);
 }
 
-/// All that is known before solving: from the state to the contact problem and its warm start.
+/// Poses, the free motion, and what may touch within the step.
 template <class L, class Real = typename L::Real>
-HD void assemble_world(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                       const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
+HD void find_contacts(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                      const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
   const Options<Scalar<Real>>& opt = worlds.options.step;
-  ContactProblem<L>& problem = w.problem;
   move_freely<L>(g, m, worlds, x, w, bad);
-  link_motions<L>(g, m, w.kin, problem.free, w.motions);
+  link_motions<L>(g, m, w.kin, w.problem.free, w.motions);
   reach_margins<L>(g, m, w.kin, opt.h, opt.margin, w.motions, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
   const StepReach<L> reach{w.motions, opt.h, opt.margin / 10, opt.merge};
@@ -118,9 +117,16 @@ HD void assemble_world(const typename L::Group& g, const typename L::Model& m, c
   for (int hit = 0; hit < kHits && raise_margins<L>(g, m, w.contacts, opt.margin, w.margin); ++hit)
     find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts);
   find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts);
-  problem.any_row = assemble<L>(g, m, worlds, x, w);
+}
+
+/// All that is known before solving: from the state to the contact problem and its warm start.
+template <class L, class Real = typename L::Real>
+HD void assemble_world(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                       const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
+  find_contacts<L>(g, m, worlds, x, w, bad);
+  w.problem.any_row = assemble<L>(g, m, worlds, x, w);
   g.sync();  // records of pairs and ties were written by one lane
-  worlds.records.warm_start(g, m, w.contacts, problem, opt.warm_start != 0, w.impulses);
+  worlds.records.warm_start(g, m, w.contacts, w.problem, worlds.options.step.warm_start != 0, w.impulses);
 }
 
 /// The rows as a solver reads them.

@@ -2,6 +2,7 @@
 #pragma once
 #include "contact/workspace.h"
 #include "step/fallback.h"
+#include "step/records.h"
 #include "step/step_options.h"
 
 namespace stiction {
@@ -16,7 +17,9 @@ HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o) 
   const RowCounts most = most_rows<Real>(m);
   auto aligned = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
   const int64_t real = sizeof(Real);
-  return {aligned(real * RowArrays<Real>::size(most)), aligned(real * solver_memory<Real>(o.solver, most)),
+  const RecordLayout<Model> layout(m);
+  const int64_t rows = RowArrays<Real>::size(most), found = layout.contacts();
+  return {aligned(real * (rows < found ? found : rows)), aligned(real * solver_memory<Real>(o.solver, most)),
           o.step.fallback ? aligned(fallback_bytes<Real>(most)) : 0};
 }
 /// `memory`: 64-byte aligned, sizes.total() bytes.

@@ -101,6 +101,14 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
     threads_->run(num_envs(), work);
   }
 
+  void find_contacts(const uint8_t* mask) override {
+    const FoundContacts<T> found = this->found_contacts(mask);
+    auto work = [&](int thread, int first, int last) {
+      kernels_->find(job_, found, first, last, workspaces_[thread].get(), tables_of(thread));
+    };
+    threads_->run(packs_, work);
+  }
+
   void reset_rows(const uint8_t* mask, int keyframe) override {
     for (int64_t e = 0; e < num_envs(); ++e) {
       if (mask != nullptr && !mask[e]) continue;

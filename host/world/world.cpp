@@ -206,7 +206,11 @@ ArrayView World::array(const std::string& name) {
   const bool kinematic = name == "xpos" || name == "xquat" || name.rfind("body_", 0) == 0 || name == "site_xpos";
   const bool contact = name.rfind("contact.", 0) == 0 || name == "net_contact_force";
   if (kinematic && !watch_kinematics_) release(), watch_kinematics_ = true, update_kinematics(nullptr);
-  if (contact && !watch_contacts_) release(), watch_contacts_ = true, update_contacts(nullptr);
+  if (contact && !watch_contacts_) {
+    release();
+    watch_contacts_ = true;
+    if (!contacts_found_) update_contacts(nullptr);
+  }
   return {b.memory->data(), b.dtype, b.shape, b.writable};
 }
 
@@ -233,12 +237,20 @@ void World::write_array(const std::string& name, const void* from) {
 
 void World::update_watched(const uint8_t* mask) {
   if (watch_kinematics_) update_kinematics(mask);
-  if (watch_contacts_) update_contacts(mask);
+  if (watch_contacts_ || contacts_found_) update_contacts(mask);
 }
 
-void World::forward_envs(const uint8_t* mask) {
+void World::update_poses() {
   release();
-  if (watch_kinematics_) update_kinematics(mask);
+  if (watch_kinematics_) update_kinematics(nullptr);
+}
+
+void World::forward(const uint8_t* mask) {
+  mask = reached(mask);
+  update_poses();
+  if (!watch_contacts_ && !contacts_found_) update_contacts(nullptr);  // net forces, and of whom the mask leaves out
+  contacts_found_ = true;
+  find_contacts(mask);
 }
 
 void World::clear_status(const uint8_t* mask) {
@@ -311,14 +323,18 @@ void World::reset_state(const uint8_t* mask, int keyframe) {
   reset_rows(mask, keyframe);
 }
 
+const uint8_t* World::reached(const uint8_t* mask) {
+  if (mask == nullptr) return nullptr;
+  wait();
+  if (mask_ == nullptr) mask_ = allocate(num_envs());
+  std::memcpy(mask_->mirror(), mask, num_envs());
+  send(*mask_);
+  return static_cast<const uint8_t*>(mask_->data());
+}
+
 void World::reset(const uint8_t* mask, int keyframe) {
   wait();
-  if (mask != nullptr) {
-    if (mask_ == nullptr) mask_ = allocate(num_envs());
-    std::memcpy(mask_->mirror(), mask, num_envs());
-    send(*mask_);
-    mask = static_cast<const uint8_t*>(mask_->data());
-  }
+  mask = reached(mask);
   reset_state(mask, keyframe);
   update_watched(mask);
   wait();

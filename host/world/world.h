@@ -70,7 +70,7 @@ class World {
   virtual std::vector<std::pair<std::string, int64_t>> memory() const { return {{"arrays", array_bytes()}}; }
 
   virtual void step(int n) = 0;
-  /// On a CUDA device step, forward, forward_envs, reset_state and update only queue their work: this returns when it is done and
+  /// On a CUDA device step, forward, update_poses, reset_state and update only queue their work: this returns when it is done and
   /// the host has what is kept, and throws if it failed. All else waits by itself.
   void wait();
   /// Gives arrays to the device, for work that others queue.
@@ -85,10 +85,11 @@ class World {
   /// Once: what is there now, waiting for it; what was written into the mirror, for work that is queued from now on.
   void fetch(std::initializer_list<Memory*> memories);
   void send(Memory& memory) { memory.upload(queue()); }
-  /// Brings derived arrays up to date with qpos and qvel.
-  void forward() { forward_envs(nullptr); }
-  /// The same for environments with mask[i] != 0 (null: all); others may be left out.
-  void forward_envs(const uint8_t* mask);
+  /// Brings derived arrays up to date with qpos and qvel: poses of all environments; contacts, with impulses of 0, and the
+  /// certificate's penetration of those with mask[i] != 0 (null: all). State, records and status stay as they are.
+  void forward(const uint8_t* mask);
+  /// Poses alone.
+  void update_poses();
   /// Environments with mask[i] != 0 (null: all) to qpos0 or to a keyframe; clears velocity, controls, warm start, status, time.
   void reset(const uint8_t* mask, int keyframe = -1);
   /// The same but for derived arrays, which `update` brings up to date; the mask, if any, is the backend's (Memory::data).
@@ -152,6 +153,8 @@ class World {
   /// Of environments with mask[i] != 0 (null: all); others may be left out.
   virtual void update_kinematics(const uint8_t* mask) = 0;
   virtual void update_contacts(const uint8_t* mask) = 0;
+  /// Contact arrays from the present states instead of the records.
+  virtual void find_contacts(const uint8_t* mask) = 0;
   virtual void reset_rows(const uint8_t* mask, int keyframe) = 0;
   /// T: the world's float or double.
   template <class T>
@@ -159,6 +162,8 @@ class World {
   template <class T>
   ParameterArrays<T> parameter_arrays();
   void update_watched(const uint8_t* mask = nullptr);
+  /// The host's mask where the backend reaches it.
+  const uint8_t* reached(const uint8_t* mask);
 
   std::shared_ptr<const Model> model_;
   WorldOptions options_;
@@ -170,6 +175,7 @@ class World {
   std::vector<std::pair<std::shared_ptr<Memory>, bool>> kept_;  // and whether the host may write
   bool host_has_ = true;
   bool watch_kinematics_ = false, watch_contacts_ = false;
+  bool contacts_found_ = false;  // since the last step: contact arrays are not those of the records
 };
 
 }  // namespace stiction

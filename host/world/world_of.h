@@ -34,6 +34,7 @@ class WorldOf : public World {
     if (n == 0) return;
     release();
     job_.steps = n;
+    contacts_found_ = false;
     run_steps();
     update_watched();
   }
@@ -51,6 +52,7 @@ class WorldOf : public World {
     each_number([&](T& number) { number = static_cast<T>(*rows++); });
     send(*records_);
     synchronize();
+    contacts_found_ = false;
     if (watch_contacts_) release(), update_contacts(nullptr);
   }
   int pack_width() const final { return width_; }
@@ -59,6 +61,11 @@ class WorldOf : public World {
   /// job_.steps steps of all environments.
   virtual void run_steps() = 0;
 
+  FoundContacts<T> found_contacts(const uint8_t* mask) const {
+    FoundContacts<T> found{contact_arrays_, max_contacts_, mask};
+    found.arrays.net_force = nullptr;
+    return found;
+  }
   int64_t record_bytes() const { return static_cast<int64_t>(sizeof(T)) * record_size() * packs_ * width_; }
 
   /// record_of(env)(i): number i of an environment's record, as the host has it.

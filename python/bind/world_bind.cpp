@@ -118,9 +118,19 @@ void bind_world(py::module_& m) {
           py::arg("n"), py::arg("wait") = true, py::call_guard<py::gil_scoped_release>())
       .def(
           "forward",
+          [](World& w, std::optional<ByteMask> mask) {
+            const World::Call call(w);
+            const uint8_t* wanted = mask_data(w, mask);
+            const py::gil_scoped_release release;
+            w.forward(wanted);
+            w.wait();
+          },
+          py::arg("mask") = py::none())
+      .def(
+          "update_poses",
           [](World& w) {
             const World::Call call(w);
-            w.forward();
+            w.update_poses();
             w.wait();
           },
           py::call_guard<py::gil_scoped_release>())

@@ -32,6 +32,8 @@ _NAMES = {
     "UnsupportedModelError": "model",
     "VectorEnv": "vector_env",
     "make_vec": "vector_env",
+    "prop_names": "props",
+    "prop_path": "props",
     "read_fclib": "fclib",
     "record": "picture",
     "register_envs": "registration",

@@ -402,7 +402,7 @@ class TaskBatch:
         self._pending[envs] = False
         chosen = self._task.array_of(envs)
         self._task.reset(chosen, self._task._draws(envs, RESET))
-        self._sim.forward()
+        self._sim._update_poses()
         self._episodes[envs] += np.uint64(1)
         self._task.sensors.restart(chosen)
 

@@ -48,7 +48,7 @@ class Simulation:
     ``sim.ctrl = x`` copies ``x`` in.
 
     After `step`, `reset` and `set_state` the poses are those of the current ``qpos`` and the contacts those of the
-    step. After writing ``qpos`` or ``qvel`` call `forward`.
+    step. After writing ``qpos`` or ``qvel`` call `forward`, which also tells what collides.
 
     The environment variable STICTION_ISA ("avx512", "avx2", "scalar") overrides the choice of the instruction set.
 
@@ -209,7 +209,7 @@ class Simulation:
 
     @property
     def contact(self) -> ContactArrays:
-        """The contacts of the last step."""
+        """The contacts of the last step, or those that `forward` found since."""
         return self._contact
 
     @property
@@ -237,10 +237,25 @@ class Simulation:
         if self._queues:
             self._world.set_stream(torch_stream(self._device))
 
-    def forward(self) -> None:
-        """Brings poses and body velocities up to date with ``qpos`` and ``qvel``."""
+    def forward(self, envs=None) -> None:
+        """Brings poses, body velocities and contacts up to date with the present state, without stepping.
+
+        `contact` has what the next step would find: what overlaps (``dist`` <= 0) and what could close within the
+        step; its impulses are 0. ``certificate.penetration`` is the deepest overlap now, or 0. So
+        ``sim.certificate.penetration > 0`` says which environments collide. State, time, `status`, warm start,
+        ``net_contact_force`` and the rest of the certificate stay as they are: the next step gives the same bits.
+
+        ``envs``: None (all), a boolean mask (num_envs,), indices, or a slice: whose contacts to find; those of others
+        stay, and poses are of all.
+        """
+        mask = self._mask(envs)
         self._order()
-        self._world.forward()
+        self._world.forward(mask)
+
+    def _update_poses(self) -> None:
+        """Poses and body velocities alone."""
+        self._order()
+        self._world.update_poses()
 
     def reset(self, envs=None, *, keyframe: int | str | None = None) -> None:
         """Puts environments back to ``qpos0`` or a keyframe, at time 0, without forces, warm start, contacts or status.
@@ -289,7 +304,7 @@ class Simulation:
             ) from None
         for name, values in checked.items():
             self._arrays.write(name, values)
-        self.forward()
+        self._update_poses()
 
     def copy_env(self, source: int, envs) -> None:
         """Makes environments (mask, indices or slice) copies of another: its state and its parameters."""

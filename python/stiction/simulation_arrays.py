@@ -215,7 +215,7 @@ def _converted(name: str, dtype, doc: str) -> property:
 
 
 class ContactArrays(_Group):
-    """The contacts of the last step: the first ``count`` of each row, zeros behind them."""
+    """The contacts of the last step or of `Simulation.forward`: the first ``count`` of each row, zeros behind them."""
 
     geom = _field("contact.geom", "Geoms (num_envs, max_contacts, 2), -1 where there is none.")
     pos = _field("contact.pos", "Position (num_envs, max_contacts, 3), m.")
@@ -245,7 +245,7 @@ class CertificateArrays(_Group):
     )
     r_row = _field("certificate.r_row", "Residual of limits, dry friction and equalities over V, (num_envs,).")
     r_cone = _field("certificate.r_cone", "How far impulses are outside their cones, (num_envs,).")
-    penetration = _field("certificate.penetration", "Deepest overlap, (num_envs,), m.")
+    penetration = _field("certificate.penetration", "Deepest overlap, or that of `Simulation.forward`, (num_envs,), m.")
     scale = _field("certificate.scale", "Velocity scale V of the trees that contact acts on, (num_envs,), m/s.")
     num_contacts = _converted("certificate.num_contacts", np.int32, "Contacts, (num_envs,); a copy.")
     iterations = _converted("certificate.iterations", np.int32, "Iterations, (num_envs,); a copy.")

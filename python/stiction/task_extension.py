@@ -160,7 +160,7 @@ class ExtendedBatch(TaskBatch):
         self._step_at[envs] = 0
         if type(task).reset is not Task.reset:
             task.reset(envs, task._draws(envs, _STREAM))
-            self._sim.forward()
+            self._sim._update_poses()
             observations = self._base.reset(None, None, np.zeros(task.num_envs, np.uint8))[0]  # begins none, shows all
         self._episodes[envs] += np.uint64(1)
         task.sensors.restart(envs)

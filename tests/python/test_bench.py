@@ -13,6 +13,8 @@ pytest.importorskip("mujoco")
 bench_step = pytest.importorskip("bench.step.__main__")
 bench_accuracy = pytest.importorskip("bench.accuracy.__main__")
 bench_grasps = pytest.importorskip("bench.accuracy.grasps")
+bench_rest = pytest.importorskip("bench.accuracy.rest")
+bench_scenes = pytest.importorskip("bench.accuracy.scenes")
 bench_sliding = pytest.importorskip("bench.accuracy.sliding")
 bench_sticking = pytest.importorskip("bench.accuracy.sticking")
 
@@ -112,6 +114,26 @@ def test_ratios_are_taken_round_by_round():
     fast, slow = rounds.Entry(None, {}), rounds.Entry(None, {})
     fast.per_core, slow.per_core = [8.0, 2.0, 6.0], [4.0, 1.0, 2.0]
     assert rounds.ratio(fast, slow) == {"median": 2.0, "min": 2.0, "max": 3.0, "rounds": 3}
+
+
+def test_rest_bench_sums_up_both_engines(tmp_path, capsys):
+    path = tmp_path / "rest.json"
+    bench_rest.main(["--parts", "grasps", "pegs", "--grasps", "2", "--pegs", "2", "--output", str(path)])
+    result = json.loads(path.read_text())
+    assert len(result["grasps"]) == len(result["pegs"]) == 2 and {"stiction", "MuJoCo"} <= set(result["pegs"][0])
+    assert "| wedged pegs, held or sliding as Coulomb has it | 2 of 2 |" in capsys.readouterr().out
+
+
+def test_scenes_bench_tells_how_to_run_a_failure_again(tmp_path, capsys):
+    path = tmp_path / "scenes.json"
+    bench_scenes.main(["1", "--seed", "5", "--output", str(path)])
+    result = json.loads(path.read_text())
+    assert result["throws"] == bench_scenes.THROWS and result["counts"]["energy"] == 0
+    text = capsys.readouterr().out
+    assert "| energy | 0 | 0.00% |" in text
+    assert text.count("--seed 5 --throw") == len(result["failed"])
+    for row in result["failed"]:
+        assert f"--seed 5 --throw {row['throw']}:" in text
 
 
 def test_a_sliding_box_stays_on_the_floor(tmp_path, capsys):

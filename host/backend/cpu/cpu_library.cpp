@@ -14,6 +14,12 @@ void step(const CpuJob<Scalar<Real>>& job, int first, int last, void* workspace,
   by_lane<Real>(job, StepOf<SharedLane<Real>>::step, StepOf<PerEnvLane<Real>>::step, first, last, workspace, tables);
 }
 template <class Real>
+void find(const CpuJob<Scalar<Real>>& job, const FoundContacts<Scalar<Real>>& found, int first, int last,
+          void* workspace, void* tables) {
+  by_lane<Real>(job, StepOf<SharedLane<Real>>::find, StepOf<PerEnvLane<Real>>::find, found, first, last, workspace,
+                tables);
+}
+template <class Real>
 DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables, double* out) {
   return by_lane<Real>(job, StepOf<SharedLane<Real>>::problem, StepOf<PerEnvLane<Real>>::problem, world, workspace,
                        tables, out);
@@ -56,10 +62,19 @@ int64_t problem_size(const CpuJob<Scalar<Real>>& job) {
 
 template <class Real>
 constexpr CpuKernels<Scalar<Real>> kernels() {
-  return {kWidth<Real>,        sizeof(Space<Real>),         step<Real>,
-          create_tables<Real>, destroy_tables<Real>,        kinematics<Real>,
-          memory_bytes<Real>,  bind_memory<Real>,           problem_size<Real>,
-          problem<Real>,       RowBatchKernel<Real>::bytes, RowBatchKernel<Real>::solve};
+  return {kWidth<Real>,
+          sizeof(Space<Real>),
+          step<Real>,
+          find<Real>,
+          create_tables<Real>,
+          destroy_tables<Real>,
+          kinematics<Real>,
+          memory_bytes<Real>,
+          bind_memory<Real>,
+          problem_size<Real>,
+          problem<Real>,
+          RowBatchKernel<Real>::bytes,
+          RowBatchKernel<Real>::solve};
 }
 
 #if STICTION_FLOAT32

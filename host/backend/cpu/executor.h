@@ -6,6 +6,7 @@
 #include "host/backend/cpu/kernels.h"
 #include "host/model/compile.h"
 #include "model/tables.h"
+#include "step/find_contacts.h"
 #include "step/step_world.h"
 
 namespace stiction {
@@ -70,6 +71,8 @@ struct StepOf {
     __builtin_unreachable();
   }
   static void step(const CpuJob<S>& job, int first, int last, void* workspace, void* tables);
+  static void find(const CpuJob<S>& job, const FoundContacts<S>& found, int first, int last, void* workspace,
+                   void* tables);
   static DenseProblem<double> problem(const CpuJob<S>& job, int world, void* workspace, void* tables, double* out);
 };
 

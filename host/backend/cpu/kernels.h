@@ -5,6 +5,7 @@
 
 #include "contact/dense.h"
 #include "host/backend/cpu/row_batch.h"
+#include "step/export.h"
 #include "step/step_job.h"
 
 namespace stiction {
@@ -20,6 +21,8 @@ struct CpuKernels {
   int width;  // worlds per pack
   size_t workspace_bytes;
   void (*step)(const CpuJob<T>& job, int first, int last, void* workspace, void* tables);
+  /// The contacts of the present states; packs of which no world is wanted are left out.
+  void (*find)(const CpuJob<T>& job, const FoundContacts<T>& found, int first, int last, void* workspace, void* tables);
   /// A thread's own tables for per-environment parameters; null where there are none.
   void* (*create_tables)(const CpuJob<T>& job);
   void (*destroy_tables)(void* tables);

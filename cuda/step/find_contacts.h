@@ -1,0 +1,42 @@
+// The contacts of the present state, for who asks without stepping: found as a step finds them, and not solved.
+#pragma once
+#include "step/export.h"
+#include "step/step_world.h"
+
+namespace stiction {
+
+/// Contacts, with impulses of 0, and the deepest overlap of worlds rows.first, ...; states, records and status stay as they are.
+template <class L>
+HD void find_batch_contacts(const typename L::Group& g, const typename L::Model& m,
+                            const StepOptions<Scalar<typename L::Real>>& options,
+                            const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
+                            const FoundContacts<Scalar<typename L::Real>>& found, Workspace<L>& w) {
+  using Real = typename L::Real;
+  State<L> x;
+  load_state<L>(g, m, arrays, rows, x);
+  Mask<Real> bad = load_controls<L>(g, m, arrays, rows, w.applied);
+  copy_controls<L>(m, w.applied, w.loads);
+  const Records<L> records{static_cast<Real*>(w.memory.rows)};
+  find_contacts<L>(g, m, {options, arrays, rows, records}, x, w, bad);
+
+  const Real zero(0);
+  const Vec3<Real> nothing{zero, zero, zero};
+  auto none = [&](int) { return SixVec<Real>{nothing, nothing}; };
+  g.sync();  // all are through with the world before
+  records.store_contacts(g, m, w.kin, w.contacts, none, none);
+  g.sync();
+  if (g.rank() != 0) return;
+  const RecordLayout<typename L::Model> layout(m);
+  Real overlap(0);
+  for (int r = 0; r < layout.contacts(); r += layout.fields)
+    overlap = max(overlap, select(records.real[r + kRecordId] >= zero, -records.real[r + kRecordGap], zero));
+  Mask<Real> unwanted = mask_of<Real>(false);
+  for (int i = 0; i < rows.count(); ++i) {
+    if (found.wants(rows.first + i))
+      export_contacts(m, rows.first + i, [&](int k) { return lane(records.real[k], i); }, found.capacity, found.arrays);
+    else set_lane(unwanted, i, kWidth<Real> == 1 ? 1 : -1);
+  }
+  rows.set_others(unwanted, arrays.certificate[kPenetration], 1, 0, overlap);
+}
+
+}  // namespace stiction
