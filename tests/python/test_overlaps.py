@@ -88,3 +88,34 @@ def test_what_runs_away_is_told():
     sim.qvel[1, 0] = 2e6
     sim.step()
     assert sim.status[0] == 0 and sim.status[1] == Status.NON_FINITE
+
+
+CORNERS = "0.01 0 0  -0.006 0.008 0.001  -0.006 -0.008 0.0005  0 0 0.006"
+SLAB = " ".join(f"{x} {y} {z}" for x in (-2, 2) for y in (-2, 2) for z in (-0.05, 0.05))
+SMALL = {
+    "hull": 'type="mesh" mesh="tetrahedron"',
+    "box": 'type="box" size=".01 .008 .006"',
+    "cylinder": 'type="cylinder" size=".008 .01"',
+}
+
+
+@pytest.mark.parametrize("h", [2e-3, 5e-3, 1e-2])
+@pytest.mark.parametrize("floor", ['type="box" size="2 2 .05"', 'type="mesh" mesh="slab"'], ids=["box", "hull"])
+@pytest.mark.parametrize("kind", SMALL)
+def test_small_things_come_out_of_large_ones(kind, floor, h):
+    """Whatever way they lie in it: all that is below its surface holds them, and nothing that the slab is far away."""
+    xml = f"""<mujoco><option timestep="{h}"/><default><geom friction=".3" density="1000"/></default>
+      <asset><mesh name="tetrahedron" vertex="{CORNERS}"/><mesh name="slab" vertex="{SLAB}"/></asset>
+      <worldbody><geom {floor} pos="0 0 -.05"/><body><freejoint/><geom {SMALL[kind]}/></body></worldbody></mujoco>"""
+    sim = Simulation(Model.from_mjcf(xml), 32)
+    sim.qpos[:, 3:7] = np.random.default_rng(0).standard_normal((32, 4))
+    sim.qpos[:, 3:7] /= np.linalg.norm(sim.qpos[:, 3:7], axis=1, keepdims=True)
+    low, high = np.full(32, -0.03), np.full(32, 0.05)
+    for _ in range(20):  # until each is 2 mm deep
+        sim.qpos[:, 2] = (low + high) / 2
+        sim.forward()
+        deep = sim.certificate.penetration > 2e-3
+        low, high = np.where(deep, sim.qpos[:, 2], low), np.where(deep, high, sim.qpos[:, 2])
+    sim.step(round(2 / h))
+    sim.forward()
+    assert sim.certificate.penetration.max() < 1e-4 and not (sim.status & Status.NON_FINITE).any()

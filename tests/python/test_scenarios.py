@@ -259,7 +259,7 @@ def test_limit_holds_under_load(how, h):
     sim.qfrc_applied[:, 0] = [3, -3]
     sim.step(100)
     np.testing.assert_allclose(sim.qpos[:, 0], [0.5, -1.0], atol=tolerance(how, 1e-12, 5e-7))
-    np.testing.assert_allclose(sim.qvel[:, 0], 0, atol=tolerance(how, 1e-12, 1e-5))
+    np.testing.assert_allclose(sim.qvel[:, 0], 0, atol=tolerance(how, 1e-12, 5e-5))
     sim.qfrc_applied[:, 0] *= -1  # it lets go at once
     sim.step()
     inertia = 2 / 5 * 0.1**2
