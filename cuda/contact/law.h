@@ -103,13 +103,13 @@ HD_ONCE ContactResidual<Real> contact_residual(const SixVec<Real>& l, const SixV
     lifted.l.z = lifted.l.z - lift;
     return norm(held - project_proximal(lifted, mu));
   };
-  const Real r = tangential(next), limit = max(held.l.z, zero) * mu;
+  const Real r = tangential(next), limit = max(held.l.z, zero) * mu, lost = r * zero;  // NaN of what is not finite
   const auto sliding = r > limit;
   const Real disk = select(sliding, limit / select(sliding, r, one), one);
   const Real blind = max(max(abs(held.l.x), abs(held.l.y)), max(abs(held.l.z), norm(held.c))) * kEpsilon<Scalar<Real>>;
   ContactResidual<Real> to;
-  to.con = max(distance(tangential(s) * mu), blind), to.ccp = max(distance(zero), blind);
-  to.split = max(abs(held.l.z - max(next.l.z, zero)), tangential(held - with_tangents(next, disk, zero)));
+  to.con = maximum(distance(tangential(s) * mu) + lost, blind), to.ccp = maximum(distance(zero) + lost, blind);
+  to.split = maximum(abs(held.l.z - maximum(next.l.z, zero)), tangential(held - with_tangents(next, disk, zero)));
   to.cone = max(tangential(l) - mu * l.l.z, max(-l.l.z, zero)) * g;
   return to;
 }

@@ -32,12 +32,20 @@ TYPED_TEST(NaNStays, AmongTheContactsOfAStep) {
     Vec3<Real> w{zero, zero, zero};
     (component == 0 ? w.x : component == 1 ? w.y : w.z) = this->nan();
     Certificate<Real> worst{};
-    const Vec3<Real> push{zero, zero, one};
-    judge_contact(Law::kCoulomb, point, row, w, push, one, one, worst);
-    judge_contact(Law::kCoulomb, point, row, Vec3<Real>{zero, zero, zero}, push, one, one, worst);
+    const Vec3<Real> push{zero, zero, one}, none{zero, zero, zero};
+    const Real mobility = mean_mobility(row);
+    auto judge = [&](const ContactResidual<Real>& r) { judge_contact(Law::kCoulomb, point, r, one, one, one, worst); };
+    auto of = [&](Vec3<Real> velocity) {
+      return contact_residual(push, slip_of(row, velocity, push), point.mu, mobility);
+    };
+    judge(of(w)), judge(of(none));
     EXPECT_FALSE(this->lost(worst.r_con)) << component;
     EXPECT_FALSE(this->lost(worst.r_split)) << component;
     EXPECT_FALSE(this->lost(worst.r_ccp)) << component;
+    worst = {};  // of its couple
+    judge(contact_residual(SixVec<Real>{push, none}, SixVec<Real>{none, w}, point.mu, mobility)), judge(of(none));
+    EXPECT_FALSE(this->lost(worst.r_con)) << component;
+    EXPECT_FALSE(this->lost(worst.r_split)) << component;
   }
   EXPECT_FALSE(this->lost(row_residual(one, this->nan(), zero, Real(2), one)));
 }
