@@ -90,10 +90,8 @@ def test_what_runs_away_is_told():
     assert sim.status[0] == 0 and sim.status[1] == Status.NON_FINITE
 
 
-CORNERS = "0.01 0 0  -0.006 0.008 0.001  -0.006 -0.008 0.0005  0 0 0.006"
 SLAB = " ".join(f"{x} {y} {z}" for x in (-2, 2) for y in (-2, 2) for z in (-0.05, 0.05))
 SMALL = {
-    "hull": 'type="mesh" mesh="tetrahedron"',
     "box": 'type="box" size=".01 .008 .006"',
     "cylinder": 'type="cylinder" size=".008 .01"',
 }
@@ -103,9 +101,9 @@ SMALL = {
 @pytest.mark.parametrize("floor", ['type="box" size="2 2 .05"', 'type="mesh" mesh="slab"'], ids=["box", "hull"])
 @pytest.mark.parametrize("kind", SMALL)
 def test_small_things_come_out_of_large_ones(kind, floor, h):
-    """Whatever way they lie in it: all that is below its surface holds them, and nothing that the slab is far away."""
+    """Whatever way they lie in it: how fast a hull's corners two metres away come nearer is of no account."""
     xml = f"""<mujoco><option timestep="{h}"/><default><geom friction=".3" density="1000"/></default>
-      <asset><mesh name="tetrahedron" vertex="{CORNERS}"/><mesh name="slab" vertex="{SLAB}"/></asset>
+      <asset><mesh name="slab" vertex="{SLAB}"/></asset>
       <worldbody><geom {floor} pos="0 0 -.05"/><body><freejoint/><geom {SMALL[kind]}/></body></worldbody></mujoco>"""
     sim = Simulation(Model.from_mjcf(xml), 32)
     sim.qpos[:, 3:7] = np.random.default_rng(0).standard_normal((32, 4))

@@ -31,22 +31,21 @@ template <class T> HD T disc_height(const Feature<T>& f, Vec3<T> x) {
 }
 
 /// How two shapes close on each other in the step, in place of Closing: at x by max(0, start + slope . x), at most as much as the
-/// smaller of them does anywhere; with what they overlap by already, for what is below the other's surface touches it.   m
+/// smaller of them does anywhere.   m
 template <class T> struct Approach {
   T start;
   Vec3<T> slope;
-  T overlap, most;
-  HD T at(Vec3<T> x) const { return overlap + clamp(start + dot(slope, x), T(0), most); }
+  T most;
+  HD T at(Vec3<T> x) const { return clamp(start + dot(slope, x), T(0), most); }
 };
-template <class T> HD Approach<T> approach_along(const Closing<T>& closing, Vec3<T> n, T dist, Vec3<T> middle, T size) {
+template <class T> HD Approach<T> approach_along(const Closing<T>& closing, Vec3<T> n, Vec3<T> middle, T size) {
   const T start = -dot(n, closing.v);
   const Vec3<T> slope = cross(closing.w, n);
-  return {start, slope, max(T(0), -dist), max(T(0), start + dot(slope, middle)) + norm(slope) * (2 * size)};
+  return {start, slope, max(T(0), start + dot(slope, middle)) + norm(slope) * (2 * size)};
 }
 /// The same for points in the frame `pose`.
 template <class T> HD Approach<T> seen_from(const Approach<T>& approach, const Pose<T>& pose) {
-  return {approach.start + dot(approach.slope, pose.p), transposed_times(pose.R, approach.slope), approach.overlap,
-          approach.most};
+  return {approach.start + dot(approach.slope, pose.p), transposed_times(pose.R, approach.slope), approach.most};
 }
 
 template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
@@ -344,7 +343,7 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n
   Feature<T> fa, fb;
   Manifold<T> m;
   m.count = 0;
-  const Approach<T> approach = approach_along(closing, n, dist, middle, size);
+  const Approach<T> approach = approach_along(closing, n, middle, size);
   if (room > 1) {
     support_feature(a, n, frame, middle, approach, fa);
     support_feature(b, -n, frame, middle, approach, fb);
