@@ -19,12 +19,12 @@ from bench.progress import progress, tell
 THINGS = ("box", "hull", "prop", "mesh")
 #: Props that fit between fingers as wide as a pad.
 PROPS = ("bolt", "box", "bracket", "cup", "die", "gear", "mug", "nut", "wedge", "wrench")
+#: Type and size; the first half size is towards the thing.
 FINGERS = {
-    "pad": 'type="box" size=".006 .012 .015"',
-    "capsule": 'type="capsule" size=".008 .015"',
-    "ball": 'type="sphere" size=".01"',
+    "pad": (mujoco.mjtGeom.mjGEOM_BOX, (0.006, 0.012, 0.015)),
+    "capsule": (mujoco.mjtGeom.mjGEOM_CAPSULE, (0.008, 0.015)),
+    "ball": (mujoco.mjtGeom.mjGEOM_SPHERE, (0.01,)),
 }
-THICK = {"pad": 0.006, "capsule": 0.008, "ball": 0.01}  # m, towards the thing
 CARRIED, SETTLE, WATCHED = 0.5, 1.0, 10.0  # s
 SLIP, CREEP = 1e-3, 1e-6  # m, m/s: bounds
 RESTS = 1e-2  # m/s, below which a grasp has closed
@@ -106,16 +106,15 @@ def model_of(grasp: dict, meshes: list[Path]) -> tuple[mujoco.MjModel, float]:
     held.pos, held.quat = np.array([0, 0, 0.5]) - centre, quat
     for geom in held.geoms:
         geom.friction[0] = grasp["mu"]
+    kind, size = FINGERS[grasp["finger"]]
     for i, angle in enumerate(2 * np.pi * np.arange(grasp["fingers"]) / grasp["fingers"]):
         out = np.array([np.cos(angle), np.sin(angle), 0.0])
         gap = 1e-4 if i == 0 else 1e-3
-        place = out * (reach(alone, out, quat) + THICK[grasp["finger"]] + gap) + (0, 0, 0.5)
+        place = out * (reach(alone, out, quat) + size[0] + gap) + (0, 0, 0.5)
         finger = spec.worldbody.add_body(
             name=f"finger{i}", pos=place, quat=[np.cos(angle / 2), 0, 0, np.sin(angle / 2)]
         )
-        kind = {"pad": "BOX", "capsule": "CAPSULE", "ball": "SPHERE"}[grasp["finger"]]
-        size = [float(x) for x in FINGERS[grasp["finger"]].split('"')[3].split()]
-        tip = finger.add_geom(type=getattr(mujoco.mjtGeom, f"mjGEOM_{kind}"), mass=0.05)
+        tip = finger.add_geom(type=kind, mass=0.05)
         tip.size[: len(size)], tip.friction[0] = size, grasp["mu"]
         if i:
             finger.add_joint(name=f"slide{i}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[-1, 0, 0])
