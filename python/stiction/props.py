@@ -6,10 +6,9 @@ often as wanted with ``mujoco.MjSpec.attach``: everything in it is named after t
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from .registration import asset_path
+from .registration import asset_path, unknown
 
 
 def prop_names() -> tuple[str, ...]:
@@ -20,7 +19,5 @@ def prop_names() -> tuple[str, ...]:
 def prop_path(name: str) -> Path:
     """The MJCF file of a prop: convex parts of real density and size, standing on z = 0. ValueError for other names."""
     if name not in prop_names():
-        near = difflib.get_close_matches(str(name), prop_names(), n=3, cutoff=0.3)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(prop_names())}"
-        raise ValueError(f"no prop {name!r}; {hint}")
+        raise unknown("prop", name, prop_names())
     return asset_path(f"props/{name}.xml")

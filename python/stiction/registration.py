@@ -58,14 +58,19 @@ ENVIRONMENTS = {
 }
 
 
+def unknown(what: str, name, known) -> ValueError:
+    """That there is no such thing, and which are like it."""
+    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(known)}"
+    return ValueError(f"no {what} {name!r}; {hint}")
+
+
 def environment(env_id: str) -> EnvironmentId:
     if not isinstance(env_id, str):
         raise TypeError(f"the environment's id is {type(env_id).__name__}, expected a string such as 'stiction/Ant-v0'")
     known = ENVIRONMENTS.get(env_id)
     if known is None:
-        near = difflib.get_close_matches(env_id, ENVIRONMENTS, n=3, cutoff=0.3)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(ENVIRONMENTS)}"
-        raise ValueError(f"no environment {env_id!r}; {hint}")
+        raise unknown("environment", env_id, ENVIRONMENTS)
     return known
 
 
