@@ -248,6 +248,13 @@ HD_ONCE bool raise_margins(const typename L::Group& g, const typename L::Model& 
                            Scalar<Real> reserve, PerLink<L, Real>& margin) {
   bool raised = false;
   if constexpr (L::Shape::kPairs > 0) {
+    if (contacts.pairs == 0) return false;
+    Real largest(0);
+    for (int t = 0; t < m.trunk_links(); ++t) largest = max(largest, margin.trunk[t]);
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      for (int k = 0; k < limb.links(); ++k) largest = max(largest, margin.limb[at.link + k]);
+    });
+    if (!g.any(largest > Real(2 * reserve))) return false;  // none moves further than the reserve
     auto raise = [&](Index<Real> link, Real by) {
       if constexpr (L::Group::kSize > 1) {
         if (link < L::kTrunkLinks) {

@@ -15,8 +15,8 @@ struct ContactPoint {
   Mat3<Real> frame;  // rows t1, t2, n; n from body 1 (or the static one) to body 2
   Real gap;          // phi                                                                m
   Real mu, stiffness, dissipation;
-  Real torsion, rolling;  // 0: none                                               m
-  Real bounce;            // bias of the normal velocity after a hit, at most 0                     m/s
+  Real torsion, rolling;  // 0: none                                                          m
+  Real bounce;            // bias of the normal velocity after a hit, at most 0               m/s
   Real id;                // which candidate of its station (or of all pairs) it is; -1: none
   Mask<Real> active;
 };
