@@ -73,6 +73,11 @@ HD void spin_row(const ContactPoint<Real>& x, Vec3<Real> w, const Places<Real>& 
   };
   row.spin_W = {used(w.x, 0), used(w.y, 1), used(w.z, 2)};
 }
+/// Whether some world's contact in this slot has one: else its rows stay 0.
+template <class Real>
+HD bool has_couple(const ContactPoint<Real>& x) {
+  return any(x.active & (x.torsion + x.rolling > Real(0)));
+}
 /// A frame whose axes are as long as a contact's arms.
 template <class Real>
 HD Mat3<Real> arm_frame(const Mat3<Real>& frame, Vec3<Real> arms) {
@@ -93,8 +98,8 @@ HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, 
         ContactRow<Real>& row = problem.row.slot[c];
         contact_row(opt, x, m.mean_mass, w.x, w.y, w.z, row, problem);
         if (!m.has_spin) return;
-        row.spin_W = Vec3<Real>{Real(0), Real(0), Real(0)};
-        if (!any(x.torsion + x.rolling > Real(0))) return;
+        row.spin_W = Vec3<Real>{};
+        if (!has_couple(x)) return;
         const Places<Real> spins = places.of_spins();
         const RowVisit<L> visit = problem.table.visit(limb, at, spins);
         const Vec3<Real> turning =
@@ -156,7 +161,7 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
       const Places<Real> places(place);
       const Vec3<Real> found = pair_compliance<L>(m, problem.factor, kin.S, link, F, problem.table, places);
       for (int s = first; s < contacts.pairs; ++s) w[s] = select(is[s], found, w[s]);
-      if (!m.has_spin) continue;
+      if (!m.has_spin || !any(arms.x + arms.z > Real(0))) continue;
       const Mat3<Real> turn = arm_frame(frame, arms);
       const AxisForces<Real> couple[2] = {axis_couples(-turn), axis_couples(turn)};
       const Vec3<Real> turns =
@@ -212,6 +217,8 @@ HD_ONCE void pair_rows(const typename L::Group& g, const typename L::Model& m, c
       const Vec3<Real> w = half_solve_three<L>(g, m, kin, link, F, places, scratch, problem);
       contact_row(opt, c.point, m.mean_mass, w.x, w.y, w.z, problem.pair_row[s], problem);
       if (!m.has_spin) continue;
+      problem.pair_row[s].spin_W = Vec3<Real>{};
+      if (!has_couple(c.point)) continue;
       const Mat3<Real> turn = arm_frame(c.point.frame, spin_arms(c.point));
       const AxisForces<Real> couple[2] = {axis_couples(-turn), axis_couples(turn)};
       const Vec3<Real> turning = half_solve_three<L>(g, m, kin, link, couple, places.of_spins(), scratch, problem);
