@@ -65,13 +65,18 @@ template <class Model>
 HD int tree_of_limb(const Model& m, int l) {
   return m.limb[l].attach < 0 ? 1 + l : 0;
 }
-/// Of a flat link.
+/// The limb of a flat link; -1: the trunk.
+template <class Model>
+HD int limb_of_link(const Model& m, int flat) {
+  const int k = flat - Model::Shape::kTrunkLinks;
+  int l = k < 0 ? -1 : 0;
+  while (l >= 0 && k >= m.limb[l].first_link + m.limb[l].links) ++l;
+  return l;
+}
 template <class Model>
 HD int tree_of_link(const Model& m, int flat) {
-  const int k = flat - Model::Shape::kTrunkLinks;
-  int l = 0;
-  while (k >= 0 && k >= m.limb[l].first_link + m.limb[l].links) ++l;
-  return k < 0 ? 0 : tree_of_limb(m, l);
+  const int l = limb_of_link(m, flat);
+  return l < 0 ? 0 : tree_of_limb(m, l);
 }
 template <class Model>
 HD bool has_several_trees(const Model& m) {
@@ -129,11 +134,8 @@ HD uint32_t limb_touched(const Model& m, int l) {
 /// On any link, numbered flat.
 template <class Model>
 HD uint32_t link_touched(const Model& m, int flat) {
-  const int k = flat - Model::Shape::kTrunkLinks;
-  if (k < 0) return trunk_touched(m, flat);
-  int l = 0;
-  while (k >= m.limb[l].first_link + m.limb[l].links) ++l;
-  return limb_touched(m, l);
+  const int l = limb_of_link(m, flat);
+  return l < 0 ? trunk_touched(m, flat) : limb_touched(m, l);
 }
 
 /// Puts the entries it sees into Y: of a contact's three rows at once (Vec3), or of another row.

@@ -74,7 +74,7 @@ struct ConvexNewton {
   template <class Velocity>
   HD SixVec<Real> six_trial(int i, Velocity velocity) const {
     const int c = P.spin_row(i);
-    auto of = [&](int k) { return select(P.W[k] > Real(0), root_t[i] * (target[k] - velocity(k) - bias[k]), Real(0)); };
+    auto of = [&](int k) { return root_t[i] * (target[k] - velocity(k) - bias[k]); };
     return {trial(i, velocity(3 * i), velocity(3 * i + 1), velocity(3 * i + 2)), {of(c), of(c + 1), of(c + 2)}};
   }
   HD SixVec<Real> six_trial(int i) const {
@@ -86,11 +86,7 @@ struct ConvexNewton {
   HD SixVec<Real> six_impulse(int i, const SixVec<Real>& scaled) const {
     return unscaled(i, project_proximal(scaled, friction(i)));
   }
-  /// The rows of contact i of `x`.
-  HD SixVec<Real> six_of(int i, const Real* x) const {
-    const Real *l = x + 3 * i, *c = x + P.spin_row(i);
-    return {{l[0], l[1], l[2]}, {c[0], c[1], c[2]}};
-  }
+  HD SixVec<Real> six(int i, const Real* x) const { return six_of(P, i, x); }
   HD static Real product(const SixVec<Real>& a, const SixVec<Real>& b) { return dot(a.l, b.l) + dot(a.c, b.c); }
   /// G d of contact i.
   HD SixVec<Real> stiffness_times(int i, const SixDerivative<Real>& g, const SixVec<Real>& d) const {
@@ -113,9 +109,7 @@ struct ConvexNewton {
   HD_ONCE void project_all() {
     for (int i = 0; i < nc; ++i) {
       if (P.spins > 0) {
-        const SixVec<Real> l = six_impulse(i, six_trial(i));
-        Real *to = lambda + 3 * i, *c = lambda + P.spin_row(i);
-        to[0] = l.l.x, to[1] = l.l.y, to[2] = l.l.z, c[0] = l.c.x, c[1] = l.c.y, c[2] = l.c.z;
+        put_six(P, i, six_impulse(i, six_trial(i)), lambda);
         continue;
       }
       const Vec3<Real> l = impulse(i, trial(i, w[3 * i], w[3 * i + 1], w[3 * i + 2]));
@@ -148,7 +142,7 @@ struct ConvexNewton {
     const int c = P.spin_row(i), row[5] = {3 * i, 3 * i + 1, c, c + 1, c + 2};
     const Real direction[5] = {g.t.l.x, g.t.l.y, g.t.c.x, g.t.c.y, g.t.c.z};
     const bool slides = !all((g.along == zero) & (g.mixed == zero));
-    for (int k = 0; k < 5; ++k) H.add(select(P.W[row[k]] > zero, wide, zero), P.row(row[k]), touched);
+    for (const int k : row) H.add(wide, P.row(k), touched);
     const M pushed = g.normal > zero;
     const Real ratio = select(pushed, g.mixed / select(pushed, g.normal, Real(1)), zero);
     P.blocks.each_run(touched, [&](int begin, int end) {
@@ -191,9 +185,7 @@ struct ConvexNewton {
     for (int i = 0; i < m; ++i) dw[i] = P.along(i, step);
     for (int i = 0; i < nc; ++i) {
       if (P.spins > 0) {
-        const SixVec<Real> of = six_of(i, lambda) - six_of(i, held) - stiffness_times(i, G6[i], six_of(i, dw));
-        Real *out = dheld + 3 * i, *c = dheld + P.spin_row(i);
-        out[0] = of.l.x, out[1] = of.l.y, out[2] = of.l.z, c[0] = of.c.x, c[1] = of.c.y, c[2] = of.c.z;
+        put_six(P, i, six(i, lambda) - six(i, held) - stiffness_times(i, G6[i], six(i, dw)), dheld);
         continue;
       }
       const Real *g = G + 6 * i, *d = dw + 3 * i, *l = lambda + 3 * i, *h = held + 3 * i;
@@ -215,9 +207,9 @@ struct ConvexNewton {
     for (int i = 0; i < nc; ++i) {
       if (P.spins > 0) {
         const SixVec<Real> at = six_trial(i, [&](int k) { return w[k] + x * dw[k]; }), l = six_impulse(i, at),
-                           d6 = six_of(i, dw), dh6 = six_of(i, dheld);
+                           d6 = six(i, dw), dh6 = six(i, dheld);
         const SixDerivative<Real> g = projection_derivative(at, friction(i));
-        sum = sum + (product(d6, six_of(i, held) - l) + product(d6, dh6) * x);
+        sum = sum + (product(d6, six(i, held) - l) + product(d6, dh6) * x);
         curvature = curvature + (product(d6, dh6) + product(d6, stiffness_times(i, g, d6)));
         continue;
       }

@@ -28,11 +28,16 @@ struct RowScore {
   }
 };
 
-/// The couple of contact k.
+/// The six rows of contact k of `x` (n), where contacts have couples, and them as `six`.
 template <class Real>
-HD Vec3<Real> spin_of(const RowProblem<Real>& p, const Real* l, int k) {
-  const Real* c = l + p.spin_row(k);
-  return {c[0], c[1], c[2]};
+HD SixVec<Real> six_of(const RowProblem<Real>& p, int k, const Real* x) {
+  const Real *l = x + 3 * k, *c = x + p.spin_row(k);
+  return {{l[0], l[1], l[2]}, {c[0], c[1], c[2]}};
+}
+template <class Real>
+HD void put_six(const RowProblem<Real>& p, int k, const SixVec<Real>& six, Real* x) {
+  Real *l = x + 3 * k, *c = x + p.spin_row(k);
+  l[0] = six.l.x, l[1] = six.l.y, l[2] = six.l.z, c[0] = six.c.x, c[1] = six.c.y, c[2] = six.c.z;
 }
 
 /// Of impulses l (n) at s_i = slip(i), each asked for once, contacts in order. Places that are not used do not count.
@@ -50,11 +55,6 @@ HD_ONCE RowScore<Real> score_rows(const RowProblem<Real>& p, Law law, const Real
   };
   for (int k = 0; k < p.contacts; ++k) score.scale = max(score.scale, own_scale(k));
   Real sum(0);
-  auto spin_slip = [&](int k) {
-    auto of = [&](int i) { return select(p.W[i] > zero, slip(i), zero); };
-    const int i = p.spin_row(k);
-    return Vec3<Real>{of(i), of(i + 1), of(i + 2)};
-  };
   for (int k = 0; k < p.contacts; ++k) {
     const int i = 3 * k;
     const Real g = p.mobility(k);
@@ -62,10 +62,12 @@ HD_ONCE RowScore<Real> score_rows(const RowProblem<Real>& p, Law law, const Real
     const Vec3<Real> f{l[i], l[i + 1], l[i + 2]};
     Vec3<Real> s{slip(i), slip(i + 1), slip(i + 2)};
     if (law == Law::kDissipation) s = dissipative_slip(f, s, p.mu[k], p.coupling(k));
-    const ContactResidual<Real> r = p.spins > 0
-                                        ? contact_residual(SixVec<Real>{f, spin_of(p, l, k)},
-                                                           SixVec<Real>{s, spin_slip(k)}, p.mu[k], select(on, g, one))
-                                        : contact_residual(f, s, p.mu[k], select(on, g, one));
+    const Real mobility = select(on, g, one);
+    const int c = p.spin_row(k);
+    const ContactResidual<Real> r =
+        p.spins > 0
+            ? contact_residual(six_of(p, k, l), SixVec<Real>{s, {slip(c), slip(c + 1), slip(c + 2)}}, p.mu[k], mobility)
+            : contact_residual(f, s, p.mu[k], mobility);
     const bool convex = law == Law::kConvex;
     const Real weight = p.scales ? score.scale / own_scale(k) : one;
     score.own = max(score.own, select(on, (convex ? r.ccp : r.con) * weight, zero));
@@ -89,19 +91,17 @@ HD void admit(const RowProblem<Real>& p, const Real* l, Real* to) {
   const Real zero(0);
   for (int k = 0; k < p.contacts; ++k) {
     const int i = 3 * k;
-    const Vec3<Real> given{l[i], l[i + 1], l[i + 2]};
+    const Mask<Real> on = p.W[i] > zero;
     Vec3<Real> f;
     if (p.spins > 0) {
-      const SixVec<Real> six = project_strict(SixVec<Real>{given, spin_of(p, l, k)}, p.mu[k]);
-      Real* c = to + p.spin_row(k);
-      const Real* W = p.W + p.spin_row(k);
+      const SixVec<Real> six = project_strict(six_of(p, k, l), p.mu[k]);
+      const SixVec<Real> used = six_of(p, k, p.W);
+      auto put = [&](Real W, Real c) { return select(W > zero, c, zero); };
+      put_six(p, k, {six.l, {put(used.c.x, six.c.x), put(used.c.y, six.c.y), put(used.c.z, six.c.z)}}, to);
       f = six.l;
-      c[0] = select(W[0] > zero, six.c.x, zero), c[1] = select(W[1] > zero, six.c.y, zero),
-      c[2] = select(W[2] > zero, six.c.z, zero);
     } else {
-      f = project_strict(given, p.mu[k]);
+      f = project_strict(Vec3<Real>{l[i], l[i + 1], l[i + 2]}, p.mu[k]);
     }
-    const Mask<Real> on = p.W[i] > zero;
     to[i] = select(on, f.x, zero), to[i + 1] = select(on, f.y, zero), to[i + 2] = select(on, f.z, zero);
   }
   for (int k = 0; k < p.scalars; ++k) {

@@ -154,9 +154,7 @@ class Iteration {
     for (int k = 0; k < nc; ++k) {
       const int i = 3 * k;
       if (P.spins > 0) {
-        const SixVec<Real> a = project_proximal(SixVec<Real>{{p[i], p[i + 1], p[i + 2]}, spin_of(P, p, k)}, P.mu[k]);
-        Real* c = y + P.spin_row(k);
-        y[i] = a.l.x, y[i + 1] = a.l.y, y[i + 2] = a.l.z, c[0] = a.c.x, c[1] = a.c.y, c[2] = a.c.z;
+        put_six(P, k, project_proximal(six_of(P, k, p), P.mu[k]), y);
         continue;
       }
       const Vec3<Real> a = project_proximal(Vec3<Real>{p[i], p[i + 1], p[i + 2]}, P.mu[k]);

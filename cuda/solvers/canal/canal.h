@@ -153,10 +153,7 @@ struct Newton : ConvexNewton<Real> {
     };
     const Real x = slip(3 * i), y = slip(3 * i + 1);
     Real square = x * x + y * y;
-    for (int k = P.spin_row(i); P.spins > 0 && k < P.spin_row(i + 1); ++k) {
-      const Real spin = select(P.W[k] > Real(0), slip(k), Real(0));
-      square = square + spin * spin;
-    }
+    for (int k = P.spin_row(i); P.spins > 0 && k < P.spin_row(i + 1); ++k) square = square + slip(k) * slip(k);
     return P.mu[i] * sqrt(square);
   }
 
