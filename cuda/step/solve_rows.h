@@ -52,12 +52,15 @@ struct DoubleRows {
   }
   /// What these worlds touch: often less than all of a pack.
   HD uint32_t touched(int k) const {
-    const int first = k < rows.contacts ? 3 * k : 2 * rows.contacts + k,
-              last = k < rows.contacts ? first + 3 : first + 1;
+    const bool contact = k < rows.contacts;
+    const int first = contact ? 3 * k : 2 * rows.contacts + k, count = contact ? 3 : 1;
+    return touched_by(first, count) | (contact && rows.spins > 0 ? touched_by(rows.spin_row(k), 3) : 0);
+  }
+  HD uint32_t touched_by(int first, int count) const {
     uint32_t set = 0;
     for (int b = 0; b < rows.blocks.count; ++b) {
       Double most(0);
-      for (int i = first; i < last; ++i)
+      for (int i = first; i < first + count; ++i)
         for (int a = rows.blocks.begin[b]; a < rows.blocks.begin[b + 1]; ++a)
           most = max(most, abs(rows.Y[static_cast<int64_t>(i) * rows.width + a]));
       if (any(most > Double(0))) set |= uint32_t(1) << b;
