@@ -94,16 +94,22 @@ SLAB = " ".join(f"{x} {y} {z}" for x in (-2, 2) for y in (-2, 2) for z in (-0.05
 SMALL = {
     "box": 'type="box" size=".01 .008 .006"',
     "cylinder": 'type="cylinder" size=".008 .01"',
+    "tetrahedron": 'type="mesh" mesh="tetrahedron"',
+    "cuboid": 'type="mesh" mesh="cuboid"',
 }
+TETRAHEDRON = "0.01 0 0  -0.006 0.008 0.001  -0.006 -0.008 0.0005  0 0 0.006"
+CUBOID = " ".join(f"{x} {y} {z}" for x in (-0.01, 0.01) for y in (-0.008, 0.008) for z in (-0.006, 0.006))
 
 
 @pytest.mark.parametrize("h", [2e-3, 5e-3, 1e-2])
 @pytest.mark.parametrize("floor", ['type="box" size="2 2 .05"', 'type="mesh" mesh="slab"'], ids=["box", "hull"])
 @pytest.mark.parametrize("kind", SMALL)
 def test_small_things_come_out_of_large_ones(kind, floor, h):
-    """Whatever way they lie in it: how fast a hull's corners two metres away come nearer is of no account."""
+    """Whatever way they lie in it: how fast a hull's corners two metres away come nearer is of no account, and all corners that
+    are in the other touch it, however much deeper one of them is."""
     xml = f"""<mujoco><option timestep="{h}"/><default><geom friction=".3" density="1000"/></default>
-      <asset><mesh name="slab" vertex="{SLAB}"/></asset>
+      <asset><mesh name="slab" vertex="{SLAB}"/><mesh name="tetrahedron" vertex="{TETRAHEDRON}"/>
+      <mesh name="cuboid" vertex="{CUBOID}"/></asset>
       <worldbody><geom {floor} pos="0 0 -.05"/><body><freejoint/><geom {SMALL[kind]}/></body></worldbody></mujoco>"""
     sim = Simulation(Model.from_mjcf(xml), 32)
     sim.qpos[:, 3:7] = np.random.default_rng(0).standard_normal((32, 4))

@@ -4,13 +4,14 @@
 // Features: box: the face most along n. Cylinder: its cap, a true disc with 4 points on the rim, the first of which is the
 // nearest to the other shape (so that a can which tips stands on the very point it tips over; 8 points where it is inclined
 // by more than 0.8 degrees), or the line on its side.
-// Capsule: its axis, moved by the radius. Mesh: the extreme vertices in 8 body-fixed directions, of those that touch or close
-// in the step if the support vertex does. Sphere, ellipsoid: a point, the only contact then is that of the
-// closest points. Corners are (1) points of A over B, (2) points of B over A, (3) crossings of their borders; the gap at
-// each is that of both features along n, but never below the known distance. The closest points themselves join where no
-// corner is as deep. A corner's slot follows from its number in its feature, so that resting contacts keep theirs. With
-// more corners than slots: by worth (thin_out). Lengths that count as none are parts of the smaller shape. Source: the idea is Jolt's ManifoldBetweenTwoFaces; here both polygons are
-// treated alike. Deviation from MuJoCo: it keeps other corners, and one contact where multiccd is off.
+// Capsule: its axis, moved by the radius. Mesh: the extreme vertices in 8 body-fixed directions, of those that are in the
+// other shape, touch it or close in the step if the support vertex does; in no plane, their fan of triangles within the hull.
+// Sphere, ellipsoid: a point, the only contact then is that of the closest points. Corners are (1) points of A over B,
+// (2) points of B over A, (3) crossings of their borders; the gap at each is that of both features along n, but never below
+// the known distance. The closest points themselves join where no corner is as deep. A corner's slot follows from its number
+// in its feature, so that resting contacts keep theirs. With more corners than slots: by worth (thin_out). Lengths that count
+// as none are parts of the smaller shape. Source: the idea is Jolt's ManifoldBetweenTwoFaces; here both polygons are treated
+// alike. Deviation from MuJoCo: it keeps other corners, and one contact where multiccd is off.
 #pragma once
 #include "collision/convex/shape.h"
 
@@ -31,21 +32,22 @@ template <class T> HD T disc_height(const Feature<T>& f, Vec3<T> x) {
 }
 
 /// How two shapes close on each other in the step, in place of Closing: at x by max(0, start + slope . x), at most as much as the
-/// smaller of them does anywhere.   m
+/// smaller of them does anywhere; and how far they are in one another.   m
 template <class T> struct Approach {
   T start;
   Vec3<T> slope;
-  T most;
-  HD T at(Vec3<T> x) const { return clamp(start + dot(slope, x), T(0), most); }
+  T most, overlap;
+  HD T at(Vec3<T> x) const { return overlap + clamp(start + dot(slope, x), T(0), most); }
 };
-template <class T> HD Approach<T> approach_along(const Closing<T>& closing, Vec3<T> n, Vec3<T> middle, T size) {
+template <class T> HD Approach<T> approach_along(const Closing<T>& closing, Vec3<T> n, T dist, Vec3<T> middle, T size) {
   const T start = -dot(n, closing.v);
   const Vec3<T> slope = cross(closing.w, n);
-  return {start, slope, max(T(0), start + dot(slope, middle)) + norm(slope) * (2 * size)};
+  return {start, slope, max(T(0), start + dot(slope, middle)) + norm(slope) * (2 * size), max(T(0), -dist)};
 }
 /// The same for points in the frame `pose`.
 template <class T> HD Approach<T> seen_from(const Approach<T>& approach, const Pose<T>& pose) {
-  return {approach.start + dot(approach.slope, pose.p), transposed_times(pose.R, approach.slope), approach.most};
+  return {approach.start + dot(approach.slope, pose.p), transposed_times(pose.R, approach.slope), approach.most,
+          approach.overlap};
 }
 
 template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
@@ -157,10 +159,12 @@ template <class T> struct Area {
   Vec3<T> centre, normal;
   T orient, edge[Feature<T>::kPoints];
   bool upright;  // seen along n it has no width
+  int top;       // of points in no plane: the one furthest along `facing`; -1: in a plane
 };
-template <class T> HD_CALL Area<T> area_of(const Feature<T>& f) {
+/// facing: 1 or -1, along n or against it. flat: how far off their plane points are in it.
+template <class T> HD_CALL Area<T> area_of(const Feature<T>& f, T facing, T flat) {
   Area<T> area;
-  area.centre = area.normal = {0, 0, 0}, area.orient = 1, area.upright = true;
+  area.centre = area.normal = {0, 0, 0}, area.orient = 1, area.upright = true, area.top = -1;
   if (f.count < 3) return area;
   const Vec3<T> a = f.point[0];
   for (int i = 0; i < f.count; ++i) {
@@ -171,7 +175,29 @@ template <class T> HD_CALL Area<T> area_of(const Feature<T>& f) {
   }
   area.upright = !(abs(area.normal.z) > T(1e-9) * norm(area.normal));
   area.orient = area.normal.z > 0 ? T(1) : T(-1);
+  bool bent = false;
+  int top = 0;
+  for (int i = 0; i < f.count; ++i) {
+    bent |= abs(dot(f.point[i] - area.centre, area.normal)) > flat * norm(area.normal);
+    if (facing * (f.point[i].z - f.point[top].z) > 0) top = i;
+  }
+  if (bent) area.top = top;
   return area;
+}
+
+/// The height at x of the triangles between the top of a bent polygon and its edges, all within the hull; of that which x is in most.
+template <class T> HD_CALL T fan_height(const Feature<T>& f, const Area<T>& area, Vec3<T> x) {
+  const Vec3<T> a = f.point[area.top];
+  T best = T(-1e300), z = a.z;
+  for (int k = 1; k + 1 < f.count; ++k) {
+    const Vec3<T> b = f.point[(area.top + k) % f.count], c = f.point[(area.top + k + 1) % f.count];
+    const T whole = area.orient * turn(a, b, c), share_c = area.orient * turn(a, b, x),
+            share_b = area.orient * turn(c, a, x);
+    if (!(whole > 0)) continue;
+    const T u = share_b / whole, v = share_c / whole, least = min(min(u, v), 1 - u - v);
+    if (least > best) best = least, z = a.z + clamp(u, T(0), T(1)) * (b.z - a.z) + clamp(v, T(0), T(1)) * (c.z - a.z);
+  }
+  return z;
 }
 
 /// True and the height of the feature where it is over or under x, within `slack` across.
@@ -193,6 +219,7 @@ template <class T> HD_CALL bool height_of(const Feature<T>& f, const Area<T>& ar
   if (area.upright) return false;
   for (int i = 0; i < f.count; ++i)
     if (area.orient * turn(f.point[i], f.point[(i + 1) % f.count], x) < -slack * area.edge[i]) return false;
+  if (area.top >= 0) return z = fan_height(f, area, x), true;
   const Vec3<T> n = area.normal, c = area.centre;
   z = c.z - (n.x * (x.x - c.x) + n.y * (x.y - c.y)) / n.z;
   return true;
@@ -266,7 +293,7 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
   T same = size * T(2e-3), z;
   // Lines have no width: give them some. A border of 0.1 % lets equal faces, stacked flush, keep the corners of A.
   T slack_a = size * T(a.count == 2 ? 1e-2 : 1e-3), slack_b = size * T(b.count == 2 ? 1e-2 : 1e-3);
-  const Area<T> area_a = area_of(a), area_b = area_of(b);
+  const Area<T> area_a = area_of(a, T(1), size * T(1e-3)), area_b = area_of(b, T(-1), size * T(1e-3));
   for (int i = 0; i < a.count; ++i)
     if (height_of(b, area_b, a.point[i], slack_b, z))
       add_corner(m, a.point[i].x, a.point[i].y, a.point[i].z, z, i, same);
@@ -343,7 +370,7 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n
   Feature<T> fa, fb;
   Manifold<T> m;
   m.count = 0;
-  const Approach<T> approach = approach_along(closing, n, middle, size);
+  const Approach<T> approach = approach_along(closing, n, dist, middle, size);
   if (room > 1) {
     support_feature(a, n, frame, middle, approach, fa);
     support_feature(b, -n, frame, middle, approach, fb);
