@@ -63,6 +63,27 @@ template <class Real, class T> HD void set_lane_of(Candidate<Real>& c, int i, co
   set_lane(c.dist, i, S(x.dist));
 }
 
+/// Two convex geoms in one world, about the origin of the first.
+template <class S> struct ConvexLane {
+  ConvexShape<double, S> a, b;
+  Vec3<double> origin;
+  Closing<double> closing;
+};
+template <class Real>
+HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i,
+                                        const Closing<Real>& closing) {
+  GeomPose<double> x = lane_of<double>(a, i), y = lane_of<double>(b, i);
+  const Vec3<double> origin = x.pose.p;
+  x.pose.p = {0, 0, 0}, y.pose.p = y.pose.p - origin;
+  Closing<double> nears = lane_of<double>(closing, i);
+  nears.v = velocity_at(nears, origin);
+  const HullView<Scalar<Real>> none = {nullptr, nullptr, nullptr, 0};
+  return {{a.type, x.size, x.pose, a.type == GeomKind::kMesh ? *a.hull : none, 0},
+          {b.type, y.size, y.pose, b.type == GeomKind::kMesh ? *b.hull : none, 0},
+          origin,
+          nears};
+}
+
 /// An irregular pair in world `i`. One call per pair of types, so that step functions stay small.
 template <class Real>
 HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Real& reach,
@@ -75,24 +96,31 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
     for (int k = 0; k < count; ++k) set_lane_of(out[k], i, found[k]);
     return;
   }
-  GeomPose<double> x = lane_of<double>(a, i), y = lane_of<double>(b, i);
-  Vec3<double> origin = x.pose.p;
-  x.pose.p = {0, 0, 0}, y.pose.p = y.pose.p - origin;
-  Closing<double> nears = lane_of<double>(closing, i);
-  nears.v = velocity_at(nears, origin);
+  ConvexLane<S> x = convex_lane(a, b, i, closing);
   Candidate<double> found[kMaxCandidates];
-  if (a.type == GeomKind::kBox && b.type == GeomKind::kBox) {
-    box_box<double, S>(x, y, double(lane(reach, i)) * (1 + 1e-6), nears, found);
-  } else {
-    HullView<S> none = {nullptr, nullptr, nullptr, 0};
-    ConvexShape<double, S> p = {a.type, x.size, x.pose, a.type == GeomKind::kMesh ? *a.hull : none, 0};
-    ConvexShape<double, S> q = {b.type, y.size, y.pose, b.type == GeomKind::kMesh ? *b.hull : none, 0};
-    convex_pair(p, q, count, double(lane(reach, i)) * (1 + 1e-6), nears, found);  // what float calls less stays
-  }
+  const double far = double(lane(reach, i)) * (1 + 1e-6);  // what float calls less stays
+  if (a.type == GeomKind::kBox && b.type == GeomKind::kBox)
+    box_box<double, S>({x.a.size, x.a.pose}, {x.b.size, x.b.pose}, far, x.closing, found);
+  else convex_pair(x.a, x.b, count, far, x.closing, found);
   for (int k = 0; k < count; ++k) {
-    if (found[k].dist < kFar) found[k].pos = found[k].pos + origin;
+    if (found[k].dist < kFar) found[k].pos = found[k].pos + x.origin;
     set_lane_of(out[k], i, found[k]);
   }
+}
+
+/// Whether the ways of two geoms that are apart in world `i` do not meet: b passes a by more than 2 % of its way, and what turns
+/// of it on the way. Beside an edge the shortest distance closes though nothing will touch.
+template <class Real>
+HD_CALL bool passes_by(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Closing<Real>& closing) {
+  ConvexLane<Scalar<Real>> x = convex_lane(a, b, i, closing);
+  const double one = extent(x.a), other = extent(x.b);
+  const auto& small = one < other ? x.a : x.b;
+  const Vec3<double> way = velocity_at(x.closing, small.pose.p);
+  const double turn = norm(x.closing.w), beside = min(one, other) - radius(small);
+  const double clear = radius(x.a) + radius(x.b) + norm(way) * (0.02 + turn) + beside * turn;
+  x.b.way = way;
+  Vec3<double> on_a, on_b;
+  return closest_points(x.a, x.b, 0.0, clear, on_a, on_b) == Distance::kBeyond;
 }
 
 // ---- all worlds of a Real --------------------------------------------------------------------------------------
@@ -119,8 +147,9 @@ HD Mask<Real> collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>&
 }
 
 /// out[0 .. candidate_count(a.type, b.type)): the candidates of geoms a and b in the worlds that are wanted (where the
-/// bounding balls are near), absent in the others; those at a distance of `reach` >= 0 and more may be absent. closing tells
-/// which of many points are kept. In one place, so that step functions stay small.   pre: a.type <= b.type
+/// bounding balls are near), absent in the others; those at a distance of `reach` >= 0 and more may be absent, and open ones
+/// of geoms that pass by each other are. closing tells which of many points are kept. In one place, so that step functions stay
+/// small.   pre: a.type <= b.type
 template <class Real>
 HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted, const Real& reach,
                      const Closing<Real>& closing, Candidate<Real>* out) {
@@ -132,6 +161,16 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
   for (int k = 0; k < count; ++k) out[k] = select<Real>(done, out[k], absent<Real>());
   if (any(left)) left = left & negate(parted(a, b, reach));
   for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach, closing, out); });
+  if (a.type == GeomKind::kPlane) return;
+  auto acts = mask_of<Real>(false), passing = acts;
+  for (int k = 0; k < count; ++k)
+    acts = acts | ((out[k].dist > Real(0)) & (out[k].dist < reach) &
+                   (closed_by(closing, out[k].normal, out[k].pos) >= out[k].dist));
+  if (!any(acts)) return;
+  for_each_lane<Real>(acts, [&](int i) {
+    if (passes_by(a, b, i, closing)) set_lane(passing, i, kWidth<Real> == 1 ? 1 : -1);
+  });
+  for (int k = 0; k < count; ++k) out[k] = select<Real>(passing & (out[k].dist > Real(0)), absent<Real>(), out[k]);
 }
 
 }  // namespace stiction

@@ -13,6 +13,7 @@ template <class T, class S> struct ConvexShape {
   Pose<T> pose;
   HullView<S> hull;  // of a mesh
   int start;         // vertex where the next climb starts
+  Vec3<T> way = {};  // along which it is everywhere at once: its hull from here to there
 };
 
 template <class T, class S> HD T radius(const ConvexShape<T, S>& s) {
@@ -70,7 +71,8 @@ template <class T, class S> HD Vec3<T> support(ConvexShape<T, S>& s, Vec3<T> d) 
       break;
     default: break;
   }
-  return s.pose * x;
+  x = s.pose * x;
+  return dot(d, s.way) > 0 ? x + s.way : x;
 }
 
 /// A point of the Minkowski difference of two cores, and where it comes from.

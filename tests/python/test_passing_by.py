@@ -1,0 +1,71 @@
+"""Open contacts act where the ways of two bodies meet: what passes an edge feels nothing, what hits it does."""
+
+import numpy as np
+import pytest
+from stiction import Model, Simulation
+
+CUBE = " ".join(f"{x} {y} {z}" for x in (-0.02, 0.02) for y in (-0.02, 0.02) for z in (-0.02, 0.02))
+#: A geom, and how far it reaches to the side.   m
+KINDS = {
+    "sphere": ('type="sphere" size=".02"', 0.02),
+    "capsule": ('type="capsule" size=".01 .01"', 0.01),
+    "box": ('type="box" size=".02 .02 .02"', 0.02),
+    "cylinder": ('type="cylinder" size=".02 .02"', 0.02),
+    "ellipsoid": ('type="ellipsoid" size=".03 .02 .02"', 0.03),
+    "mesh": ('type="mesh" mesh="cube"', 0.02),
+}
+BLOCKS = {
+    "fixed": '<geom type="box" size=".5 .5 .5" pos="0 0 -.5"/>',
+    "free": '<body pos="0 0 -.5"><freejoint/><geom type="box" size=".5 .5 .5"/></body>',
+}
+
+
+def fall_past(kind, block, h, speed, clear, dtype="float32"):
+    """Velocities at every step of 32 bodies, each another part of a step further, that fall `clear` (m) past a block's edge."""
+    geom, side = KINDS[kind]
+    xml = f"""<mujoco><option timestep="{h}" gravity="0 0 0"/><asset><mesh name="cube" vertex="{CUBE}"/></asset>
+      <worldbody><body name="thrown"><freejoint/><geom {geom}/></body>{BLOCKS[block]}</worldbody></mujoco>"""
+    sim = Simulation(Model.from_mjcf(xml), 32, dtype=dtype)
+    sim.qpos[:, 0] = 0.5 + side + clear
+    sim.qpos[:, 2] = 0.2 + np.arange(32) / 32 * speed * h
+    sim.qvel[:, 2] = -speed
+    velocities = []
+    for _ in range(int(0.5 / (speed * h)) + 2):
+        sim.step()
+        velocities.append(np.array(sim.qvel))
+    return np.array(velocities), sim
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("speed", "h", "clear"), [(3, 5e-3, 1e-3), (10, 2e-3, 2e-3), (10, 1e-2, 1e-2), (30, 1e-2, 1e-2)]
+)
+def test_what_passes_an_edge_feels_nothing(kind, block, speed, h, clear):
+    velocities, sim = fall_past(kind, block, h, speed, clear)
+    thrown = np.zeros(velocities.shape[2])
+    thrown[2] = -speed
+    assert np.abs(velocities - thrown).max() < 1e-5 * speed
+    assert not sim.status.any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("speed", "h"), [(3, 5e-3), (10, 2e-3), (10, 1e-2)])
+def test_what_hits_an_edge_is_turned_away(kind, speed, h):
+    """By 4 mm that are in its way; nothing gets further in than that, or through."""
+    velocities, sim = fall_past(kind, "fixed", h, speed, -4e-3)
+    assert (np.abs(velocities[-1] - velocities[0]).max(-1) > 0.1).all()
+    assert sim.certificate.penetration.max() < 4e-3
+
+
+def test_a_pendulum_swings_past_a_corner():
+    """A turning body keeps the room that its turning takes: no blow where its arc clears the corner, one where it does not."""
+    for height, hits in ((0.95, False), (1.06, True)):
+        xml = f"""<mujoco><option timestep="5e-3" gravity="0 0 0"/><worldbody>
+          <geom type="box" size=".3 .3 {height / 2}" pos="0 0 {-2 + height / 2}"/>
+          <body><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -.94" size=".02"/></body>
+          </worldbody></mujoco>"""
+        sim = Simulation(Model.from_mjcf(xml), 16)
+        sim.qpos[:, 0], sim.qvel[:, 0] = 1.2 + 0.1 * np.arange(16) / 16, -20
+        sim.step(100)
+        assert (np.abs(sim.qvel[:, 0] + 20) > 1e-3).all() == hits
