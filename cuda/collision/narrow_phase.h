@@ -111,14 +111,13 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
 /// Whether the ways of two geoms that are apart in world `i` do not meet: b passes a by more than 2 % of its way, and what turns
 /// of it on the way. Beside an edge the shortest distance closes though nothing will touch.
 template <class Real>
-HD_CALL bool passes_by(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Closing<Real>& closing) {
-  ConvexLane<Scalar<Real>> x = convex_lane(a, b, i, closing);
+HD_CALL bool passes_by(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Closing<Real>& way) {
+  ConvexLane<Scalar<Real>> x = convex_lane(a, b, i, way);
   const double one = extent(x.a), other = extent(x.b);
   const auto& small = one < other ? x.a : x.b;
-  const Vec3<double> way = velocity_at(x.closing, small.pose.p);
+  x.b.way = velocity_at(x.closing, small.pose.p);
   const double turn = norm(x.closing.w), beside = min(one, other) - radius(small);
-  const double clear = radius(x.a) + radius(x.b) + norm(way) * (0.02 + turn) + beside * turn;
-  x.b.way = way;
+  const double clear = radius(x.a) + radius(x.b) + norm(x.b.way) * (0.02 + turn) + beside * turn;
   Vec3<double> on_a, on_b;
   return closest_points(x.a, x.b, 0.0, clear, on_a, on_b) == Distance::kBeyond;
 }
@@ -148,11 +147,11 @@ HD Mask<Real> collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>&
 
 /// out[0 .. candidate_count(a.type, b.type)): the candidates of geoms a and b in the worlds that are wanted (where the
 /// bounding balls are near), absent in the others; those at a distance of `reach` >= 0 and more may be absent, and open ones
-/// of geoms that pass by each other are. closing tells which of many points are kept. In one place, so that step functions stay
-/// small.   pre: a.type <= b.type
+/// of geoms that pass by each other are. closing, at the start of the step, tells which of many points are kept, way, that of the
+/// free motion, where both go. In one place, so that step functions stay small.   pre: a.type <= b.type
 template <class Real>
 HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted, const Real& reach,
-                     const Closing<Real>& closing, Candidate<Real>* out) {
+                     const Closing<Real>& closing, const Closing<Real>& way, Candidate<Real>* out) {
   const int count = candidate_count(a.type, b.type);
   for (int k = 0; k < count; ++k) out[k] = absent<Real>();
   if (count == 0 || !any(wanted)) return;
@@ -165,10 +164,10 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
   auto acts = mask_of<Real>(false), passing = acts;
   for (int k = 0; k < count; ++k)
     acts = acts | ((out[k].dist > Real(0)) & (out[k].dist < reach) &
-                   (closed_by(closing, out[k].normal, out[k].pos) >= out[k].dist));
+                   (closed_by(way, out[k].normal, out[k].pos) >= out[k].dist));
   if (!any(acts)) return;
   for_each_lane<Real>(acts, [&](int i) {
-    if (passes_by(a, b, i, closing)) set_lane(passing, i, kWidth<Real> == 1 ? 1 : -1);
+    if (passes_by(a, b, i, way)) set_lane(passing, i, kWidth<Real> == 1 ? 1 : -1);
   });
   for (int k = 0; k < count; ++k) out[k] = select<Real>(passing & (out[k].dist > Real(0)), absent<Real>(), out[k]);
 }

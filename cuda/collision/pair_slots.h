@@ -29,26 +29,33 @@ struct LinkBound {
   Pose<Real> pose;    // relative to the common point
   Vec3<Real> shift;   // from the common point to the link's own origin O
   Vec3<Real> center;  // of the sphere
-  Real margin;        // see reach_margins
+  Real margin;        // how near another link may be to take part: what it travels, a reserve, what hits it passes on
+  Real travel;        // see StepReach
 };
 
 template <class L>
 HD void link_bounds(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                    const PerLink<L, typename L::Real>& margin, PerLink<L, LinkBound<typename L::Real>>& bound) {
+                    const PerLink<L, typename L::Real>& margin, const StepReach<L>& step,
+                    PerLink<L, LinkBound<typename L::Real>>& bound) {
   using Real = typename L::Real;
-  auto fill = [](const Pose<Real>& pose, Vec3<Real> shift, Real near, const auto& link, LinkBound<Real>& b) {
-    b.margin = near;
+  auto fill = [](const Pose<Real>& pose, Vec3<Real> shift, const auto& link, LinkBound<Real>& b) {
     b.pose = {pose.R, pose.p + shift};
     b.shift = shift;
     b.center = b.pose * link.bound_center;
   };
   Vec3<Real> zero{Real(0), Real(0), Real(0)};
-  for (int t = 0; t < m.trunk_links(); ++t) fill(kin.pose.trunk[t], zero, margin.trunk[t], m.trunk[t], bound.trunk[t]);
+  for (int t = 0; t < m.trunk_links(); ++t) {
+    LinkBound<Real>& b = bound.trunk[t];
+    fill(kin.pose.trunk[t], zero, m.trunk[t], b);
+    b.margin = margin.trunk[t], b.travel = step.travel.trunk[t];
+  }
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> shift = limb.on_trunk() ? zero : kin.limb_origin[at.limb] - kin.trunk_origin;
     for (int k = 0; k < limb.links(); ++k) {
       int i = at.link + k;
-      fill(kin.pose.limb[i], shift, margin.limb[i], limb.link(k), bound.limb[i]);
+      LinkBound<Real>& b = bound.limb[i];
+      fill(kin.pose.limb[i], shift, limb.link(k), b);
+      b.margin = margin.limb[i], b.travel = step.travel.limb[i];
     }
   });
 }
@@ -184,7 +191,7 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
   using Real = typename L::Real;
   contacts.pairs = 0;
   if (m.link_pairs == 0) return;
-  link_bounds<L>(g, m, kin, margins, bound);
+  link_bounds<L>(g, m, kin, margins, step, bound);
   PairPool<L> pool(m.pair_slots, step);
   auto link_of = [&](const auto& per_link, int flat) -> decltype(auto) {
     if constexpr (L::Group::kSize == 1) return at_flat<L>(per_link, flat);
@@ -198,10 +205,6 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
     const Real reach = margin + flat_model_link<L>(m, lp.link1).bound_radius + radius2;
     const Mask<Real> near = dot(d, d) < reach * reach;
     if (!g.any(near)) continue;
-    auto travel = [&](int flat, Vec3<Real> shift) {  // in the step, at the common point
-      Motion<Real> V = link_of(step.V, flat);
-      return Motion<Real>{V.w, velocity_at(V, -shift)} * Real(step.h);
-    };
     NearGeoms<Real> look{b1.pose, b2.pose, b2.center, margin + radius2, margin, near};
     for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
       const auto& pair = m.pair[j];
@@ -212,14 +215,22 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
       if (!any(wanted)) continue;
       const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
       Candidate<Real> out[kMaxCandidates];
-      const Closing<Real> closing = travel(g2.link, l2.shift) - travel(g1.link, l1.shift);
-      collide(x1, x2, wanted, margin, closing, out);
+      auto between = [&](const auto& V) {  // what l2 travels against l1 in the step, at the common point
+        auto travel = [&](int flat, Vec3<Real> shift) {
+          const Motion<Real> v = link_of(V, flat);
+          return Motion<Real>{v.w, velocity_at(v, -shift)} * Real(step.h);
+        };
+        return Closing<Real>(travel(g2.link, l2.shift) - travel(g1.link, l1.shift));
+      };
+      const Closing<Real> closing = between(step.V);
+      const Reach<Real> nears(margin, b1.travel + b2.travel, between(step.free));
+      collide(x1, x2, wanted, margin, closing, nears.way, out);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair), Real(0)};
       int count = candidate_count(g1.type, g2.type);
       for (int k = 0; k < count; ++k) {
-        const Mask<Real> active = out[k].dist < margin;
-        if (!any(active)) continue;
-        const Real end_gap = out[k].dist - closed_by(closing, out[k].normal, out[k].pos);
+        if (!any(out[k].dist < margin)) continue;
+        const Real end_gap = nears.end_gap(out[k]);
+        const Mask<Real> active = nears.has(out[k]);
         if (m.has_restitution) of.bounce = bounce_of(out[k], of.surface.restitution, closing, step.h);
         for_each_lane<Real>(
             active, [&](int w) { insert_pair<L>(out[k], pair.id + k, lane(end_gap, w), of, w, pool, contacts); });
@@ -250,10 +261,7 @@ HD_ONCE bool raise_margins(const typename L::Group& g, const typename L::Model& 
   if constexpr (L::Shape::kPairs > 0) {
     if (contacts.pairs == 0) return false;
     Real largest(0);
-    for (int t = 0; t < m.trunk_links(); ++t) largest = max(largest, margin.trunk[t]);
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      for (int k = 0; k < limb.links(); ++k) largest = max(largest, margin.limb[at.link + k]);
-    });
+    each_link<L>(g, m, [&](Real own) { largest = max(largest, own); }, margin);
     if (!g.any(largest > Real(2 * reserve))) return false;  // none moves further than the reserve
     auto raise = [&](Index<Real> link, Real by) {
       if constexpr (L::Group::kSize > 1) {

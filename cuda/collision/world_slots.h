@@ -26,9 +26,25 @@ HD PlacedGeom<Real> carried_geom(const typename L::Model& m, const GeomModel<typ
 /// What collision needs of a step besides poses and margins.
 template <class L>
 struct StepReach {
-  const PerLink<L, Motion<typename L::Real>>&
-      V;                                     // of the links at the start of the step; not read where the shape is fixed
-  Scalar<typename L::Real> h, slack, merge;  // slack: what a gap may change besides
+  const PerLink<L, Motion<typename L::Real>>&V, &free;  // of the links at the start of the step, and in the free motion
+  const PerLink<L, typename L::Real>& travel;           // how far free takes any of their points         m
+  Scalar<typename L::Real> h, slack, merge;             // slack: what a gap may change besides
+};
+
+/// The part of its travel that a link may take other ways than its free motion.
+inline constexpr float kAstray = 0.25f;
+
+/// Which candidates may touch in the step: nearer than `margin` now, than `aside` after the free motion.   m
+template <class Real>
+struct Reach {
+  Real margin, aside;
+  Closing<Real> way;  // of the free motion
+
+  /// margin: what both travel, a reserve, and what hits they pass on.
+  HD Reach(Real all, Real travel, const Closing<Real>& free)
+      : margin(all), aside(all - travel * (1 - kAstray)), way(free) {}
+  HD Real end_gap(const Candidate<Real>& c) const { return c.dist - closed_by(way, c.normal, c.pos); }
+  HD Mask<Real> has(const Candidate<Real>& c) const { return (c.dist < margin) & (end_gap(c) < aside); }
 };
 
 /// What a candidate needs besides its geometry.
@@ -61,11 +77,12 @@ HD Real bounce_of(const Candidate<Real>& c, const Real& restitution, const Closi
 }
 
 template <class Real, class Number>
-HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, Real margin, ContactPoint<Real>& x) {
+HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, const Mask<Real>& active,
+                   ContactPoint<Real>& x) {
   x.p = c.pos, x.gap = c.dist, x.id = id, x.bounce = Real(0);
   x.mu = Real(s.mu), x.stiffness = Real(s.stiffness), x.dissipation = Real(s.dissipation);
   x.torsion = Real(s.torsion), x.rolling = Real(s.rolling);
-  x.active = c.dist < margin;
+  x.active = active;
 }
 
 /// The candidate of a probe; the normal points from the plane to the link.
@@ -94,23 +111,23 @@ HD PlacedPair<Real> placed_pair(const typename L::Model& m, int i, const Pose<Re
 /// Candidates of the geom pairs of a station against static geometry other than probes; calls found(candidate, surface).
 template <class L, class Found, class Real = typename L::Real>
 HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                          Real margin, const Closing<Real>& closing, Found found) {
+                          const Reach<Real>& reach, const Closing<Real>& closing, Found found) {
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& pair = m.pair[i];
     const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
     const auto &fixed = m.geom[x.own_first ? pair.geom2 : pair.geom1],
                &own = m.geom[x.own_first ? pair.geom1 : pair.geom2];
     Vec3<Real> d = x.own.pose.p - x.fixed.pose.p;
-    Real reach = Real(own.radius) + margin, height = dot(d, column(x.fixed.pose.R, 2));
-    Mask<Real> near =
-        fixed.type == GeomKind::kPlane ? height < reach : dot(d, d) < (reach + fixed.radius) * (reach + fixed.radius);
+    Real radius = Real(own.radius) + reach.margin, height = dot(d, column(x.fixed.pose.R, 2));
+    Mask<Real> near = fixed.type == GeomKind::kPlane ? height < radius
+                                                     : dot(d, d) < (radius + fixed.radius) * (radius + fixed.radius);
     Candidate<Real> out[kMaxCandidates];
     if (!any(near)) {
       for (int k = 0; k < x.count; ++k) out[k] = absent<Real>();
     } else if (x.own_first) {
-      collide(x.own, x.fixed, near, margin, closing * Real(-1), out);
+      collide(x.own, x.fixed, near, reach.margin, closing * Real(-1), reach.way * Real(-1), out);
     } else {
-      collide(x.fixed, x.own, near, margin, closing, out);
+      collide(x.fixed, x.own, near, reach.margin, closing, reach.way, out);
     }
     for (int k = 0; k < x.count; ++k) {
       if (x.own_first) out[k].normal = -out[k].normal;
@@ -139,15 +156,15 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
 /// Fills a station's slots; returns where one that can close in the step is missing.
 template <class L, class Real = typename L::Real>
 HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
-                            Vec3<Real> origin, Real margin, const Closing<Real>& closing, const StepReach<L>& step,
-                            ContactPoint<Real>* slot) {
+                            Vec3<Real> origin, const Reach<Real>& reach, const Closing<Real>& closing,
+                            const StepReach<L>& step, ContactPoint<Real>* slot) {
   constexpr int K = L::Shape::kStationSlots;
   if (st.statics == 0 && st.probes <= st.slots) {
     for (int i = 0; i < st.probes; ++i) {
       const auto& probe = m.probe[st.probe_begin + i];
       const auto& plane = m.plane[probe.plane];
       const Candidate<Real> c = probe_candidate(probe, plane, link, origin);
-      fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), margin, slot[i]);
+      fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), reach.has(c), slot[i]);
       if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), closing, step.h);
       slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
     }
@@ -158,15 +175,16 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   int n = 0;
   auto active = mask_of<Real>(false);
   auto add = [&](const Candidate<Real>& c, const Surface<typename L::Number>& s) {
-    candidate[n] = c, surface[n] = s, ++n;
-    active = active | (c.dist < margin);
+    const Mask<Real> near = reach.has(c);
+    candidate[n] = select<Real>(near, c, absent<Real>()), surface[n] = s, ++n;
+    active = active | near;
   };
   for (int i = 0; i < st.probes; ++i) {
     const auto& probe = m.probe[st.probe_begin + i];
     add(probe_candidate(probe, m.plane[probe.plane], link, origin), surface_from<typename L::Number>(probe));
   }
-  static_candidates<L>(m, st, link, origin, margin, closing, add);
-  if (any(active)) drop_hidden_candidates<L>(m, st, link, origin, margin, n, candidate);
+  static_candidates<L>(m, st, link, origin, reach, closing, add);
+  if (any(active)) drop_hidden_candidates<L>(m, st, link, origin, reach.margin, n, candidate);
   Candidate<Real> chosen[K];
   Surface<Real> of[K];
   Real feature[K];
@@ -177,32 +195,32 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     for (int k = 0; k < n; ++k)
       chosen[k] = candidate[k], of[k] = surface_from<Real>(surface[k]), feature[k] = Real(Scalar<Real>(k));
   } else if (any(active)) {
-    overflow = select_spread<Real, K>(candidate, n, st.slots, margin, closing, Real(step.slack), chosen, feature);
+    overflow = select_spread<Real, K>(candidate, n, st.slots, reach.margin, closing, Real(step.slack), chosen, feature);
     for (int i = 0; i < n; ++i) {
-      if (!any(candidate[i].dist < margin)) continue;
+      if (!any(candidate[i].dist < reach.margin)) continue;
       const Surface<Real> own = surface_from<Real>(surface[i]);
       for (int k = 0; k < st.slots; ++k) blend_surface(Mask<Real>(feature[k] == Real(Scalar<Real>(i))), own, of[k]);
     }
   }
   for (int k = 0; k < st.slots; ++k) {
-    fill_point(chosen[k], of[k], feature[k], margin, slot[k]);
+    fill_point(chosen[k], of[k], feature[k], chosen[k].dist < reach.margin, slot[k]);
     if (m.has_restitution) slot[k].bounce = bounce_of(chosen[k], of[k].restitution, closing, step.h);
     slot[k].frame = frame_of_normal(chosen[k].normal);
   }
   return overflow;
 }
 
-/// How far away a contact may be to take part: what its link can move in the step at the velocities V, and a reserve.
+/// How far any point of a link moves in the step at the velocities V.   m
 template <class L, class Real = typename L::Real>
-HD void reach_margins(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin, Scalar<Real> h,
-                      Scalar<Real> reserve, const PerLink<L, Motion<Real>>& V, PerLink<L, Real>& margin) {
+HD void travels(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin, Scalar<Real> h,
+                const PerLink<L, Motion<Real>>& V, PerLink<L, Real>& travel) {
   auto fill = [&](const auto& link, const Pose<Real>& pose, const Motion<Real>& v) {
-    return (norm(velocity_at(v, pose.p)) + norm(v.w) * link.reach) * h + reserve;
+    return (norm(velocity_at(v, pose.p)) + norm(v.w) * link.reach) * h;
   };
-  for (int t = 0; t < m.trunk_links(); ++t) margin.trunk[t] = fill(m.trunk[t], kin.pose.trunk[t], V.trunk[t]);
+  for (int t = 0; t < m.trunk_links(); ++t) travel.trunk[t] = fill(m.trunk[t], kin.pose.trunk[t], V.trunk[t]);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     for (int k = 0; k < limb.links(); ++k)
-      margin.limb[at.link + k] = fill(limb.link(k), kin.pose.limb[at.link + k], V.limb[at.link + k]);
+      travel.limb[at.link + k] = fill(limb.link(k), kin.pose.limb[at.link + k], V.limb[at.link + k]);
   });
 }
 
@@ -240,11 +258,13 @@ HD_ONCE void find_world_contacts(const typename L::Group& g, const typename L::M
       int begin = at.slot + limb.slot_begin(s), end = at.slot + limb.slot_end(s);
       if (begin == end) continue;
       Pose<Real> link = s == 0 ? at_trunk<L>(kin.pose.trunk, limb.attach()) : kin.pose.limb[at.link + s - 1];
-      Real near = s == 0 ? at_trunk<L>(margin.trunk, limb.attach()) : margin.limb[at.link + s - 1];
-      const Closing<Real> closing =
-          (s == 0 ? at_trunk<L>(step.V.trunk, limb.attach()) : step.V.limb[at.link + s - 1]) * Real(step.h);
+      auto of_link = [&](const auto& x) {
+        return s == 0 ? at_trunk<L>(x.trunk, limb.attach()) : x.limb[at.link + s - 1];
+      };
+      const Reach<Real> reach(of_link(margin), of_link(step.travel), of_link(step.free) * Real(step.h));
       contacts.overflow =
-          contacts.overflow | station_slots<L>(m, st, link, origin, near, closing, step, contacts.point.slot + begin);
+          contacts.overflow | station_slots<L>(m, st, link, origin, reach, of_link(step.V) * Real(step.h), step,
+                                               contacts.point.slot + begin);
       merge_slots(contacts.point.slot + begin, end - begin, step.merge);
       for (int c = begin; c < end; ++c) contacts.live[c] = any(contacts.point.slot[c].active);
     }

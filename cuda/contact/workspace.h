@@ -26,8 +26,9 @@ struct Workspace {
   TreeVector<L> v;
   PerLink<L, Force<Real>> forces;    // scratch of passes inward
   PerLink<L, Motion<Real>> motions;  // and outward
+  PerLink<L, Motion<Real>> free;     // of the free motion
   PerLink<L, LinkBound<Real>> bound;
-  PerLink<L, Real> margin;
+  PerLink<L, Real> margin, travel;  // of collision: see LinkBound and StepReach
   WorldMemory memory;
 
   HD void bind(const WorldMemory& shared) {

@@ -103,6 +103,15 @@ HD void each_limb(const typename L::Group& g, const typename L::Model& m, Body b
   }
 }
 
+/// body(x...) for every link of one or several PerLinks.
+template <class L, class Body, class... PerLinks>
+HD void each_link(const typename L::Group& g, const typename L::Model& m, Body body, PerLinks&... x) {
+  for (int t = 0; t < m.trunk_links(); ++t) body(x.trunk[t]...);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    for (int k = 0; k < limb.links(); ++k) body(x.limb[at.link + k]...);
+  });
+}
+
 /// body(x...) for every dof of one or several TreeVectors or PerDofs; with_link: body(link, x...), joints only.
 template <class L, class Body, class... Vectors>
 HD void each_dof(const typename L::Group& g, const typename L::Model& m, Body body, Vectors&... x) {

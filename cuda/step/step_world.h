@@ -108,10 +108,11 @@ HD void find_contacts(const typename L::Group& g, const typename L::Model& m, co
                       const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
   const Options<Scalar<Real>>& opt = worlds.options.step;
   move_freely<L>(g, m, worlds, x, w, bad);
-  link_motions<L>(g, m, w.kin, w.problem.free, w.motions);
-  reach_margins<L>(g, m, w.kin, opt.h, opt.margin, w.motions, w.margin);
+  link_motions<L>(g, m, w.kin, w.problem.free, w.free);
+  travels<L>(g, m, w.kin, opt.h, w.free, w.travel);
+  each_link<L>(g, m, [&](Real travel, Real& margin) { margin = travel + opt.margin; }, w.travel, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
-  const StepReach<L> reach{w.motions, opt.h, opt.margin / 10, opt.merge};
+  const StepReach<L> reach{w.motions, w.free, w.travel, opt.h, opt.margin / 10, opt.merge};
   w.contacts.overflow = mask_of<Real>(false);
   find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts);
   for (int hit = 0; hit < kHits && raise_margins<L>(g, m, w.contacts, opt.margin, w.margin); ++hit)

@@ -105,8 +105,8 @@ CUBOID = " ".join(f"{x} {y} {z}" for x in (-0.01, 0.01) for y in (-0.008, 0.008)
 @pytest.mark.parametrize("floor", ['type="box" size="2 2 .05"', 'type="mesh" mesh="slab"'], ids=["box", "hull"])
 @pytest.mark.parametrize("kind", SMALL)
 def test_small_things_come_out_of_large_ones(kind, floor, h):
-    """Whatever way they lie in it: how fast a hull's corners two metres away come nearer is of no account, and all corners that
-    are in the other touch it, however much deeper one of them is."""
+    """Whatever way they lie in it: how fast a hull's corners two metres away come nearer is of no account, and all
+    corners that are in the other touch it, however much deeper one of them is."""
     xml = f"""<mujoco><option timestep="{h}"/><default><geom friction=".3" density="1000"/></default>
       <asset><mesh name="slab" vertex="{SLAB}"/><mesh name="tetrahedron" vertex="{TETRAHEDRON}"/>
       <mesh name="cuboid" vertex="{CUBOID}"/></asset>
