@@ -80,8 +80,7 @@ def recomputed(model_of_oracle, sim, before) -> list[tuple[float, float]]:
     pairs = []
     for env in range(min(ORACLE_ENVS, sim.num_envs)):
         if sim.certificate.num_contacts[env] > 0:
-            problem, impulse = oracle.assembled(model_of_oracle, sim, before, env)
-            c = oracle.reference.certificate(problem, np.asarray(sim.qvel[env], float), impulse)
+            c = oracle.reference.certificate(*oracle.assembled(model_of_oracle, sim, before, env))
             pairs.append((sim.certificate.r_con[env] / sim.certificate.scale[env], c["r_con"] / c["scale"]))
     return pairs
 

@@ -37,8 +37,7 @@ def residual_of(solver: stiction.SolverOptions) -> str:
 
 def judged(sim: stiction.Simulation, before, model_of_oracle, env: int) -> float:
     """Residual / V of the step just taken, by the oracle on the problem that it assembles from (q, v, ctrl)."""
-    problem, impulse = oracle.assembled(model_of_oracle, sim, before, env)
-    c = oracle.reference.certificate(problem, sim.qvel[env], impulse)
+    c = oracle.reference.certificate(*oracle.assembled(model_of_oracle, sim, before, env))
     return c[residual_of(sim.solver)] / c["scale"]
 
 

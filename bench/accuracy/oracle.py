@@ -33,8 +33,8 @@ def contacts_of(sim, env: int) -> tuple[dict, np.ndarray]:
     return {"geom": sim.contact.geom[env, :n], **arrays}, np.asarray(sim.contact.impulse[env, :n], float).ravel()
 
 
-def assembled(model_of_oracle, sim, before, env: int) -> tuple[dict, np.ndarray]:
-    """The oracle's contact problem of the last step, without the other rows, and the impulses that solved it.
+def assembled(model_of_oracle, sim, before, env: int) -> tuple[dict, np.ndarray, np.ndarray]:
+    """The oracle's contact problem of the last step, without other rows, and the velocity and impulses that solved it.
 
     ``before``: (qpos, qvel, ctrl) of all environments when the step began. The contacts are the simulation's.
     """
@@ -45,4 +45,12 @@ def assembled(model_of_oracle, sim, before, env: int) -> tuple[dict, np.ndarray]
     problem = reference.assemble(model_of_oracle, q, v, ctrl, contacts, *options, **softness)
     for rows in ("J_row", "e_row", "R_row", "lower", "upper"):
         problem.pop(rows)
-    return problem, impulse
+    return problem, solved_velocity(model_of_oracle, sim, before, env), impulse
+
+
+def solved_velocity(model_of_oracle, sim, before, env: int) -> np.ndarray:
+    """The velocity (nv,) that the last step found in its solve; `sim.qvel` is that of the step's end."""
+    q, v = np.asarray(sim.qpos[env], float), np.asarray(sim.qvel[env], float)
+    if sim.integrator == "euler":
+        return v
+    return reference.solved_velocity(model_of_oracle, np.asarray(before[0][env], float), q, v)

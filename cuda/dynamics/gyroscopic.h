@@ -10,8 +10,9 @@
 // discretisation; of Euler's top, Hirota and Kimura 2000); scaling w + d to the energy of w makes it so for any h.
 // `torque`: gravity's about a ball's anchor. All else turns the root on top, by A, which stays as it is.
 //
-// Likewise a centre of mass at c from the origin of a free root takes h w x (w x c) from the origin's velocity, where its own
-// velocity stays if it takes w' x (c' - c), c' being where it is after the step.
+// A centre of mass at c from the origin of a free root keeps its own velocity, v + w x c, in the free motion, and after the solve
+// goes straight with it while c turns to c': the origin moves by h (v + w x c) - (c' - c) and then has v + w x c - w x c'
+// (move_centres). So nothing depends on where a body's frame is, whatever a contact does to its spin.
 //
 // The joints' own Coriolis forces, and ball joints that hang from something that moves, are left explicit.
 #pragma once
@@ -47,6 +48,13 @@ HD Vec3<Real> midpoint_turn(const SymMat3<Real>& I, const Vec3<Real>& l, const V
   return next * scale - w + solved(torque * (unit * h));
 }
 
+/// A limb that begins with a free joint: three slides, then a ball.
+template <class L>
+HD bool is_free_body(const LimbView<L>& limb) {
+  return !limb.on_trunk() && limb.t.leading == 3 && limb.links() > 5 && limb.link(3).kind == kBallLink &&
+         limb.link(0).joint == limb.link(3).joint;
+}
+
 /// What the bias of a free root has too much of, times h: of its turning (about `turn`'s axes) and its moving.
 /// J, m, moment: its blocks of M, [J moment'; moment m]. p: momentum of its joints' own motion, turning and moving. to_world:
 /// columns are the axes of its turning.
@@ -61,12 +69,8 @@ HD Force<Real> free_root_correction(const SymMat3<Real>& J, const Mat3<Real>& mo
   };  // torque of f at the centre
   const Vec3<Real> x = carried(column(moment, 0)), y = carried(column(moment, 1)), z = carried(column(moment, 2));
   const SymMat3<Real> I{J.xx - x.x, J.xy - x.y, J.xz - x.z, J.yy - y.y, J.yz - y.z, J.zz - z.z};
-  const Vec3<Real> l = p.n - carried(p.f), d = midpoint_turn(I, l, w, Vec3<Real>{zero, zero, zero}, h), next = w + d;
-  const Vec3<Real> turn = to_world * w, u = moment * w, next_turn = to_world * next, next_u = moment * next;
-  const Real rate = sqrt(dot(next, next) + Real(1e-20f));
-  Real s, c;
-  sincos(rate * h, s, c);
-  const Vec3<Real> f = cross(turn, u) * h - cross(next_turn, next_u) * (s / rate) + next_u * (one - c);
+  const Vec3<Real> l = p.n - carried(p.f), d = midpoint_turn(I, l, w, Vec3<Real>{zero, zero, zero}, h);
+  const Vec3<Real> f = cross(to_world * w, moment * w) * h;
   return {I * d + cross(w, I * w + l) * h + carried(f), f};
 }
 
@@ -99,8 +103,7 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
   }
   if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      const bool free_body = !limb.on_trunk() && limb.t.leading == 3 && limb.links() > 5 &&
-                             limb.link(3).kind == kBallLink && limb.link(0).joint == limb.link(3).joint;
+      const bool free_body = is_free_body(limb);
       const bool ball = !limb.on_trunk() && limb.link(0).kind == kBallLink;
       if (!free_body && !ball) return;
       const int first = free_body ? 3 : 0;  // of the ball's three links, about the axes of its body
@@ -129,6 +132,70 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
       }
       to[first] = to[first] + n.x * per_step, to[first + 1] = to[first + 1] + n.y * per_step,
       to[first + 2] = to[first + 2] + n.z * per_step;
+    });
+}
+
+/// How a free root turns within a step: about `axis`, by an angle of which these are the sine and 1 - cosine. World axes.
+template <class Real>
+struct RootTurn {
+  Vec3<Real> axis;
+  Real rate, sine, versed;
+
+  template <class S>
+  HD RootTurn(const Vec3<Real>& w, S h) : rate(sqrt(dot(w, w) + Real(1e-20f))) {
+    Real s, c;
+    sincos(rate * (h / 2), s, c);
+    axis = w * (Real(1) / rate), sine = s * c * S(2), versed = s * s * S(2);
+  }
+  /// What this turn adds to x where y is axis x x.
+  HD Vec3<Real> change(const Vec3<Real>& y) const { return y * sine + cross(axis, y) * versed; }
+};
+
+/// Of the velocities v that a step has found, those of free roots' origins: `along` moves positions, as they turn with it, `end`
+/// (v on entry) is there when they have. `along` is v on entry, too, but where overlaps are recovered. A: its blocks between
+/// turning and moving are those of M.
+template <class L, class Real = typename L::Real>
+HD void move_centres(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const Kinematics<L>& kin,
+                     const PerLink<L, RigidInertia<Real>>& I, const TreeMatrix<L>& A, TreeVector<L>& along,
+                     TreeVector<L>& end) {
+  auto mass_of = [&](const auto& limb, Place at) {
+    Real mass(0);
+    for (int k = 0; k < limb.links(); ++k)
+      if (!L::Shape::kAnyJoint || limb.link(k).has_body) mass = mass + I.limb[at.link + k].m;
+    return mass;
+  };
+  // p, v: three numbers each, of `along` and `end`; w: of `along`. moment(w): mass times w x c.
+  auto move = [&](Real mass, const Vec3<Real>& w, const Vec3<Real>& moment_along, const Vec3<Real>& moment_end, Real* p,
+                  Real* v) {
+    const Mask<Real> heavy = mass > Real(0);
+    const Real inverse = select(heavy, Real(1) / select(heavy, mass, Real(1)), Real(0));
+    const RootTurn<Real> turn(w, h);
+    const Vec3<Real> u = moment_along * inverse, mean = u - turn.change(u) * (Real(1) / (turn.rate * h)),
+                     less = turn.change(cross(turn.axis, moment_end * inverse));
+    p[0] = p[0] + mean.x, p[1] = p[1] + mean.y, p[2] = p[2] + mean.z;
+    v[0] = v[0] - less.x, v[1] = v[1] - less.y, v[2] = v[2] - less.z;
+  };
+  if (m.free_base()) {
+    Real mass(0);
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      if (limb.on_trunk()) mass = mass + mass_of(limb, at);
+    });
+    mass = g.sum(mass);
+    for (int t = 0; t < m.trunk_links(); ++t) mass = mass + I.trunk[t].m;
+    const auto& H = A.trunk;
+    const Mat3<Real> moment{{{H[3][0], H[3][1], H[3][2]}, {H[4][0], H[4][1], H[4][2]}, {H[5][0], H[5][1], H[5][2]}}};
+    const Vec3<Real> w = twist(along.trunk).w;
+    move(mass, w, moment * w, moment * twist(end.trunk).w, along.trunk + 3, end.trunk + 3);
+  }
+  if constexpr (L::Shape::kAnyJoint)
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      if (!is_free_body(limb)) return;
+      const Real* H = A.limb + at.entry;
+      Real *p = along.limb + at.link, *v = end.limb + at.link;
+      auto moving = [&](int i) { return Vec3<Real>{H[entry_of(3, i)], H[entry_of(4, i)], H[entry_of(5, i)]}; };
+      const Mat3<Real> moment{{moving(0), moving(1), moving(2)}};
+      const Vec3<Real> w{p[3], p[4], p[5]};
+      move(mass_of(limb, at), kin.pose.limb[at.link + 3].R * w, moment * w, moment * Vec3<Real>{v[3], v[4], v[5]}, p, v);
     });
 }
 

@@ -12,10 +12,11 @@ HD void add_compensated(const Mask<Real>& moving, Real step, Real& x, Real& low)
   low = select(moving, (x - (sum - part)) + (y - part), low), x = select(moving, sum, x);
 }
 
-/// Worlds whose `moving` is false keep their state.
+/// Positions move with v, velocities become `end`. Worlds whose `moving` is false keep their state.
 template <class L>
 HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar<typename L::Real> h,
-                  const Kinematics<L>& kin, const TreeVector<L>& v, Mask<typename L::Real> moving, State<L>& x) {
+                  const Kinematics<L>& kin, const TreeVector<L>& v, const TreeVector<L>& end,
+                  Mask<typename L::Real> moving, State<L>& x) {
   using Real = typename L::Real;
   auto put_quat = [&](const Quat<Real>& fresh, Real& w, Real& qx, Real& qy, Real& qz) {
     w = select(moving, fresh.w, w), qx = select(moving, fresh.x, qx);
@@ -51,7 +52,7 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
       }
     });
   }
-  each_dof<L>(g, m, [&](Real vi, Real& xi) { xi = select(moving, vi, xi); }, v, x.v);
+  each_dof<L>(g, m, [&](Real vi, Real& xi) { xi = select(moving, vi, xi); }, end, x.v);
 }
 
 }  // namespace stiction

@@ -216,6 +216,14 @@ HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model&
          is_finite(c.r_dyn);
 }
 
+/// Integrates the worlds that move: positions with `along`, to the velocity v.
+template <class L, class Real = typename L::Real>
+HD void move_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                const Mask<Real>& moving, const Workspace<L>& w, TreeVector<L>& along, TreeVector<L> v, State<L>& x) {
+  if (opt.implicit) move_centres<L>(g, m, opt.h, w.kin, w.I, w.problem.A, along, v);
+  integrate<L>(g, m, opt.h, w.kin, along, v, moving, x);
+}
+
 /// Integrates the worlds that move; positions of `deep` ones with what closes their overlaps as fast as they may: a body that
 /// starts inside another comes out and stays, with the step's velocity. Solved like the step, from its impulses, which are
 /// lost; where that fails positions follow the step, too.
@@ -239,8 +247,7 @@ HD_ONCE void recover_overlaps(const typename L::Group& g, const typename L::Mode
   const Certificate<Real> c = certify_world<L>(g, m, options, w);
   const Mask<Real> taken = deep & converges(options, c) & finite_worlds<L>(g, m, x, w.v, c);
   each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, v, w.v);
-  integrate<L>(g, m, options.step.h, w.kin, w.v, moving, x);
-  each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, vi, to); }, v, x.v);
+  move_on<L>(g, m, options.step, moving, w, w.v, v, x);
   if (!m.free_base()) return;
   // It keeps its spin in the body's axes, which the recovery turns.
   const Vec3<Real> own = transposed_times(w.kin.pose.trunk[0].R, Motion<Real>(twist(v.trunk)).w),
@@ -288,7 +295,7 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   const Mask<Real> immovable = told_by_any<L>(g, w.problem.immovable),
                    deep = moving & told_by_any<L>(g, w.problem.deep);
   if (any(deep)) recover_overlaps<L>(g, m, options, moving, deep, w, x);
-  else integrate<L>(g, m, options.step.h, w.kin, w.v, moving, x);
+  else move_on<L>(g, m, options.step, moving, w, w.v, w.v, x);
 
   gather_worst(moving, converges(options, c), c, iterations, out);
   out.overflow = out.overflow | (w.contacts.overflow & moving);

@@ -129,10 +129,7 @@ void add_gyroscopic(const Model& model, const Kinematics& k, const Vector& v, do
       Matrix3d I = M.block<3, 3>(turn, turn) - moment.transpose() * moment / mass;
       Vector3d w = v.segment<3>(turn);
       Vector3d L = M.middleRows<3>(turn) * v - moment.transpose() * (M.middleRows<3>(dof) * v) / mass;
-      Vector3d d = midpoint_turn(I, w, L, Vector3d::Zero(), h), next = w + d;
-      Vector3d arm = R.transpose() * moment * next, axis = next.normalized();  // arm: next x (mass times c), body axes
-      Matrix3d turned = Eigen::AngleAxisd(h * next.norm(), axis).toRotationMatrix() - Matrix3d::Identity();
-      Vector3d F = (R * w).cross(moment * w) - R * (turned * arm) / h;
+      Vector3d d = midpoint_turn(I, w, L, Vector3d::Zero(), h), F = (R * w).cross(moment * w);
       f.segment<3>(dof) += F;
       f.segment<3>(turn) += I * d / h + w.cross(L) + moment.transpose() * F / mass;
     }

@@ -1,4 +1,4 @@
-// One whole step of the oracle: assemble, solve, v+ = A^-1 (b + J' l), q+ = q (+) h v+.
+// One whole step of the oracle: assemble, solve v = A^-1 (b + J' l), and move: docs/theory.md, (2.1) and (2.4).
 #pragma once
 #include "host/reference/solvers.h"
 
@@ -13,5 +13,8 @@ struct StepResult {
 StepResult step(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl,
                 const std::vector<Contact>& contacts, const StepOptions& options, const SolverOptions& solver = {},
                 const Vector& qfrc_applied = {}, const Matrix& xfrc_applied = {});
+
+/// The velocity that a step by Integrator::kImplicit from q to (end_q, end_v) found in its solve: docs/theory.md, (2.5).
+Vector solved_velocity(const Model& model, const Vector& q, const Vector& end_q, const Vector& end_v);
 
 }  // namespace stiction::reference

@@ -6,6 +6,7 @@
 
 #include "contact/law.h"
 #include "contact/residual_dense.h"
+#include "dynamics/gyroscopic.h"
 
 namespace stiction {
 namespace {
@@ -55,6 +56,55 @@ void set_impulses(DenseProblem<double>& d, const double* v, double least_velocit
                                    d.upper[k], d.row_impulse[k], rest);
 }
 
+/// One environment's row of an array of reals.
+std::vector<double> row_of(World& world, const std::string& name, int env, int length) {
+  const ArrayView array = world.array(name);
+  std::vector<double> row(length);
+  for (int i = 0; i < length; ++i) {
+    const int64_t at = int64_t{env} * length + i;
+    row[i] =
+        array.dtype == DType::kFloat64 ? static_cast<double*>(array.data)[at] : static_cast<float*>(array.data)[at];
+  }
+  return row;
+}
+
+std::vector<double> body_masses(World& world, int env) {
+  const Model& m = world.model();
+  const std::vector<std::string>& own = world.options().per_env;
+  const bool per_env = std::find(own.begin(), own.end(), "body_mass") != own.end();
+  return per_env ? row_of(world, "params.body_mass", env, m.nbody)
+                 : std::vector<double>(m.body_mass.begin(), m.body_mass.end());
+}
+
+/// Of a body and all it carries.
+double mass_of_tree(const Model& m, const std::vector<double>& body_mass, int body) {
+  double mass = 0;
+  for (int b = 1; b < m.nbody; ++b) {
+    int above = b;
+    while (above > body) above = m.body_parentid[above];
+    if (above == body) mass += body_mass[b];
+  }
+  return mass;
+}
+
+/// From the velocity at the end of a step to that of its solve: docs/theory.md, (2.5).
+void to_solved_velocity(World& world, int env, const DenseProblem<double>& d, double h, std::vector<double>& v) {
+  const Model& m = world.model();
+  const std::vector<double> qpos = row_of(world, "qpos", env, m.nq), body_mass = body_masses(world, env);
+  for (int j = 0; j < m.njnt; ++j) {
+    if (static_cast<JointType>(m.jnt_type[j]) != JointType::kFree) continue;
+    const double mass = mass_of_tree(m, body_mass, m.jnt_bodyid[j]), *q = qpos.data() + m.jnt_qposadr[j] + 3;
+    if (!(mass > 0)) continue;
+    double* now = v.data() + m.jnt_dofadr[j];
+    const double* A = d.A + int64_t{m.jnt_dofadr[j]} * m.nv + m.jnt_dofadr[j] + 3;
+    auto moment = [&](int row) { return times(3, A + int64_t{row} * m.nv, now + 3); };  // of w x c
+    const Mat3<double> R = rotation(normalized(Quat<double>{q[0], q[1], q[2], q[3]}));
+    const RootTurn<double> turn(R * Vec3<double>{now[3], now[4], now[5]}, h);
+    const Vec3<double> more = turn.change(cross(turn.axis, Vec3<double>{moment(0), moment(1), moment(2)} * (1 / mass)));
+    now[0] += more.x, now[1] += more.y, now[2] += more.z;
+  }
+}
+
 }  // namespace
 
 InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool warm) {
@@ -68,14 +118,9 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
   InverseDynamics found;
   found.qfrc.assign(m.nv, 0);
   DenseProblem<double> d = world.next_problem(env, found.qfrc.data());  // refuses before anything is read
-  std::vector<double> v(m.nv), lacking(m.nv);
-  const ArrayView qvel = world.array("qvel");
-  for (int i = 0; i < m.nv; ++i) {
-    const int64_t at = int64_t{env} * m.nv + i;
-    const double now =
-        world.options().float64 ? static_cast<double*>(qvel.data)[at] : static_cast<float*>(qvel.data)[at];
-    v[i] = now + h * qacc[i];
-  }
+  std::vector<double> v = row_of(world, "qvel", env, m.nv), lacking(m.nv);
+  for (int i = 0; i < m.nv; ++i) v[i] += h * qacc[i];
+  if (world.options().step.implicit) to_solved_velocity(world, env, d, h, v);
 
   // The free motion, and with it which contacts take part and how stiff they are, depends on the forces.
   for (int pass = 0; pass < kPasses; ++pass) {

@@ -33,6 +33,24 @@ def test_without_contact_it_is_that_of_the_smooth_dynamics():
     np.testing.assert_allclose(sim.qvel, wanted, atol=1e-10)
 
 
+@pytest.mark.parametrize("per_env", [(), ("body_mass",)])
+def test_a_free_body_ends_as_asked_wherever_its_centre_of_mass_is(per_env):
+    xml = """<mujoco><option timestep=".01"/><worldbody><body quat=".5 .1 .7 .3"><freejoint/>
+      <geom type="box" size=".1 .2 .3" pos=".3 .1 0" mass="2"/>
+      <body pos=".1 0 .3"><joint armature=".1"/><geom size=".1" pos="0 .2 0" mass=".5"/></body></body>
+      <body pos="3 0 0"><freejoint/><geom size=".1" pos="0 0 .2" mass="1"/></body></worldbody></mujoco>"""
+    sim = simulation(xml, 4, per_env=per_env)
+    rng = np.random.default_rng(0)
+    if per_env:
+        sim.params.body_mass[:] *= rng.uniform(0.5, 2, sim.params.body_mass.shape)
+    sim.qvel = rng.normal(0, 5, sim.qvel.shape)
+    for _ in range(3):
+        qacc = rng.normal(0, 10, sim.qvel.shape)
+        found, wanted = sim.inverse_dynamics(qacc), sim.qvel + sim.timestep * qacc
+        step_with(sim, found)
+        np.testing.assert_allclose(sim.qvel, wanted, atol=1e-10)
+
+
 def test_what_compliance_bears_needs_no_force():
     """A box at rest on its four near-rigid corners: they bear its weight."""
     sim = simulation(sliding_box(mass=2.0))

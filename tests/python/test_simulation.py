@@ -192,7 +192,8 @@ def test_solver_options_are_refused_by_name(options, error, says):
 
 def test_solver_options_reach_the_solver(walker):
     few, many = (shaken(walker, solver=SolverOptions(iterations=n, fallback=False)) for n in (3, 40))
-    assert few.certificate.iterations.max() <= 3 < many.certificate.iterations.max() <= 40
+    assert few.certificate.iterations.max() <= 2 * 3  # twice where a contact that was to wait closes after all
+    assert 2 * 3 < many.certificate.iterations.max() <= 2 * 40
     assert not np.array_equal(few.qpos, many.qpos)
 
 
@@ -370,14 +371,16 @@ def test_a_pushed_sphere_slides_with_coulombs_friction(sphere):
     assert sim.qvel[0, 0] == pytest.approx(3 - 9.81 * sim.timestep, rel=1e-4)
 
 
-def test_the_contact_problem_balances_with_its_impulses(walker):
-    sim = shaken(walker, dtype="float64")
+@pytest.mark.parametrize("integrator", ["implicit", "euler"])
+def test_the_contact_problem_balances_with_its_impulses(walker, integrator):
+    sim = shaken(walker, dtype="float64", integrator=integrator)
+    # The base turns in the step, and with it the axes of its angular velocity and, under "implicit", its centre.
+    straight = [6, 7] if integrator == "implicit" else [0, 1, 2, 6, 7]
     for env in range(5):
         p = sim.contact_problem(env)
         count, rows = len(p.mu), len(p.lower)
         assert p.J.shape == (3 * count, 8) and p.J_row.shape == (rows, 8) and p.A.shape == (8, 8)
         v = np.linalg.solve(p.A, p.b + p.J.T @ p.impulse + p.J_row.T @ p.row_impulse)
-        straight = [0, 1, 2, 6, 7]  # the base turns during the step, and with it the axes of its angular velocity
         np.testing.assert_allclose(v[straight], sim.qvel[env, straight], atol=1e-9)
         np.testing.assert_allclose(p.A, p.A.T, atol=1e-12)
     with pytest.raises(ValueError, match="env is 5, expected 0 to 4"):

@@ -83,7 +83,7 @@ def test_a_world_does_not_feel_how_many_contacts_its_neighbours_have():
 @pytest.mark.parametrize("penalty", ["per_contact", "common", "adaptive"])
 def test_every_penalty_rule_gives_the_same_motion(penalty):
     model = Model.from_mjcf(SCENES["ant"][0])
-    qpos, qvel = kicked(model, 8, seed=5)
+    qpos, qvel = kicked(model, 8, seed=4)
     after = []
     for rule in ("normal_tangential", penalty):
         sim = Simulation(model, 8, dtype="float64", solver=SolverOptions(penalty=rule, **TIGHT))

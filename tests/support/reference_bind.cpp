@@ -285,12 +285,13 @@ void bind_contact(py::module_& m) {
         StepOptions o{h, integrator_of(integrator), erp, max_recovery, penetration_allowance};
         StepResult r = step(x, q, v, u, contacts_of(contacts), o, {Law::kCoulomb, tolerance}, qfrc, xfrc);
         py::dict d = to_dict(r.solution);
-        d["q"] = r.q, d["problem"] = to_dict(r.problem);
+        d["q"] = r.q, d["v"] = r.v, d["problem"] = to_dict(r.problem);
         return d;
       },
       "model"_a, "q"_a, "v"_a, "ctrl"_a, "contacts"_a, "integrator"_a, "h"_a, "erp"_a = 0.2, "max_recovery"_a = 1.0,
       "qfrc_applied"_a = Vector(), "xfrc_applied"_a = Matrix(), "tolerance"_a = 1e-10,
       "penetration_allowance"_a = 1e-6);
+  m.def("solved_velocity", &reference::solved_velocity, "model"_a, "q"_a, "end_q"_a, "end_v"_a);
 }
 
 }  // namespace
