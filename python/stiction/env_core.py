@@ -6,7 +6,6 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from . import _core
-from .batch_renderer import choose_gl
 from .picture import Picture, draw_row, picture_options, task_markers
 from .registration import environment
 from .signals import Signal
@@ -93,6 +92,4 @@ def checked_device(device) -> str:
 def checked_render_mode(render_mode):
     if render_mode not in (None, "rgb_array"):
         raise ValueError(f"render_mode is {render_mode!r}, expected None or 'rgb_array'")
-    if render_mode is not None:
-        choose_gl()  # mujoco, which compiling a model imports, settles how it will render while it is imported
     return render_mode

@@ -13,11 +13,17 @@ import threading
 import warnings
 from pathlib import Path
 
+from .batch_renderer import choose_gl
+
 _handler_lock = threading.RLock()
 
 
 def require_mujoco():
-    """The mujoco module, or an ImportError that says what to install."""
+    """The mujoco module, or an ImportError that says what to install.
+
+    It settles how it will render while it is imported, so that this comes first: `Simulation.render` needs no display.
+    """
+    choose_gl()
     try:
         import mujoco
     except ImportError as error:

@@ -267,9 +267,7 @@ def mjmodel_bytes(mjmodel) -> np.ndarray:
 def mjmodel_of(data: np.ndarray):
     """The ``mujoco.MjModel`` of `mjmodel_bytes`; None where another version of MuJoCo wrote it."""
     try:
-        import mujoco
-
-        return mujoco.MjModel.from_binary_path("model.mjb", assets={"model.mjb": data.tobytes()})
+        return require_mujoco().MjModel.from_binary_path("model.mjb", assets={"model.mjb": data.tobytes()})
     except (ImportError, ValueError):
         return None
 

@@ -30,6 +30,11 @@ class Status(enum.IntFlag):
     NO_IMPULSES = 32
 
     @classmethod
+    def _missing_(cls, value):
+        """Of a number of `Simulation.status`, which is NumPy's or torch's."""
+        return cls(value.item()) if hasattr(value, "item") else super()._missing_(value)
+
+    @classmethod
     def counts(cls, status) -> dict[str, int]:
         """How many environments have each bit: ``{"NON_FINITE": 0, ...}``."""
         bits = np.asarray(status)

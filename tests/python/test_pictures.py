@@ -1,5 +1,9 @@
 """Pictures: sizes, cameras, goals and commands, videos for notebooks."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -185,3 +189,16 @@ def test_a_video_plays_in_a_notebook(tmp_path):
     assert repr(video).startswith("stiction.Video(")
     with pytest.raises(ValueError, match="no render_mode"):
         stiction.record(stiction.make_vec("stiction/Hopper-v0", 1))
+
+
+def test_no_display_needs_no_word():
+    """MuJoCo settles how it renders while it is imported, which compiling a model does."""
+    program = """import stiction
+model = stiction.make_vec("stiction/Hopper-v0").simulation.model
+print(stiction.Simulation(model, 2).render(1, width=64, height=48).shape)"""
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    environment = {name: value for name, value in os.environ.items() if name not in ("MUJOCO_GL", "DISPLAY")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment | {"PYTHONPATH": path}
+    )
+    assert done.stdout.strip() == "(48, 64, 3)", done.stderr

@@ -1,0 +1,195 @@
+"""Every block of code of the docs, the tutorials and the READMEs runs; every command in them is one."""
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import json
+import re
+import shlex
+import shutil
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+pytest.importorskip("gymnasium")
+torch = pytest.importorskip("torch")
+import stiction  # noqa: E402
+from stiction import cli  # noqa: E402
+from stiction.registration import asset_path  # noqa: E402
+from stiction.training import setup  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", *(ROOT / "python").rglob("*.md")])
+FEET = {"LF_FOOT": "LF_foot", "RF_FOOT": "RF_foot", "LH_FOOT": "LH_foot", "RH_FOOT": "RH_foot"}
+#: What the docs call things of the reader -> the robot that stands for it, and its names.
+ROBOTS = {
+    "robot.xml": ("quadruped.xml", {}),
+    "my_robot.xml": ("quadruped.xml", {theirs: ours for ours, theirs in FEET.items()}),
+    "my_arm_and_cube.xml": ("arm_lift.xml", {}),
+    "arm.xml": ("arm.xml", {"grasp": "tip", "gripper": "grip"}),
+}
+#: What a page's prose gives before its code.
+GIVEN = {
+    "concepts.md": "model = stiction.Model.from_mjcf('robot.xml'); sim = stiction.Simulation(model, 128)\n"
+    "sim.step(); places = np.zeros((128, 3)) + [0, 0, 0.5]",
+    "adapters/README.md": "config = rsl_rl_config",
+}
+#: Of the longest calls, how long they take here.
+SHORTER = (("1_000_000", "1"), ("runner.learn(200", "runner.learn(1"), ("n_steps=32", "n_steps=4"))
+#: Libraries that the tests do without.
+ABSENT = {"ray"}
+RSL_RL = {
+    "num_steps_per_env": 4, "save_interval": 100, "obs_groups": {"actor": ["policy"], "critic": ["policy"]},
+    "actor": {"class_name": "MLPModel", "hidden_dims": [16], "activation": "elu",
+              "distribution_cfg": {"class_name": "GaussianDistribution", "init_std": 0.5}},
+    "critic": {"class_name": "MLPModel", "hidden_dims": [16], "activation": "elu"},
+    "algorithm": {"class_name": "PPO", "num_learning_epochs": 1, "num_mini_batches": 2},
+}  # fmt: skip
+
+
+def blocks(page: Path, *languages: str) -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```(?:{'|'.join(languages)})\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where the reader works: with the robots and scripts that the docs speak of."""
+    for name, (asset, names) in ROBOTS.items():
+        text = asset_path(asset).read_text()
+        for ours, theirs in names.items():
+            text = text.replace(f'"{ours}"', f'"{theirs}"')
+        (tmp_path / name).write_text(text)
+    (tmp_path / "envs" / "ant").mkdir(parents=True)
+    shutil.copy(asset_path("ant.xml"), tmp_path / "envs" / "ant")
+    for script in (ROOT / "examples").glob("*.py"):
+        shutil.copy(script, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    before, modules, threads = list(sys.path), set(sys.modules), torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield tmp_path
+    torch.set_num_threads(threads)
+    sys.path[:] = before
+    for name in set(sys.modules) - modules:
+        if name in ("push", "reach"):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name_of)
+def test_python_runs(page, folder):
+    """Of a page, one block after the other."""
+    names = {"stiction": stiction, "np": np, "rsl_rl_config": RSL_RL}
+    exec(next((given for end, given in GIVEN.items() if str(page).endswith(end)), ""), names)
+    for number, block in enumerate(blocks(page, "python")):
+        if any(re.search(rf"^(from|import) {library}\b", block, re.MULTILINE) for library in ABSENT):
+            continue
+        for long, short in SHORTER:
+            block = block.replace(long, short)
+        exec(compile(block, f"{name_of(page)}, block {number}", "exec"), names)
+    for envs in names.values():
+        if isinstance(envs, stiction.VectorEnv):
+            envs.close()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "toml")], ids=name_of)
+def test_toml_is_read(page, folder):
+    for block in blocks(page, "toml"):
+        whole = block if "task = " in block else f'task = "QuadrupedVelocity"\n{block}'
+        (folder / "a.toml").write_text(whole)
+        said = setup.read_toml(folder / "a.toml")
+        setup.groups_of_tables(said.get("observations", {}))
+        assert len(setup.terms_of(said.get("randomize", []))) == len(said.get("randomize", []))
+        assert said == tomllib.loads(whole)
+
+
+COMMANDS = [
+    (name_of(page), words)
+    for page in PAGES
+    for block in blocks(page, "sh")
+    for line in block.splitlines()
+    if (words := shlex.split(re.sub(r" \[.*", "", line), comments=True))
+]
+
+
+@pytest.mark.parametrize(("page", "words"), COMMANDS, ids=[" ".join(words) for _, words in COMMANDS])
+def test_a_command_is_one(page, words):
+    """Its program is there, and takes these words."""
+    words = [word for word in words if not re.fullmatch(r"[A-Z_]+=\S*", word)]
+    if "stiction" in words[:4] and words[0] != "git":
+        asked = words[words.index("stiction") + 1 :]
+        parser = argparse.ArgumentParser(exit_on_error=False)
+        import_module(cli.COMMANDS[asked[0]][0]).add_arguments(parser)
+        with contextlib.redirect_stderr(io.StringIO()) as told:
+            try:
+                parser.parse_args(asked[1:])
+            except (SystemExit, argparse.ArgumentError) as error:
+                pytest.fail(f"{page}: {error} {told.getvalue()}")
+    elif words[0] == "python":
+        of_module = words[1] == "-m"
+        there = (
+            importlib.util.find_spec(words[2]) is not None if of_module else (ROOT / "examples" / words[1]).is_file()
+        )
+        assert there, words
+    elif "scripts/" in words[0]:
+        assert (ROOT / words[0]).is_file()
+    else:
+        assert words[0] in ("git", "pip"), f"{page}: {words}"
+
+
+def test_the_notebook_runs(folder):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    notebook = json.loads((ROOT / "docs/tutorials/first-steps.ipynb").read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    names = {}
+    for number, cell in enumerate(cells):
+        assert cell["outputs"] == [] and cell["execution_count"] is None
+        exec(compile("".join(cell["source"]), f"cell {number}", "exec"), names)
+    assert names["ppo"].samples >= 20_000
+    assert "<video" in names["video"]._repr_html_()
+    pyplot.close("all")
+
+
+def test_a_quadruped_walks_by_three_commands(folder, capsys):
+    """The tutorial's, on a robot that is here, for a moment; the third one asks no stiction."""
+    page = ROOT / "docs/tutorials/own-quadruped.md"
+    scene = "mujoco_menagerie/unitree_go1/scene.xml"
+    (folder / scene).parent.mkdir(parents=True)
+    shutil.copy(asset_path("quadruped.xml"), folder / scene)
+    text = blocks(page, "toml")[0]
+    for ours, theirs in zip(FEET.values(), ("FL", "FR", "RL", "RR"), strict=True):
+        text = text.replace(f'"{theirs}"', f'"{ours}"')
+    (folder / "go1.toml").write_text(text)
+    train, play, walk = blocks(page, "sh")[1].splitlines()
+    small = " --num-envs 16 --set steps=8 minibatch=128 --evaluate 2 --threads 1 --no-video"
+    assert cli.main(shlex.split(train.removeprefix("stiction ").replace("--minutes 20", "--minutes 1e-9") + small)) == 0
+    assert cli.main(shlex.split(play.removeprefix("stiction ") + " --episodes 2 --seconds 0.2")) == 0
+    assert (folder / "go1.mp4").stat().st_size > 1000
+    program = shlex.split(walk)[1:]
+    spec = importlib.util.spec_from_file_location("walk_in_mujoco", folder / program[0])
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    walker = module.Walker(folder / program[1], folder / program[2])
+    envs = stiction.make_vec("stiction/QuadrupedVelocity-v0", 1, dtype="float64", task={"start_velocity": (0, 0)})
+    envs.reset(seed=0)
+    sim, data = envs.simulation, walker.data
+    for _ in range(3):
+        observed = envs.step(envs.action_space.sample())[0][0]
+    data.qpos[:], data.qvel[:] = sim.qpos[0], sim.qvel[0]
+    walker.last = dict(zip(walker.last, observed[36:], strict=True))
+    known = walker.quantities(observed[9:12])
+    for signal, expected in zip(walker.signals, observed, strict=True):
+        got = signal.get("scale", 1) * (known[signal["name"]] - signal.get("offset", 0))
+        assert got == pytest.approx(expected, abs=1e-6), signal["name"]
+    assert walker.step((0.5, 0, 0))["gravity/z"] < -0.5
