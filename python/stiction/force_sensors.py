@@ -98,11 +98,11 @@ class ForceSensors:
         counts = [abs(self._between(body, other)).sum(1)[:, None] for body in _listed(bodies)]
         return self._out(_joined(counts) if counts else self._zeros(self._sim.num_envs, 0))
 
-    def _between(self, body: str, other):
+    def _between(self, body: str | int, other):
         """(N, contacts): 1 where ``body`` has the second geom, -1 the first, 0 where the contact is another's."""
         model, geom = self._model, self._sim.contact.geom
         of_geom = self._constant("geom_bodyid int", lambda: np.asarray(model.geom_bodyid, np.int64))
-        number = model.body_id(body)
+        number = body if isinstance(body, int) else model.body_id(body)
         first, second = (of_geom[geom[..., side].clip(0)] for side in (0, 1))
         there = self._sim.contact.active
         chosen = self._constant(f"partners {other}", lambda: self._partners(other))

@@ -8,10 +8,11 @@ import numpy as np
 
 from .mujoco_numbers import HINGE, SLIDE, TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_TENDON
 from .rotations import cross, product, rotation
+from .touch_zones import meets_zone
 
 #: Kinds of MuJoCo's <sensor> that are computed, by what they are of.
 _FRAME = "framepos framequat framexaxis frameyaxis framezaxis framelinvel frameangvel".split()
-_SITE = "gyro accelerometer velocimeter".split()
+_SITE = "gyro accelerometer velocimeter touch".split()
 _JOINT = "jointpos jointvel ballquat ballangvel jointactfrc".split()
 _ACTUATOR = "actuatorpos actuatorvel actuatorfrc".split()
 _TENDON = "tendonpos tendonvel".split()
@@ -87,7 +88,7 @@ class NamedSensors:
     def named(self, name: str):
         """What a <sensor> of the model's file measures (N, dim): MuJoCo's ``sensordata``, within its cutoff, no noise.
 
-        gyro, accelerometer, velocimeter; frame poses, axes and velocities, in a reference frame too; positions and
+        gyro, accelerometer, velocimeter, touch; frame poses, axes and velocities, in a reference frame too; positions and
         velocities of joints, balls, fixed tendons and actuators, forces of actuators; centres of mass and velocities of
         subtrees; the clock. An accelerometer has a memory, from when it is first asked for: see `imu`.
         """
@@ -131,6 +132,8 @@ class NamedSensors:
             return self._of_frame(m, number, kind)
         if kind == "accelerometer":
             return self._imu_at(target).accelerometer
+        if kind == "touch":
+            return self._touch(m, target)
         if kind in _SITE:
             _, orientation, linear, angular = self._moving("site", target)
             return _into(orientation, angular if kind == "gyro" else linear)
@@ -170,6 +173,19 @@ class NamedSensors:
         if kind in _AXES:
             return rotation(orientation)[..., _AXES[kind]]
         return {"framepos": position, "framequat": orientation, "framelinvel": linear, "frameangvel": angular}[kind]
+
+    def _touch(self, m, site: int):
+        """What presses on the site's body (N, 1), N: contacts from which the way out of the body meets the site's volume."""
+        import mujoco
+
+        contact = self._sim.contact
+        side = self._between(self._numbers("site_bodyid", site), None)  # 1: the normal goes into the body, -1: out of it
+        place, axes, _, _ = self._moving("site", site)
+        point = _into(axes[:, None], contact.pos - place[:, None])
+        out = _into(axes[:, None], -contact.frame[..., 2, :] * side[..., None])
+        shape = mujoco.mjtGeom(int(m.site_type[site])).name.removeprefix("mjGEOM_").lower()
+        counted = abs(side) * meets_zone(shape, m.site_size[site], point, out)
+        return (contact.impulse[..., 2] * counted).sum(1)[:, None] / self._sim.timestep
 
     def _of_joint(self, joint: int, kind: str):
         model = self._model

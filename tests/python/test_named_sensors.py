@@ -5,6 +5,7 @@ import pytest
 
 mujoco = pytest.importorskip("mujoco")
 import stiction  # noqa: E402
+from stiction.touch_zones import meets_zone  # noqa: E402
 from test_mass_matrix import at_random  # noqa: E402
 
 OBJECTS = ("body", "base"), ("xbody", "hand"), ("geom", "palm"), ("site", "tip")
@@ -53,7 +54,6 @@ ROBOT = f"""<mujoco><worldbody>
   </sensor></mujoco>"""  # noqa: E501
 
 SILENT = [
-    "ignored: sensor 'touch': touch is not computed",
     "ignored: sensor 'force', 'force too': force is not computed",
     "ignored: sensor 'through a tendon': actuatorfrc is computed on hinges and slides",
     "ignored: sensor 'string': its tendon is not simulated",
@@ -86,7 +86,7 @@ def test_every_sensor_of_a_file_is_read_by_its_name_or_told_of(robot):
     sensors, m = stiction.Sensors(robot), robot.model.mjmodel
     told = [line for line in robot.model.import_report if "sensor" in line]
     assert told == [line.format(m.nsensor - 2) for line in SILENT]
-    assert set(sensors.names) == {m.sensor(i).name for i in range(m.nsensor - 8)}
+    assert set(sensors.names) == {m.sensor(i).name for i in range(m.nsensor - 7)}
     for name in sensors.names:
         values = np.array(sensors.named(name))
         assert values.dtype == np.float64
@@ -113,8 +113,8 @@ def test_an_accelerometer_by_name_is_the_imu_of_its_site(robot):
 
 def test_a_sensor_that_is_not_there_is_refused_by_name():
     sensors = stiction.Sensors(stiction.Simulation(stiction.Model.from_mjcf(ROBOT)))
-    with pytest.raises(KeyError, match="no sensor named 'touch' that is computed; there are: 'gyro', 'speed'"):
-        sensors.named("touch")
+    with pytest.raises(KeyError, match="no sensor named 'force' that is computed; there are: 'gyro', 'speed'"):
+        sensors.named("force")
     bare = stiction.Model.from_arrays(sensors._model.to_arrays())
     assert stiction.Sensors(stiction.Simulation(bare)).names == ()
 
@@ -138,3 +138,48 @@ def test_a_task_reads_the_sensors_of_its_model():
     assert envs.observation_names[:3] == ("gyro/x", "gyro/y", "gyro/z")
     assert observations.shape == (2, 7)
     np.testing.assert_allclose(observations[:, 3:6], 0, atol=1e-3)  # it falls
+
+
+@pytest.mark.parametrize("array", ["native", "torch"])
+@pytest.mark.parametrize("shape", ["sphere", "capsule", "ellipsoid", "cylinder", "box"])
+def test_a_ray_meets_a_zone_as_in_mujoco(shape, array):
+    random, size = np.random.default_rng(0), np.array([0.3, 0.5, 0.4])
+    points, rays = random.normal(size=(500, 3)) * 0.5, random.normal(size=(500, 3))
+    rays[::5, :2], rays[1::5, 2] = 0, 0  # along an axis, across it
+    rays /= np.linalg.norm(rays, axis=1)[:, None]
+    kind = int(getattr(mujoco.mjtGeom, f"mjGEOM_{shape.upper()}"))
+    expected = [
+        mujoco.mju_rayGeom(np.zeros(3), np.eye(3).ravel(), size, point, ray, kind, np.zeros(3)) >= 0
+        for point, ray in zip(points, rays, strict=True)
+    ]
+    assert 50 < sum(expected) < 450
+    if array == "torch":
+        torch = pytest.importorskip("torch")
+        points, rays = torch.as_tensor(points), torch.as_tensor(rays)
+    np.testing.assert_array_equal(np.asarray(meets_zone(shape, size, points, rays)), expected)
+
+
+FOOT = """<mujoco><worldbody><geom type="plane" size="0 0 1"/>
+<body name="foot" pos="0 0 0.1"><freejoint/><geom type="box" size="0.2 0.1 0.1" mass="3"/>
+  <site name="front" type="box" pos="0.2 0 -0.1" size="0.05 0.2 0.01"/><site name="back" type="sphere" pos="-0.2 0.1 -0.1" size="0.03"/>
+  <site name="sole" type="box" pos="0 0 -0.1" size="0.3 0.2 0.01"/><site name="top" pos="0 0 0.2" size="0.05"/></body>
+</worldbody><sensor><touch name="front" site="front"/><touch name="back" site="back"/><touch name="sole" site="sole"/>
+<touch name="top" site="top"/><touch name="cut" site="sole" cutoff="10"/></sensor></mujoco>"""  # noqa: E501
+
+
+@pytest.mark.parametrize("array", ["native", "torch"])
+def test_a_touch_sensor_has_what_presses_within_its_site(array):
+    """A foot on the floor: half its weight on the two corners in front, a quarter on one behind."""
+    if array == "torch":
+        pytest.importorskip("torch")
+    model = stiction.Model.from_mjcf(FOOT)
+    assert not [line for line in model.import_report if "sensor" in line]
+    sim = stiction.Simulation(model, 2, array=array, dtype="float64")
+    sim.qpos[1, 2] = 1.0
+    sensors = stiction.Sensors(sim)
+    sim.step(100)
+    weight = 3 * 9.81
+    for name, part in (("front", 0.5), ("back", 0.25), ("sole", 1.0), ("top", 0.0), ("cut", 10 / weight)):
+        values = np.array(sensors.named(name))
+        assert values.shape == (2, 1) and values[1, 0] == 0
+        assert values[0, 0] == pytest.approx(part * weight, rel=1e-3, abs=1e-9), name

@@ -1,11 +1,13 @@
 """Runs of `stiction train` are not lost: stopped, resumed, refused; what is kept of them, and what the user is told."""
 
+import importlib.machinery
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import types
 from contextlib import closing
 from pathlib import Path
 
@@ -253,3 +255,31 @@ def test_a_written_video_lasts_as_long_as_its_frames(tmp_path):
     count, seconds = reader.count_frames_and_secs(str(tmp_path / "a.mp4"))
     assert count == 42
     assert seconds == pytest.approx(42 * 0.024, abs=0.03)
+
+
+def test_weights_and_biases_sees_what_tensorboard_sees(tmp_path, monkeypatch, capsys):
+    """Through its released interface: one chart for a run and its resumption."""
+    begun, logged, finished = [], [], []
+
+    class Chart:
+        def log(self, told, step):
+            logged.append((step, told))
+
+        def finish(self):
+            finished.append(True)
+
+    module = types.ModuleType("wandb")
+    module.__spec__ = importlib.machinery.ModuleSpec("wandb", None)
+    module.init = lambda **options: begun.append(options) or Chart()
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    run, ends = tmp_path / "run", ["--evaluate", "0", *QUIET]
+    assert cli.main(["train", "Ant", *SMALL, "--samples", "1000", "--wandb", "mine", *ends, "--run-dir", str(run)]) == 0
+    assert cli.main(["train", "--resume", str(run), "--threads", "1", "--samples", "1500", "--wandb", *ends]) == 0
+    assert [options["project"] for options in begun] == ["mine", "stiction"]
+    assert begun[0]["id"] == begun[1]["id"] and begun[1]["resume"] == "allow"
+    assert begun[0]["config"]["options"]["num_envs"] == 16 and begun[1]["config"]["samples"] == 1024
+    assert [step for step, _ in logged] == [512, 1024, 1536] and len(finished) == 2
+    assert all("perf/samples_per_cpu_second" in told for _, told in logged)
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    assert cli.main(["train", "Ant", "--wandb"]) == 1
+    assert "needs wandb: pip install" in capsys.readouterr().err

@@ -43,8 +43,8 @@ class RunFolder:
         self.curve: list[dict] = []
         self.evaluations: list[dict] = []
 
-    def begin(self, ppo, setup, seed: int, arguments) -> None:
-        """Makes the folder, notes this call in run.json, and takes over the curves up to ``ppo.samples``."""
+    def begin(self, ppo, setup, seed: int, arguments) -> dict:
+        """Makes the folder, notes this call in run.json, which is returned, and takes over the curves up to ``ppo.samples``."""
         self._setup, self._seed = setup, seed
         if self.path is None:
             self.path = _new(Path("runs") / task_name(setup.env_id))
@@ -68,7 +68,9 @@ class RunFolder:
             **info.facts(),
         }
         told = {"env_id": setup.env_id, "setup": setup.told(), "seed": seed, "options": asdict(ppo.options)}
-        self.write("run.json", told | {"calls": [*calls, call]})
+        told["calls"] = [*calls, call]
+        self.write("run.json", told)
+        return told
 
     @property
     def seconds(self) -> float:

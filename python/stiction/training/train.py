@@ -51,6 +51,8 @@ def add_arguments(parser):
         "--set", nargs="+", default=[], metavar="NAME=VALUE", help="options of PPO: gamma=0.98 hidden=128,128"
     )
     parser.add_argument("--evaluate", type=int, default=100, metavar="N", help="episodes without noise at the end")
+    parser.add_argument("--wandb", nargs="?", const="stiction", metavar="PROJECT",
+                        help="show the run in Weights & Biases too")  # fmt: skip
     parser.add_argument("--no-onnx", action="store_true", help="do not export the policy")
     parser.add_argument("--no-video", action="store_true", help="no video at the end")
 
@@ -112,6 +114,7 @@ def _require(arguments) -> None:
     needed = {"torch": "torch", "gymnasium": "gymnasium", "tqdm": "tqdm", "tensorboard": "tensorboard"}
     needed |= {} if arguments.no_onnx else {"onnx": "onnx", "onnxscript": "onnxscript"}
     needed |= {} if arguments.no_video else {"imageio_ffmpeg": "imageio[ffmpeg]"}
+    needed |= {} if arguments.wandb is None else {"wandb": "wandb"}
     missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
     if missing:
         raise OSError(f"needs {', '.join(missing)}: pip install 'stiction[train]' (--no-onnx, --no-video need less)")
@@ -179,16 +182,16 @@ class Training:
 
     def learn(self) -> None:
         """Iterates until the end that the arguments name, or the user's stop, all processes together."""
-        from torch.utils.tensorboard import SummaryWriter
         from tqdm import tqdm
 
+        from .board import Board
         from .options import task_name
 
         ppo, folder = self.ppo, self.folder
-        writer = None
+        board = None
         if self.first:
-            folder.begin(ppo, self.setup, self.seed, self.arguments)
-            writer = SummaryWriter(str(folder.path))
+            told = folder.begin(ppo, self.setup, self.seed, self.arguments)
+            board = Board(folder.path, told, self.arguments.wandb)
         before = folder.seconds if self.first else 0.0
         total = self.until_samples if self.until_samples is not None else self.until_seconds
         unit = {"unit": "", "unit_scale": True} if self.until_samples else {"unit": "s"}
@@ -213,10 +216,9 @@ class Training:
                         folder.note_evaluation(ppo, found)
                         told["evaluation/return"] = found["return"]
                     saved = time.monotonic()
-                for name, value in told.items():
-                    writer.add_scalar(name, value, ppo.samples)
+                board.add(told, ppo.samples)
         if self.first:
-            writer.close()
+            board.close()
             folder.save(ppo)
 
     def _show(self, bar, told: dict, seconds: float) -> None:
