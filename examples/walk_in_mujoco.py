@@ -27,7 +27,7 @@ class Walker:
             mujoco.mj_resetDataKeyframe(self.model, self.data, 0)
 
     def quantities(self, command):
-        """Each by its name in policy.json. The trunk is the free body: its velocity is of the world's axes, its rate of its own."""
+        """Each by its name in policy.json. In qvel the trunk's velocity has the world's axes, its rate its own."""
         turn, gravity, velocity = np.zeros(9), np.zeros(3), np.zeros(3)
         mujoco.mju_quat2Mat(turn, self.data.qpos[3:7])
         mujoco.mju_mulMatTVec(gravity, turn.reshape(3, 3), np.array([0.0, 0, -1]))
@@ -78,11 +78,12 @@ def main():
             camera.lookat, camera.distance, camera.elevation = walker.data.qpos[:3], 2, -15
             renderer.update_scene(walker.data, camera)
             frames.append(renderer.render().copy())
-    error = np.hypot(
-        *[[now[f"linear_velocity/{axis}"] - wanted for now in told] for axis, wanted in zip("xy", asked.command[:2])]
-    )
-    upright = all(now["gravity/z"] < -0.5 for now in told)
-    print(f"{'walked' if upright else 'fell'}: velocity error {np.median(error):.2f} m/s in the median of {len(told)} steps")
+    away = [
+        np.hypot(now["linear_velocity/x"] - asked.command[0], now["linear_velocity/y"] - asked.command[1])
+        for now in told
+    ]
+    how = "walked" if all(now["gravity/z"] < -0.5 for now in told) else "fell"
+    print(f"{how}: velocity error {np.median(away):.2f} m/s, the median of {len(told)} steps")
     if renderer:
         import imageio
 

@@ -88,7 +88,7 @@ class NamedSensors:
     def named(self, name: str):
         """What a <sensor> of the model's file measures (N, dim): MuJoCo's ``sensordata``, within its cutoff, no noise.
 
-        gyro, accelerometer, velocimeter, touch; frame poses, axes and velocities, in a reference frame too; positions and
+        gyro, accelerometer, velocimeter, touch; frame poses, axes, velocities, in a reference frame too; positions and
         velocities of joints, balls, fixed tendons and actuators, forces of actuators; centres of mass and velocities of
         subtrees; the clock. An accelerometer has a memory, from when it is first asked for: see `imu`.
         """
@@ -175,11 +175,13 @@ class NamedSensors:
         return {"framepos": position, "framequat": orientation, "framelinvel": linear, "frameangvel": angular}[kind]
 
     def _touch(self, m, site: int):
-        """What presses on the site's body (N, 1), N: contacts from which the way out of the body meets the site's volume."""
+        """What presses on the site's body (N, 1), N, where the way out of the body meets the site's volume."""
         import mujoco
 
         contact = self._sim.contact
-        side = self._between(self._numbers("site_bodyid", site), None)  # 1: the normal goes into the body, -1: out of it
+        side = self._between(
+            self._numbers("site_bodyid", site), None
+        )  # 1: the normal goes into the body, -1: out of it
         place, axes, _, _ = self._moving("site", site)
         point = _into(axes[:, None], contact.pos - place[:, None])
         out = _into(axes[:, None], -contact.frame[..., 2, :] * side[..., None])

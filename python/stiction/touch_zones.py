@@ -1,7 +1,7 @@
-"""Which rays meet the zone of a <touch> sensor: a solid sphere, capsule, ellipsoid, cylinder or box about its own frame.
+"""Which rays meet the zone of a <touch> sensor, a solid sphere, capsule, ellipsoid, cylinder or box.
 
-Rays are points and unit directions (..., 3) in that frame, NumPy or torch; each answer is bool (...). A ray that begins inside
-meets the zone.
+Rays are points and unit directions (..., 3) in the zone's frame, NumPy or torch; each answer is bool (...). A ray that
+begins inside meets the zone.
 """
 
 from __future__ import annotations

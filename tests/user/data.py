@@ -4,7 +4,8 @@ import numpy as np
 import stiction
 
 FILE = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="0 0 1"/>
-<body name="base" pos="0 0 0.5"><freejoint/><geom name="box" type="box" size="0.1 0.1 0.5" mass="2"/><site name="imu"/>
+<body name="base" pos="0 0 0.5"><freejoint/>
+<geom name="box" type="box" size="0.1 0.1 0.5" mass="2"/><site name="imu"/>
 <body name="arm" pos="0.2 0 0"><joint name="elbow" axis="0 1 0"/><geom size="0.03" mass="0.1"/></body></body></worldbody>
 <actuator><position name="servo" joint="elbow" kp="5"/></actuator>
 <sensor><gyro name="rates" site="imu"/><actuatorfrc name="pull" actuator="servo"/><rangefinder name="range" site="imu"/>
@@ -21,7 +22,9 @@ for _ in range(200):
     sensors.advance(sim.timestep)
 np.testing.assert_allclose(sensors.contact_force("base", "world")[:, 0, 2], 2.1 * 9.81, rtol=1e-3)
 assert (sensors.contact_count("base", "world") >= 3).all()
-assert sensors.actuator_force("servo").shape == sensors.joint_torque("elbow").shape == acceleration.value.shape == (4, 1)
+assert (
+    sensors.actuator_force("servo").shape == sensors.joint_torque("elbow").shape == acceleration.value.shape == (4, 1)
+)
 np.testing.assert_array_equal(sensors.named("pull"), sensors.actuator_force("servo"))
 assert sensors.named("rates").shape == (4, 3) and "range" not in sensors.names
 assert sensors.geom_pose("box")[0].shape == (4, 3) and sensors.subtree_com("arm").shape == (4, 3)

@@ -1,4 +1,4 @@
-"""A robot of one's own: drawn up as MJCF, trained by one command, played, filmed, and its policy run in MuJoCo itself."""
+"""A robot of one's own: MJCF, trained by one command, played, filmed, its policy run in MuJoCo itself."""
 
 import json
 import shutil
@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 LEG = """<body name="{0}_thigh" pos="{1} {2} 0"><joint name="{0}_hip" axis="1 0 0" range="-0.6 0.6"/>
-  <joint name="{0}_swing" axis="0 1 0" range="-1.2 1.8"/><geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.02" mass="0.8"/>
+  <joint name="{0}_swing" axis="0 1 0" range="-1.2 1.8"/>
+  <geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.02" mass="0.8"/>
   <body pos="0 0 -0.2"><joint name="{0}_knee" axis="0 1 0" range="-2.4 -0.2"/>
     <geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.015" mass="0.2"/>
     <geom name="{0}" pos="0 0 -0.2" size="0.025" mass="0.05"/></body></body>"""
@@ -28,7 +29,9 @@ def stiction(*words):
 
 
 Path("robot.xml").write_text(ROBOT)
-Path("random.toml").write_text('[[randomize]]\nname = "geom_friction"\nlow = 0.5\nhigh = 1.2\noperation = "set"\ncolumns = 0\n')
+Path("random.toml").write_text(
+    '[[randomize]]\nname = "geom_friction"\nlow = 0.5\nhigh = 1.2\noperation = "set"\ncolumns = 0\n'
+)
 robot = ["QuadrupedVelocity", "--model", "robot.xml", "--names", "feet=FL,FR,RL,RR", "--task", "tracking_sigma=0.3"]
 small = ["--randomize", "random.toml", "--threads", "1", "--num-envs", "64", "--evaluate", "2", "--no-video"]
 stiction("train", *robot, *small, "--samples", "4000", "--run-dir", "run")

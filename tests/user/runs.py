@@ -1,4 +1,4 @@
-"""`stiction train`: stopped by Ctrl-C and resumed, it ends where the uninterrupted run ends; mistakes are told in words."""
+"""`stiction train`: stopped by Ctrl-C and resumed it ends where the uninterrupted run does; mistakes are told."""
 
 import json
 import signal

@@ -6,7 +6,10 @@ import re
 
 
 class Board:
-    """``project``: of Weights & Biases, None for TensorBoard alone. ``told``: the run's run.json; a resumed run goes on in its chart."""
+    """``project``: of Weights & Biases, None for TensorBoard alone.
+
+    ``told``: what run.json has; a resumed run goes on in its chart.
+    """
 
     def __init__(self, path, told: dict, project: str | None):
         from torch.utils.tensorboard import SummaryWriter

@@ -44,7 +44,10 @@ class RunFolder:
         self.evaluations: list[dict] = []
 
     def begin(self, ppo, setup, seed: int, arguments) -> dict:
-        """Makes the folder, notes this call in run.json, which is returned, and takes over the curves up to ``ppo.samples``."""
+        """Makes the folder and takes over the curves up to ``ppo.samples``.
+
+        Notes this call in run.json and returns what is there.
+        """
         self._setup, self._seed = setup, seed
         if self.path is None:
             self.path = _new(Path("runs") / task_name(setup.env_id))

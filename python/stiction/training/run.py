@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import warnings
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -103,17 +104,19 @@ def export_onnx(policy: Policy, path) -> None:
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # or it warns of every package that it could also use
     example = torch.zeros(2, policy.inputs)
     batch = torch.export.Dim("batch", min=1)
-    torch.onnx.export(
-        policy.eval(),
-        (example,),
-        str(path),
-        input_names=["observation"],
-        output_names=["action"],
-        dynamic_shapes=({0: batch},),
-        dynamo=True,
-        external_data=False,
-        verbose=False,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of torch, about torch
+        torch.onnx.export(
+            policy.eval(),
+            (example,),
+            str(path),
+            input_names=["observation"],
+            output_names=["action"],
+            dynamic_shapes=({0: batch},),
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
 
 
 def write_policy_video(
