@@ -22,6 +22,8 @@ def count(name: str, value, low: int) -> int:
         raise TypeError(f"{name} is {value!r}, expected an integer") from None
     if number < low:
         raise ValueError(f"{name} is {number}, expected at least {low}")
+    if number >= 2**31:
+        raise ValueError(f"{name} is {number}, expected less than {2**31}")
     return number
 
 

@@ -137,6 +137,7 @@ def test_torch_tensors_share_the_memory(walker):
     [
         ({"num_envs": 0}, ValueError, "num_envs is 0"),
         ({"num_envs": 1.5}, TypeError, "num_envs is 1.5"),
+        ({"num_envs": 2**40}, ValueError, "num_envs is 1099511627776, expected less than"),
         ({"dtype": "float16"}, ValueError, "dtype is 'float16', expected 'float32' or 'float64'"),
         ({"timestep": 0}, ValueError, "timestep is 0.0 s"),
         ({"timestep": math.nan}, ValueError, "timestep is nan"),

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 SMALL = ["--threads", "1", "--num-envs", "64", "--evaluate", "2", "--no-video"]
-ENDS = ["--samples", "60000"]
+ENDS = ["--samples", "30000"]
 
 
 def stiction(*words, **options):
