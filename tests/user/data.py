@@ -6,7 +6,8 @@ import stiction
 FILE = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="0 0 1"/>
 <body name="base" pos="0 0 0.5"><freejoint/>
 <geom name="box" type="box" size="0.1 0.1 0.5" mass="2"/><site name="imu"/>
-<body name="arm" pos="0.2 0 0"><joint name="elbow" axis="0 1 0"/><geom size="0.03" mass="0.1"/></body></body></worldbody>
+<body name="arm" pos="0.2 0 0"><joint name="elbow" axis="0 1 0"/>
+<geom size="0.03" mass="0.1"/></body></body></worldbody>
 <actuator><position name="servo" joint="elbow" kp="5"/></actuator>
 <sensor><gyro name="rates" site="imu"/>
 <actuatorfrc name="pull" actuator="servo"/><rangefinder name="range" site="imu"/>

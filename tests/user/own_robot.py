@@ -17,8 +17,10 @@ LEGS = {"FL": (0.2, 0.1), "FR": (0.2, -0.1), "RL": (-0.2, 0.1), "RR": (-0.2, -0.
 JOINTS = [f"{leg}_{joint}" for leg in LEGS for joint in ("hip", "swing", "knee")]
 POSE = " ".join(["0 0.8 -1.6"] * 4)
 ROBOT = f"""<mujoco><option timestep="0.005"/><default><joint damping="0.5" armature="0.01"/></default>
-<worldbody><geom type="plane" size="0 0 1"/><body name="trunk" pos="0 0 0.31"><freejoint/>
-<geom type="box" size="0.2 0.06 0.04" mass="5"/>{"".join(LEG.format(leg, *at) for leg, at in LEGS.items())}</body></worldbody>
+<worldbody><geom type="plane" size="0 0 1"/>
+<body name="trunk" pos="0 0 0.31"><freejoint/>
+<geom type="box" size="0.2 0.06 0.04" mass="5"/>
+{"".join(LEG.format(leg, *at) for leg, at in LEGS.items())}</body></worldbody>
 <actuator>{"".join(MOTOR.format(joint) for joint in JOINTS)}</actuator>
 <keyframe><key name="home" qpos="0 0 0.31 1 0 0 0 {POSE}" ctrl="{POSE}"/></keyframe></mujoco>"""
 
