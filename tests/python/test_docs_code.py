@@ -20,6 +20,7 @@ pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 torch = pytest.importorskip("torch")
 import stiction  # noqa: E402
+from model_sources import data_file  # noqa: E402
 from stiction import cli  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 from stiction.training import setup  # noqa: E402
@@ -161,35 +162,48 @@ def test_the_notebook_runs(folder):
     pyplot.close("all")
 
 
-def test_a_quadruped_walks_by_three_commands(folder, capsys):
-    """The tutorial's, on a robot that is here, for a moment; the third one asks no stiction."""
-    page = ROOT / "docs/tutorials/own-quadruped.md"
-    scene = "mujoco_menagerie/unitree_go1/scene.xml"
-    (folder / scene).parent.mkdir(parents=True)
-    shutil.copy(asset_path("quadruped.xml"), folder / scene)
-    text = blocks(page, "toml")[0]
-    for ours, theirs in zip(FEET.values(), ("FL", "FR", "RL", "RR"), strict=True):
-        text = text.replace(f'"{theirs}"', f'"{ours}"')
+def walking_robot(which: str, folder: Path) -> tuple[Path, tuple[str, ...]]:
+    """A robot's scene and its feet."""
+    if which == "go1":
+        return data_file("mujoco_menagerie/unitree_go1/scene.physics.xml"), ("FL", "FR", "RL", "RR")
+    return folder / "robot.xml", tuple(FEET.values())
+
+
+@pytest.mark.parametrize("which", ["ours", "go1"])
+def test_a_quadruped_walks_by_three_commands(which, folder):
+    """The tutorial's, for a moment; the third one asks no stiction, and sees what the policy saw here."""
+    page, theirs = ROOT / "docs/tutorials/own-quadruped.md", "mujoco_menagerie/unitree_go1/scene.xml"
+    scene, feet = walking_robot(which, folder)
+    text = blocks(page, "toml")[0].replace(theirs, str(scene))
+    for ours, named in zip(feet, ("FL", "FR", "RL", "RR"), strict=True):
+        text = text.replace(f'"{named}"', f'"{ours}"')
     (folder / "go1.toml").write_text(text)
-    train, play, walk = blocks(page, "sh")[1].splitlines()
-    small = " --num-envs 16 --set steps=8 minibatch=128 --evaluate 2 --threads 1 --no-video"
-    assert cli.main(shlex.split(train.removeprefix("stiction ").replace("--minutes 20", "--minutes 1e-9") + small)) == 0
-    assert cli.main(shlex.split(play.removeprefix("stiction ") + " --episodes 2 --seconds 0.2")) == 0
+    train, play, walk = (line.replace(theirs, str(scene)) for line in blocks(page, "sh")[1].splitlines())
+    small = " --num-envs 16 --set steps=8 minibatch=128 --evaluate 0 --threads 1 --no-video"
+    train = train.removeprefix("stiction ").replace("--minutes 20", "--minutes 1e-9") + small
+    assert cli.main(shlex.split(train)) == 0
+    assert cli.main(shlex.split(play.removeprefix("stiction ") + " --episodes 1 --seconds 0.2 --threads 1")) == 0
     assert (folder / "go1.mp4").stat().st_size > 1000
-    program = shlex.split(walk)[1:]
-    spec = importlib.util.spec_from_file_location("walk_in_mujoco", folder / program[0])
+
+    program, _, run = shlex.split(walk)[1:4]
+    spec = importlib.util.spec_from_file_location("walk_in_mujoco", folder / program)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    walker = module.Walker(folder / program[1], folder / program[2])
-    envs = stiction.make_vec("stiction/QuadrupedVelocity-v0", 1, dtype="float64", task={"start_velocity": (0, 0)})
+    walker = module.Walker(scene, folder / run)
+    task = {"start_velocity": (0, 0)}
+    names = {"feet": feet}
+    envs = stiction.make_vec(
+        "stiction/QuadrupedVelocity-v0", 1, model=str(scene), names=names, dtype="float64", task=task
+    )
     envs.reset(seed=0)
-    sim, data = envs.simulation, walker.data
     for _ in range(3):
-        observed = envs.step(envs.action_space.sample())[0][0]
-    data.qpos[:], data.qvel[:] = sim.qpos[0], sim.qvel[0]
-    walker.last = dict(zip(walker.last, observed[36:], strict=True))
+        action = envs.action_space.sample()
+        observed = envs.step(action)[0][0]
+    walker.data.qpos[:], walker.data.qvel[:] = envs.simulation.qpos[0], envs.simulation.qvel[0]
+    walker.last = dict(zip(walker.last, action[0], strict=True))
     known = walker.quantities(observed[9:12])
     for signal, expected in zip(walker.signals, observed, strict=True):
         got = signal.get("scale", 1) * (known[signal["name"]] - signal.get("offset", 0))
         assert got == pytest.approx(expected, abs=1e-6), signal["name"]
-    assert walker.step((0.5, 0, 0))["gravity/z"] < -0.5
+    now = walker.step((0.5, 0, 0))
+    assert now["gravity/z"] < -0.5 and now["last_action/" + walker.actions[0]["name"].split("/")[1]] != action[0, 0]
