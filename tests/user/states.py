@@ -34,12 +34,20 @@ sim.set_state(state[1], envs=slice(None))
 assert (sim.qpos == state.qpos[1]).all()
 
 big, told = stiction.Simulation(sim.model, 2048, num_threads=1), []
-stepping = threading.Thread(target=lambda: big.step(200))
-stepping.start()
-while stepping.is_alive():
-    try:
-        big.step()
-    except RuntimeError as error:
-        told.append(str(error))
-stepping.join()
-assert told and "thread" in told[0]
+
+
+def step_often():
+    """Until one of the two threads was told."""
+    while not told:
+        try:
+            big.step(10)
+        except RuntimeError as error:
+            told.append(str(error))
+
+
+both = [threading.Thread(target=step_often) for _ in range(2)]
+for thread in both:
+    thread.start()
+for thread in both:
+    thread.join()
+assert "another thread is in a call of this simulation" in told[0]
