@@ -2,18 +2,21 @@
 
 W is symmetrised (collections hold some that are not), solvers start from no impulses, on one thread; what they take is
 CPU time without factoring W, which is the same for all. Residuals are stiction's, in double from W itself. A problem is
-solved where the residual of the solver's own law is at most tolerance V, V the largest entry of q.
+solved where the residual of the solver's own law is at most tolerance V, V the largest entry of q. ``--baselines`` adds
+other ways (`baselines`), whose times are NumPy's.
 """
 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import stiction
 
 from bench.progress import progress, tell
+from bench.solvers import baselines
 from bench.step import machine
 from bench.step.scenes import data_folder, option
 
@@ -27,9 +30,20 @@ def variant(text: str, limits: dict) -> stiction.SolverOptions:
     return stiction.SolverOptions(name=name, **limits | dict(option(word) for word in changed.split(",") if word))
 
 
-def solve(name: str, problem: stiction.ContactProblem, solver: stiction.SolverOptions, arguments) -> dict:
-    """One problem from cold: the fastest of some rounds, which all find the same."""
-    runs = [stiction.solve(problem, solver, dtype=arguments.dtype, num_threads=1) for _ in range(arguments.rounds)]
+def ways(arguments) -> dict:
+    """By what a table calls it, a function of a problem that solves it from cold."""
+    limits = {"tolerance": arguments.tolerance, "iterations": arguments.iterations}
+    chosen = {text: variant(text, limits) for text in arguments.solvers}
+    found = {
+        text: partial(stiction.solve, solver=solver, dtype=arguments.dtype, num_threads=1)
+        for text, solver in chosen.items()
+    }
+    return found | {f"{name} (NumPy)": partial(baselines.solve, name, **limits) for name in arguments.baselines}
+
+
+def solve(name: str, problem: stiction.ContactProblem, way, arguments) -> dict:
+    """One problem: the fastest of some rounds, which all find the same."""
+    runs = [way(problem=problem) for _ in range(arguments.rounds)]
     found = runs[0]
     own = getattr(found, RESIDUAL[found.law]) / found.scale
     return {
@@ -121,6 +135,14 @@ def main(argv=None) -> dict:
     add = parser.add_argument
     add("folder", type=Path, nargs="?", default=data_folder() / "fclib_problems", help="searched with its sub-folders")
     add("--solvers", nargs="+", default=list(stiction.solver_names()), metavar="NAME[:KNOB=VALUE,...]")
+    add(
+        "--baselines",
+        nargs="*",
+        default=[],
+        metavar="NAME",
+        choices=list(baselines.BASELINES),
+        help=f"of {', '.join(baselines.BASELINES)}",
+    )
     add("--dtype", default="float64", choices=("float64", "float32"))
     add("--tolerance", type=float, help="of V; default 1e-8, float32 1e-5")
     add("--iterations", type=int, default=1000, help="at most")
@@ -130,8 +152,7 @@ def main(argv=None) -> dict:
     arguments = parser.parse_args(argv)
     if arguments.tolerance is None:
         arguments.tolerance = {"float64": 1e-8, "float32": 1e-5}[arguments.dtype]
-    limits = {"tolerance": arguments.tolerance, "iterations": arguments.iterations}
-    chosen = {text: variant(text, limits) for text in arguments.solvers}
+    chosen = ways(arguments)
     files = {path.stem: stiction.read_fclib(path) for path in sorted(arguments.folder.rglob("*.hdf5"))}
     files = {name: arrays for name, arrays in files.items() if len(arrays["mu"]) <= arguments.largest}
     if not files:
@@ -146,14 +167,15 @@ def main(argv=None) -> dict:
 
     contacts = [problem.num_contacts for problem in problems.values()]
     print(f"{len(problems)} problems of {min(contacts)} to {max(contacts)} contacts, W symmetrised, from cold")
+    limits = {"tolerance": arguments.tolerance, "iterations": arguments.iterations}
     result = {"machine": machine.description(), "dtype": arguments.dtype, "limits": limits, "problems": len(problems)}
     result["solvers"] = {}
     with progress(len(chosen) * len(problems), "problem") as bar:
-        for text, solver in chosen.items():
+        for text, way in chosen.items():
             solved = []
             for name, problem in problems.items():
                 tell(bar, text)
-                solved.append(solve(name, problem, solver, arguments))
+                solved.append(solve(name, problem, way, arguments))
             result["solvers"][text] = {"figures": figures(solved), "problems": solved}
     print(table(result))
     machine.record(arguments.output, "solvers.json", result)

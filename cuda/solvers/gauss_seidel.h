@@ -1,5 +1,6 @@
 // What PGS and bisection share: contacts in order, then rows in order, one at a time while the others rest. u = Y'l is kept beside
 // the impulses, so that s = J v* + Y u + e + R l is always that of the newest; it is made anew where the score is tested.
+// The answer is the best of those tests, the warm start among them; without a tolerance the last.
 #pragma once
 #include "solvers/score.h"
 
@@ -14,10 +15,11 @@ struct GaussSeidel {
   const SolveLimits<S>& limits;
   Real* l;
   Real* u;  // (width)
+  Best<Real> best;
 
   HD GaussSeidel(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, Real* impulse)
-      : p(problem), limits(limits_), l(impulse) {}
-  HD void carve(Arena<Real>& arena) { u = arena.take(p.width); }
+      : p(problem), limits(limits_), l(impulse), best{nullptr} {}
+  HD void carve(Arena<Real>& arena) { u = arena.take(p.width), best.impulse = arena.take(p.rows()); }
 
   HD Real slip(int i) const { return p.slip(i, l, u); }
   /// l_i becomes `next`, which is `change` more.
@@ -37,14 +39,21 @@ struct GaussSeidel {
   /// Sweeps until the law is met, tested every `check` of them.
   template <class Sweep>
   HD SolveStats<Real> solve(Law law, int check, Sweep sweep) {
+    const bool tested = limits.tolerance > S(0);
+    const int n = p.rows();
     auto unsolved = [&](const M& running) {
-      if (!(limits.tolerance > S(0))) return running;
+      if (!tested) return running;
       p.push(l, u);
-      return M(running & (score_rows(p, law, l, [&](int i) { return slip(i); }).worst() > Real(limits.tolerance)));
+      const Real score = score_rows(p, law, l, [&](int i) { return slip(i); }).worst();
+      best.take(running, score, l, n);
+      return M(running & (score > Real(limits.tolerance)));
     };
+    for (int i = 0; i < n; ++i) best.impulse[i] = Real(0);
     admit(p, l, l);
     p.push(l, u);
-    return {iterate<Real>(limits.iterations, check, unsolved(mask_of<Real>(true)), sweep, unsolved)};
+    const Real sweeps = iterate<Real>(limits.iterations, check, unsolved(mask_of<Real>(true)), sweep, unsolved);
+    for (int i = 0; tested && i < n; ++i) l[i] = best.impulse[i];
+    return {sweeps};
   }
 };
 

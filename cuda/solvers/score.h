@@ -130,10 +130,10 @@ struct Stall {
 
   HD explicit Stall(Real score = Real(0)) : mark(score), idle(Real(0)) {}
   /// Worlds that were looked at more than `patience` times in vain; for them counting begins anew.
-  HD Mask<Real> look(Real score, int patience) {
+  HD Mask<Real> look(Real score, Real patience) {
     const Mask<Real> progress = score < mark * Scalar<Real>(0.7);
     mark = select(progress, score, mark), idle = select(progress, Real(0), idle + Real(1));
-    const Mask<Real> stuck = idle > Real(static_cast<Scalar<Real>>(patience));
+    const Mask<Real> stuck = idle > patience;
     idle = select(stuck, Real(0), idle);
     return stuck;
   }

@@ -216,6 +216,8 @@ class Sap(SolverOptions):
     decrease: float = _knob("sap", "decrease", above=0, most=1)
     #: The proximal centre moves when what Newton has left is below this part of what the term leaves (1).
     recentre: float = _knob("sap", "recentre", least=0)
+    #: Sweeps of Gauss-Seidel that it begins with.
+    sweeps: int = _knob("sap", "sweeps", least=0)
     #: Evaluations of a line search, at most.
     search: int = _knob("sap", "search", least=1)
     #: Backtracking by 0.8 to Armijo's rule instead of the exact line search.

@@ -32,6 +32,19 @@ TEST(Sap, ConvergesOnRandomProblemsInFewSteps) {
   EXPECT_LE(steps[30], 20);
 }
 
+TEST(Sap, SweepsSaveNewtonSteps) {
+  SapOptions<double> alone;
+  alone.sweeps = 0;
+  double with = 0, without = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    const auto d = problems::random_problem(18, 4, seed, seed % 2, seed % 3 == 0);
+    const auto swept = solve<double>(d, {200, 1e-10}), newton = solve<double>(d, {200, 1e-10}, alone);
+    with += swept.iterations, without += newton.iterations;
+    for (int k = 0; k < d.nv; ++k) EXPECT_NEAR(swept.v[k], newton.v[k], 1e-7) << seed;
+  }
+  EXPECT_LT(with, 0.8 * without);
+}
+
 TEST(Sap, SolvesRankDeficientCompliantProblems) {
   for (unsigned seed = 0; seed < 60; ++seed)
     EXPECT_TRUE(solve<double>(problems::random_problem(12, 8, seed, true, true), {200, 1e-8}).converged(1.05e-8))

@@ -205,7 +205,7 @@ class Iteration {
   /// Scores that do not improve: extrapolation off, or on again; rho / 5 at the first time, then rho x 5 three times.
   HD M unstick() {
     const Real zero(0), one(1);
-    const M stuck = stall_.look(best_.score, opt.patience);
+    const M stuck = stall_.look(best_.score, Real(static_cast<S>(opt.patience)));
     if (!any(stuck)) return stuck;
     const Real by = select(stalls_ > zero, select(stalls_ < Real(4), Real(5), one), Real(S(0.2)));
     stall_.mark = select(stuck, best_.score, stall_.mark);

@@ -29,7 +29,7 @@ struct CanalOptions {
   S growth = S(10), decrease = S(0.25);     // c grows when |Jv - z| fell by less than `decrease`
   int inner = 30, search = 30;              // caps: Newton steps of an outer pass, evaluations of a line search
   int accelerate = 1;                       // Anderson on the correction
-  int patience = 12;                        // passes without 0.7x the best score before Anderson forgets its history
+  int patience = 12;                        // passes without 0.7 of the best score that switch extrapolation; doubles
   int uniform = 0;  // the paper's: beta_i = penalty [kg] for all, grown whatever the cascade does
 
   /// The paper's own numbers: one beta = 1e4 kg, no acceleration.
@@ -84,6 +84,8 @@ struct Newton : ConvexNewton<Real> {
   Real *p, *image, *slip_before;      // (nc)
   AndersonVector<Real> anderson;
   Stall<Real> stall;
+  M plain;                           // without extrapolation
+  Real patience;                     // of the stall
   Real penalty, score, last_defect;  // score: of the last pass
 
   HD Newton(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const CanalOptions<S>& options, Real* l)
@@ -179,7 +181,8 @@ struct Newton : ConvexNewton<Real> {
     for (int i = 0; i < nc; ++i) p[i] = slip_before[i] = correction(i, accepted, nullptr);
     for (int i = 0; i < m; ++i) lambda0[i] = accepted[i];
     set_penalty();
-    anderson.begin(), stall = Stall<Real>(best.score);
+    anderson.begin(), stall = Stall<Real>(best.score), plain = mask_of<Real>(false),
+                      patience = Real(static_cast<S>(opt.patience));
   }
 
   HD void outer_pass(const M& which) {
@@ -192,9 +195,11 @@ struct Newton : ConvexNewton<Real> {
       slip_before[i] = image[i];
     }
     accept(which, lambda);
-    anderson.forget(stall.look(best.score, opt.patience));
+    const M stuck = stall.look(best.score, patience);
+    anderson.forget(stuck);
+    plain = select(stuck, negate(plain), plain), patience = select(stuck, patience * S(2), patience);
     if (opt.accelerate) anderson.advance(p, image);
-    for (int i = 0; i < nc; ++i) p[i] = max(image[i], Real(0));
+    for (int i = 0; i < nc; ++i) p[i] = max(select(plain, slip_before[i], image[i]), Real(0));
     for (int i = 0; i < m; ++i) lambda0[i] = accepted[i];
     M stiffer = gap > last_defect * opt.decrease;
     if (!opt.uniform) stiffer = stiffer & (gap > moved);

@@ -18,6 +18,7 @@
 #pragma once
 #include "linalg/wide_sum.h"
 #include "solvers/convex_newton.h"
+#include "solvers/sap/sweeps.h"
 
 namespace stiction {
 
@@ -29,6 +30,7 @@ struct SapOptions {
   S penalty_cap = kWide ? S(1e7) : S(100);  // rounding of the cone costs eps c V
   S growth = S(10), decrease = S(0.25);     // c grows where |D (l - l0)| fell by less than `decrease`
   S recentre = S(0.1);                      //
+  int sweeps = 6;                           // of Gauss-Seidel, to begin with
   int search = 30;                          // cap: evaluations of a line search
   int armijo = 0;                           // backtracking by 0.8 to Armijo's rule instead of the exact line search
   int wide = 1;                             // in float: sums in double
@@ -38,14 +40,15 @@ struct SapOptions {
   /// The paper's own: one regularised problem.
   HD static SapOptions paper() {
     SapOptions o;
-    o.sigma = S(1e-3);
+    o.sigma = S(1e-3), o.sweeps = 0;
     return o;
   }
   HD Law law() const { return Law::kConvex; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("penalty", o.penalty...), visit("penalty_cap", o.penalty_cap...), visit("growth", o.growth...);
-    visit("decrease", o.decrease...), visit("recentre", o.recentre...), visit("search", o.search...);
+    visit("decrease", o.decrease...), visit("recentre", o.recentre...), visit("sweeps", o.sweeps...),
+        visit("search", o.search...);
     visit("armijo", o.armijo...), visit("wide", o.wide...), visit("sigma", o.sigma...), visit("beta", o.beta...);
   }
 };
@@ -63,15 +66,17 @@ struct Proximal : ConvexNewton<Real> {
   const SolveLimits<S>& limits;
   const SapOptions<S>& opt;
   Best<Real> best;
+  ConvexSweeps<Real> sweeps;
   Real *u, *rest;                        // (n)   D^1/2 L (v - v*), and what rounding leaves of it
   Real *zero, *R, *D, *slack, *lambda0;  // (m)   slack: w + e; then w of the base is w + e - D l0
   Real penalty, gap, last_gap, drift, idle;
 
   HD Proximal(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const SapOptions<S>& options, Real* l)
-      : Base(problem), limits(limits_), opt(options), best{l} {}
+      : Base(problem), limits(limits_), opt(options), best{l}, sweeps(problem, limits_) {}
 
   HD void carve(Arena<Real>& arena) {
     Base::carve(arena);
+    sweeps.carve(arena);
     u = arena.take(n), rest = arena.take(n);
     Real** const rows[] = {&zero, &R, &D, &slack, &lambda0};
     for (Real** each : rows) *each = arena.take(m);
@@ -170,16 +175,27 @@ struct Proximal : ConvexNewton<Real> {
     best.take(which, score_rows(P, opt.law(), lambda, slip).worst(), lambda, m);
   }
 
+  /// Takes l as the point to go on from, and judges it.
+  template <class Sum>
+  HD void start(const M& which) {
+    for (int i = 0; i < m; ++i) held[i] = lambda0[i] = lambda[i];
+    push<Sum>(held);
+    renew<Sum>();
+    judge(which);
+  }
   template <class Sum>
   HD void begin() {
     const Real none(0);
     penalty = Real(opt.penalty), last_gap = Real(kUntried<Real>), idle = none;
     admit(P, best.impulse, lambda);
-    for (int i = 0; i < m; ++i) held[i] = lambda0[i] = lambda[i], best.impulse[i] = zero[i] = dw[i] = none;
+    for (int i = 0; i < m; ++i) best.impulse[i] = zero[i] = dw[i] = none;
     set_compliance();
-    push<Sum>(held);
-    renew<Sum>();
-    judge(mask_of<Real>(true));
+    start<Sum>(mask_of<Real>(true));
+    const M unsolved = best.score > Real(limits.tolerance);
+    if (opt.sweeps > 0 && limits.iterations > 0 && any(unsolved)) {
+      sweeps.run(unsolved, opt.sweeps, lambda);
+      start<Sum>(unsolved);
+    }
     set_centre();
   }
 

@@ -1,0 +1,78 @@
+// What SAP begins with: a few sweeps of Gauss-Seidel on the dual of its convex problem, contacts in order, then rows. They cost
+// little beside one factor and find which contacts hold, slide and open; Newton does the rest.
+//
+//   contact   l <- Proj(l - s / r), r = |W_ii + R|_F >= its largest eigenvalue, `kInner` times while the others rest
+//   row       l <- clamp(l - s / (W_kk + R))
+//
+// With couples one step a contact, r the sum of its six W_kk + R.
+#pragma once
+#include "solvers/gauss_seidel.h"
+
+namespace stiction {
+
+template <class Real>
+struct ConvexSweeps : GaussSeidel<Real> {
+  using Base = GaussSeidel<Real>;
+  using M = Mask<Real>;
+  using Base::p, Base::l, Base::slip;
+
+  static constexpr int kInner = 8;
+  SymMat3<Real>* block;  // (contacts) W_ii + R
+  Real* rate;            // (contacts) 1 / r
+
+  HD ConvexSweeps(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits)
+      : Base(problem, limits, nullptr) {}
+  HD void carve(Arena<Real>& arena) {
+    Base::carve(arena);
+    block = arena.template take_as<SymMat3<Real>>(p.contacts), rate = arena.take(p.contacts);
+  }
+
+  HD void prepare() {
+    for (int k = 0; k < p.contacts; ++k) {
+      auto W = [&](int a, int b) { return p.along(3 * k + a, p.row(3 * k + b)); };
+      const Real R_t = p.R[3 * k];
+      block[k] = {W(0, 0) + R_t, W(0, 1), W(0, 2), W(1, 1) + R_t, W(1, 2), W(2, 2) + p.R[3 * k + 2]};
+      const SymMat3<Real>& b = block[k];
+      Real bound = sqrt(b.xx * b.xx + b.yy * b.yy + b.zz * b.zz + (b.xy * b.xy + b.xz * b.xz + b.yz * b.yz) * Real(2));
+      for (int i = p.spin_row(k); p.spins > 0 && i < p.spin_row(k + 1); ++i) bound = bound + p.W[i] + R_t;
+      rate[k] = select(bound > Real(0), Real(1) / bound, Real(0));
+    }
+  }
+  HD void solve_contact(const M& on, int k) {
+    const int i = 3 * k;
+    const Vec3<Real> old{l[i], l[i + 1], l[i + 2]};
+    Vec3<Real> s{slip(i), slip(i + 1), slip(i + 2)}, f = old;
+    for (int step = 0; step < kInner; ++step) {
+      const Vec3<Real> next = project_proximal(f - s * rate[k], p.mu[k]);
+      s = s + block[k] * (next - f), f = next;
+    }
+    put(on, i, f.x, old.x), put(on, i + 1, f.y, old.y), put(on, i + 2, f.z, old.z);
+  }
+  HD void solve_six(const M& on, int k) {
+    const int i = 3 * k, c = p.spin_row(k);
+    auto step = [&](int row) { return l[row] - slip(row) * rate[k]; };
+    const SixVec<Real> next = project_proximal(
+        SixVec<Real>{{step(i), step(i + 1), step(i + 2)}, {step(c), step(c + 1), step(c + 2)}}, p.mu[k]);
+    put(on, i, next.l.x, l[i]), put(on, i + 1, next.l.y, l[i + 1]), put(on, i + 2, next.l.z, l[i + 2]);
+    auto put_spin = [&](int row, Real to) { put(on & (p.W[row] > Real(0)), row, to, l[row]); };
+    put_spin(c, next.c.x), put_spin(c + 1, next.c.y), put_spin(c + 2, next.c.z);
+  }
+  HD void put(const M& on, int i, Real next, Real from) { Base::take(on, i, next, next - from); }
+
+  /// `impulse` of worlds `which` after so many sweeps.
+  HD_ONCE void run(const M& which, int sweeps, Real* impulse) {
+    l = impulse;
+    prepare();
+    p.push(l, this->u);
+    for (int k = 0; k < sweeps; ++k)
+      Base::sweep(
+          which, [&](const M& on, int i) { p.spins > 0 ? solve_six(on, i) : solve_contact(on, i); },
+          [&](const M& on, int r, int i) {
+            const Real W = select(on, p.W[i] + p.R[i], Real(1)),
+                       next = clamp(l[i] - slip(i) / W, p.lower[r], p.upper[r]);
+            put(on, i, next, l[i]);
+          });
+  }
+};
+
+}  // namespace stiction
