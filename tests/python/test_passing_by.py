@@ -21,7 +21,7 @@ BLOCKS = {
 
 
 def fall_past(kind, block, h, speed, clear, dtype="float32"):
-    """Velocities at every step of 32 bodies, each another part of a step further, that fall `clear` (m) past a block's edge."""
+    """Velocities at every step of 32 bodies, each a part of a step further, that fall `clear` (m) past an edge."""
     geom, side = KINDS[kind]
     xml = f"""<mujoco><option timestep="{h}" gravity="0 0 0"/><asset><mesh name="cube" vertex="{CUBE}"/></asset>
       <worldbody><body name="thrown"><freejoint/><geom {geom}/></body>{BLOCKS[block]}</worldbody></mujoco>"""
@@ -59,7 +59,7 @@ def test_what_hits_an_edge_is_turned_away(kind, speed, h):
 
 
 def test_a_pendulum_swings_past_a_corner():
-    """A turning body keeps the room that its turning takes: no blow where its arc clears the corner, one where it does not."""
+    """A turning body keeps the room that its turning takes: no blow where its arc clears the corner, else one."""
     for height, hits in ((0.95, False), (1.06, True)):
         xml = f"""<mujoco><option timestep="5e-3" gravity="0 0 0"/><worldbody>
           <geom type="box" size=".3 .3 {height / 2}" pos="0 0 {-2 + height / 2}"/>

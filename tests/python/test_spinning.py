@@ -5,7 +5,7 @@ import pytest
 
 mujoco = pytest.importorskip("mujoco")
 
-from stiction import Model, Simulation  # noqa: E402
+from stiction import Model, Simulation, SolverOptions  # noqa: E402
 
 FREE = "<freejoint/>"
 PLATE = '<geom type="cylinder" size=".12 .01" mass="1"/>'
@@ -189,7 +189,7 @@ def rotations(q):
     return R.reshape(-1, 3, 3)
 
 
-def blows(offset, h, dtype="float64", beside=False, height=0.5, steps=None, n=32):
+def blows(offset, h, dtype="float64", beside=False, height=0.5, steps=None, n=32, **options):
     """Boxes thrown on a floor, their joint `offset` from the centre of mass: energy (steps, n), J, and its place.
 
     Wherever the joint is, the same box is thrown the same way.
@@ -201,7 +201,7 @@ def blows(offset, h, dtype="float64", beside=False, height=0.5, steps=None, n=32
     xml = f"""<mujoco><option timestep="{h}"/><worldbody><geom type="plane" size="0 0 1" friction=".5"/>
       <body>{FREE}<geom type="box" size=".1 .04 .03" mass="{mass}" friction=".5" pos="{place}"/></body>
       {trunk}</worldbody></mujoco>"""
-    sim = Simulation(Model.from_mjcf(xml), n, dtype=dtype, num_threads=1)
+    sim = Simulation(Model.from_mjcf(xml), n, dtype=dtype, num_threads=1, **options)
     inertia = mass / 3 * (half @ half - half**2)
     rng = np.random.default_rng(0)
     q, w = rng.standard_normal((n, 4)), rng.uniform(-60, 60, (n, 3))
@@ -243,11 +243,12 @@ def test_a_blow_adds_no_energy_wherever_the_joint_is(offset, dtype, h):
 @pytest.mark.parametrize("beside", [False, True])
 def test_bodies_move_alike_wherever_their_joint_is(h, beside, height):
     """The trunk, and a free body beside one; thrown from above, and out of the floor; until rounding has grown."""
-    where = {"beside": beside, "height": height, "steps": round(0.3 / h)}
+    exact = SolverOptions(tolerance=1e-12, iterations=1000)  # which contacts stay open does depend on it
+    where = {"beside": beside, "height": height, "steps": round(0.3 / h), "solver": exact}
     _, centre = blows((0, 0, 0), h, **where)
     for offset in ((0.01, 0, 0), (0.03, 0.03, 0.03), (0, 0.3, 0)):
         _, other = blows(offset, h, **where)
-        assert np.median(np.abs(other - centre).max((0, 2))) <= 1e-7
+        assert np.median(np.abs(other - centre).max((0, 2))) <= 1e-6
 
 
 @pytest.mark.parametrize("h", [0.0005, 0.002])
