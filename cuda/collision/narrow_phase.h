@@ -43,6 +43,16 @@ HD constexpr int candidate_count(int type1, int type2) {
   return type1 == GeomKind::kBox && type2 == GeomKind::kBox ? 8 : 4;
 }
 
+/// Where two bodies go in the step, and how far from there.   m
+template <class Real>
+struct Reach {
+  Real margin;        // what both travel, a reserve, and what hits they pass on: no gap beyond it matters
+  Closing<Real> way;  // of the free motion
+  Real turned;        // by how much contacts in the world turn it: see Contacts
+
+  HD Real end_gap(const Candidate<Real>& c) const { return c.dist - closed_by(way, c.normal, c.pos); }
+};
+
 // ---- one world ------------------------------------------------------------------------------------------------
 
 template <class T, class Real> HD Vec3<T> lane_of(const Vec3<Real>& x, int i) {
@@ -108,16 +118,17 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
   }
 }
 
-/// Whether the ways of two geoms that are apart in world `i` do not meet: b passes a by more than 2 % of its way, and what turns
-/// of it on the way. Beside an edge the shortest distance closes though nothing will touch.
+/// Whether the ways of two geoms that are apart in world `i` do not meet: b passes a by more than 2 % of its way, what turns
+/// of it on the way, and what other contacts turn it. Beside an edge the shortest distance closes though nothing will touch.
 template <class Real>
-HD_CALL bool passes_by(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Closing<Real>& way) {
-  ConvexLane<Scalar<Real>> x = convex_lane(a, b, i, way);
+HD_CALL bool passes_by(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Reach<Real>& reach) {
+  ConvexLane<Scalar<Real>> x = convex_lane(a, b, i, reach.way);
   const double one = extent(x.a), other = extent(x.b);
   const auto& small = one < other ? x.a : x.b;
   x.b.way = velocity_at(x.closing, small.pose.p);
   const double turn = norm(x.closing.w), beside = min(one, other) - radius(small);
-  const double clear = radius(x.a) + radius(x.b) + norm(x.b.way) * (0.02 + turn) + beside * turn;
+  const double clear =
+      radius(x.a) + radius(x.b) + norm(x.b.way) * (0.02 + turn) + beside * turn + double(lane(reach.turned, i));
   Vec3<double> on_a, on_b;
   return closest_points(x.a, x.b, 0.0, clear, on_a, on_b) == Distance::kBeyond;
 }
@@ -146,28 +157,26 @@ HD Mask<Real> collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>&
 }
 
 /// out[0 .. candidate_count(a.type, b.type)): the candidates of geoms a and b in the worlds that are wanted (where the
-/// bounding balls are near), absent in the others; those at a distance of `reach` >= 0 and more may be absent, and open ones
-/// of geoms that pass by each other are. closing, at the start of the step, tells which of many points are kept, way, that of the
-/// free motion, where both go. In one place, so that step functions stay small.   pre: a.type <= b.type
+/// bounding balls are near), absent in the others; those beyond reach.margin >= 0 may be absent, and open ones of geoms that
+/// pass by each other are. closing, at the start of the step, tells which of many points are kept. In one place, so that step functions stay small.   pre: a.type <= b.type
 template <class Real>
-HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted, const Real& reach,
-                     const Closing<Real>& closing, const Closing<Real>& way, Candidate<Real>* out) {
+HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted,
+                     const Reach<Real>& reach, const Closing<Real>& closing, Candidate<Real>* out) {
   const int count = candidate_count(a.type, b.type);
   for (int k = 0; k < count; ++k) out[k] = absent<Real>();
   if (count == 0 || !any(wanted)) return;
   Mask<Real> left = wanted & collide_regular(a, b, out);
   const Mask<Real> done = wanted & negate(left);
   for (int k = 0; k < count; ++k) out[k] = select<Real>(done, out[k], absent<Real>());
-  if (any(left)) left = left & negate(parted(a, b, reach));
-  for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach, closing, out); });
+  if (any(left)) left = left & negate(parted(a, b, reach.margin));
+  for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach.margin, closing, out); });
   if (a.type == GeomKind::kPlane) return;
   auto acts = mask_of<Real>(false), passing = acts;
   for (int k = 0; k < count; ++k)
-    acts = acts | ((out[k].dist > Real(0)) & (out[k].dist < reach) &
-                   (closed_by(way, out[k].normal, out[k].pos) >= out[k].dist));
+    acts = acts | ((out[k].dist > Real(0)) & (out[k].dist < reach.margin) & (reach.end_gap(out[k]) <= Real(0)));
   if (!any(acts)) return;
   for_each_lane<Real>(acts, [&](int i) {
-    if (passes_by(a, b, i, way)) set_lane(passing, i, kWidth<Real> == 1 ? 1 : -1);
+    if (passes_by(a, b, i, reach)) set_lane(passing, i, kWidth<Real> == 1 ? 1 : -1);
   });
   for (int k = 0; k < count; ++k) out[k] = select<Real>(passing & (out[k].dist > Real(0)), absent<Real>(), out[k]);
 }

@@ -60,6 +60,9 @@ HD void link_bounds(const typename L::Group& g, const typename L::Model& m, cons
   });
 }
 
+/// The part of its travel that a link may take other ways than its free motion, beside what contacts turn it.
+inline constexpr float kAstray = 0.25f;
+
 /// Which geoms of two links may come within `margin` of each other: by balls, first one around all of link 2 (center2, reach2
 /// with the margin), then, but for those that are capsules themselves, by capsules. Pairs come geom by geom of link 1.
 template <class Real>
@@ -185,12 +188,14 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
 }
 
 template <class L>
-HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                        const PerLink<L, typename L::Real>& margins, const StepReach<L>& step,
-                        PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
+HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                                    const PerLink<L, typename L::Real>& margins, const StepReach<L>& step,
+                                    PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
   using Real = typename L::Real;
   contacts.pairs = 0;
-  if (m.link_pairs == 0) return;
+  const Real spread(m.has_restitution ? 2 : 1);
+  Real turns(0);
+  if (m.link_pairs == 0) return turns;
   link_bounds<L>(g, m, kin, margins, step, bound);
   PairPool<L> pool(m.pair_slots, step);
   auto link_of = [&](const auto& per_link, int flat) -> decltype(auto) {
@@ -205,6 +210,8 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
     const Real reach = margin + flat_model_link<L>(m, lp.link1).bound_radius + radius2;
     const Mask<Real> near = dot(d, d) < reach * reach;
     if (!g.any(near)) continue;
+    // How near they must be when the free motion ends: what part of the margin was for the way they go is not for others.
+    const Real aside = margin - max((b1.travel + b2.travel) * (1 - kAstray) - contacts.turned, Real(0));
     NearGeoms<Real> look{b1.pose, b2.pose, b2.center, margin + radius2, margin, near};
     for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
       const auto& pair = m.pair[j];
@@ -223,14 +230,15 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
         return Closing<Real>(travel(g2.link, l2.shift) - travel(g1.link, l1.shift));
       };
       const Closing<Real> closing = between(step.V);
-      const Reach<Real> nears(margin, b1.travel + b2.travel, between(step.free));
-      collide(x1, x2, wanted, margin, closing, nears.way, out);
+      const Reach<Real> nears{margin, between(step.free), contacts.turned};
+      collide(x1, x2, wanted, nears, closing, out);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair), Real(0)};
       int count = candidate_count(g1.type, g2.type);
       for (int k = 0; k < count; ++k) {
         if (!any(out[k].dist < margin)) continue;
         const Real end_gap = nears.end_gap(out[k]);
-        const Mask<Real> active = nears.has(out[k]);
+        const Mask<Real> active = (out[k].dist < margin) & (end_gap < aside);
+        turns = max(turns, select(active, end_gap * -spread, Real(0)));
         if (m.has_restitution) of.bounce = bounce_of(out[k], of.surface.restitution, closing, step.h);
         for_each_lane<Real>(
             active, [&](int w) { insert_pair<L>(out[k], pair.id + k, lane(end_gap, w), of, w, pool, contacts); });
@@ -239,13 +247,17 @@ HD void fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
   }
   for (int s = 0; s < contacts.pairs; ++s)
     contacts.pair[s].point.frame = frame_of_normal(contacts.pair[s].point.frame.row[2]);
+  return turns;
 }
 
+/// Returns by how much they turn bodies: see Contacts.
 template <class L>
-HD_ONCE void find_pair_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                                const PerLink<L, typename L::Real>& margins, const StepReach<L>& step,
-                                PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
-  if constexpr (L::Shape::kPairs > 0) fill_pair_slots<L>(g, m, kin, margins, step, bound, contacts);
+HD_ONCE typename L::Real find_pair_contacts(const typename L::Group& g, const typename L::Model& m,
+                                            const Kinematics<L>& kin, const PerLink<L, typename L::Real>& margins,
+                                            const StepReach<L>& step, PerLink<L, LinkBound<typename L::Real>>& bound,
+                                            Contacts<L>& contacts) {
+  if constexpr (L::Shape::kPairs > 0) return fill_pair_slots<L>(g, m, kin, margins, step, bound, contacts);
+  else return typename L::Real(0);
 }
 
 /// Hits that one passes on to the next within a step.

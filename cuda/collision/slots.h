@@ -49,6 +49,9 @@ struct Contacts : PairCount<typename L::Shape> {
   bool live[L::kSlots];  // some world of the pack has the slot active
   PairContact<L> pair[at_least_one(Shape::kPairs)];
   Mask<Real> overflow;
+  // How far what closes in the free motion would go in, twice that where something bounces: by as much contacts may turn the
+  // ways of bodies in the world elsewhere. Of all of the world's contacts, the greatest.   m
+  Real turned;
 
   HD bool skip(int slot) const { return !live[slot]; }
 };

@@ -31,22 +31,6 @@ struct StepReach {
   Scalar<typename L::Real> h, slack, merge;             // slack: what a gap may change besides
 };
 
-/// The part of its travel that a link may take other ways than its free motion.
-inline constexpr float kAstray = 0.25f;
-
-/// Which candidates may touch in the step: nearer than `margin` now, than `aside` after the free motion.   m
-template <class Real>
-struct Reach {
-  Real margin, aside;
-  Closing<Real> way;  // of the free motion
-
-  /// margin: what both travel, a reserve, and what hits they pass on.
-  HD Reach(Real all, Real travel, const Closing<Real>& free)
-      : margin(all), aside(all - travel * (1 - kAstray)), way(free) {}
-  HD Real end_gap(const Candidate<Real>& c) const { return c.dist - closed_by(way, c.normal, c.pos); }
-  HD Mask<Real> has(const Candidate<Real>& c) const { return (c.dist < margin) & (end_gap(c) < aside); }
-};
-
 /// What a candidate needs besides its geometry.
 template <class Number>
 struct Surface {
@@ -125,9 +109,9 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     if (!any(near)) {
       for (int k = 0; k < x.count; ++k) out[k] = absent<Real>();
     } else if (x.own_first) {
-      collide(x.own, x.fixed, near, reach.margin, closing * Real(-1), reach.way * Real(-1), out);
+      collide(x.own, x.fixed, near, {reach.margin, reach.way * Real(-1), reach.turned}, closing * Real(-1), out);
     } else {
-      collide(x.fixed, x.own, near, reach.margin, closing, reach.way, out);
+      collide(x.fixed, x.own, near, reach, closing, out);
     }
     for (int k = 0; k < x.count; ++k) {
       if (x.own_first) out[k].normal = -out[k].normal;
@@ -164,7 +148,7 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
       const auto& probe = m.probe[st.probe_begin + i];
       const auto& plane = m.plane[probe.plane];
       const Candidate<Real> c = probe_candidate(probe, plane, link, origin);
-      fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), reach.has(c), slot[i]);
+      fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), c.dist < reach.margin, slot[i]);
       if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), closing, step.h);
       slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
     }
@@ -175,9 +159,8 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   int n = 0;
   auto active = mask_of<Real>(false);
   auto add = [&](const Candidate<Real>& c, const Surface<typename L::Number>& s) {
-    const Mask<Real> near = reach.has(c);
-    candidate[n] = select<Real>(near, c, absent<Real>()), surface[n] = s, ++n;
-    active = active | near;
+    candidate[n] = c, surface[n] = s, ++n;
+    active = active | (c.dist < reach.margin);
   };
   for (int i = 0; i < st.probes; ++i) {
     const auto& probe = m.probe[st.probe_begin + i];
@@ -245,12 +228,14 @@ HD void merge_slots(ContactPoint<Real>* slot, int count, Scalar<Real> merge) {
     }
 }
 
-/// Fills all world slots and tells which some world has active.
+/// Fills all world slots and tells which some world has active. Returns by how much they turn bodies: see Contacts.
 template <class L>
-HD_ONCE void find_world_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                                 const PerLink<L, typename L::Real>& margin, const StepReach<L>& step,
-                                 Contacts<L>& contacts) {
+HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const typename L::Model& m,
+                                             const Kinematics<L>& kin, const PerLink<L, typename L::Real>& margin,
+                                             const StepReach<L>& step, Contacts<L>& contacts) {
   using Real = typename L::Real;
+  const Real spread(m.has_restitution ? 2 : 1);
+  Real turns(0);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> origin = kin.limb_origin[at.limb];
     for (int s = 0; s <= limb.links(); ++s) {
@@ -261,14 +246,20 @@ HD_ONCE void find_world_contacts(const typename L::Group& g, const typename L::M
       auto of_link = [&](const auto& x) {
         return s == 0 ? at_trunk<L>(x.trunk, limb.attach()) : x.limb[at.link + s - 1];
       };
-      const Reach<Real> reach(of_link(margin), of_link(step.travel), of_link(step.free) * Real(step.h));
+      const Reach<Real> reach{of_link(margin), of_link(step.free) * Real(step.h), contacts.turned};
       contacts.overflow =
           contacts.overflow | station_slots<L>(m, st, link, origin, reach, of_link(step.V) * Real(step.h), step,
                                                contacts.point.slot + begin);
       merge_slots(contacts.point.slot + begin, end - begin, step.merge);
-      for (int c = begin; c < end; ++c) contacts.live[c] = any(contacts.point.slot[c].active);
+      for (int c = begin; c < end; ++c) {
+        const ContactPoint<Real>& x = contacts.point.slot[c];
+        contacts.live[c] = any(x.active);
+        if (!contacts.live[c]) continue;
+        turns = max(turns, select(x.active, reach.end_gap({x.p, x.frame.row[2], x.gap}) * -spread, Real(0)));
+      }
     }
   });
+  return g.max(turns);
 }
 
 }  // namespace stiction

@@ -100,6 +100,19 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
     Real f[6];
     put(more, f);
     UNROLL for (int t = 0; t < 6; ++t) bias.trunk[t] = bias.trunk[t] + f[t] * per_step;
+    // The joints feel the origin's part as they feel every motion of it.
+    const Mask<Real> heavy = H[3][3] > zero;
+    const Real share = select(heavy, per_step / select(heavy, H[3][3], one), zero);
+    const Vec3<Real> jump = more.f * share;
+    UNROLL for (int u = 6; u < m.trunk_dofs(); ++u)
+      bias.trunk[u] = bias.trunk[u] + dot(Vec3<Real>{M.trunk[u][3], M.trunk[u][4], M.trunk[u][5]}, jump);
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      if (!limb.on_trunk()) return;
+    UNROLL for (int k = 0; k < limb.links(); ++k) {
+        const Real* row = M.cross[at.link + k];
+        bias.limb[at.link + k] = bias.limb[at.link + k] + dot(Vec3<Real>{row[3], row[4], row[5]}, jump);
+      }
+    });
   }
   if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
@@ -124,6 +137,12 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
             free_root_correction(J, Mat3<Real>{{moving(0), moving(1), moving(2)}}, H[entry_of(0, 0)], Force<Real>{n, f},
                                  w, kin.pose.limb[at.link + 3].R, h);
         n = more.n;
+        const Mask<Real> heavy = H[0] > zero;
+        const Vec3<Real> jump = more.f * select(heavy, per_step / select(heavy, H[0], one), zero);
+        for (int k = 6; k < limb.links(); ++k) {
+          const Real* row = H + entry_of(k, 0);
+          to[k] = to[k] + dot(Vec3<Real>{row[0], row[1], row[2]}, jump);
+        }
         to[0] = to[0] + more.f.x * per_step, to[1] = to[1] + more.f.y * per_step, to[2] = to[2] + more.f.z * per_step;
       } else {
         const Vec3<Real> L0 = J * w + n, impulse = Vec3<Real>{to[0], to[1], to[2]} * (-h) - L0;  // of all there is

@@ -102,7 +102,7 @@ HD_ONCE void move_freely(const typename L::Group& g, const typename L::Model& m,
   solve<L>(g, m, problem.factor, problem.free, share);
 }
 
-/// Poses, the free motion, and what may touch within the step.
+/// Poses, the free motion, and what may touch within the step: what is hit, or turned by a contact, is looked at again.
 template <class L, class Real = typename L::Real>
 HD void find_contacts(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                       const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
@@ -113,11 +113,16 @@ HD void find_contacts(const typename L::Group& g, const typename L::Model& m, co
   each_link<L>(g, m, [&](Real travel, Real& margin) { margin = travel + opt.margin; }, w.travel, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
   const StepReach<L> reach{w.motions, w.free, w.travel, opt.h, opt.margin / 10, opt.merge};
-  w.contacts.overflow = mask_of<Real>(false);
-  find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts);
-  for (int hit = 0; hit < kHits && raise_margins<L>(g, m, w.contacts, opt.margin, w.margin); ++hit)
-    find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts);
-  find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts);
+  w.contacts.turned = Real(0);
+  for (int hit = 0;; ++hit) {
+    w.contacts.overflow = mask_of<Real>(false);
+    const Real turned = max(find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts),
+                            find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts));
+    if (hit == kHits) break;
+    const bool hits = raise_margins<L>(g, m, w.contacts, opt.margin, w.margin);
+    if (!hits && !g.any(turned > w.contacts.turned + opt.margin)) break;
+    w.contacts.turned = max(w.contacts.turned, turned);
+  }
 }
 
 /// All that is known before solving: from the state to the contact problem and its warm start.
@@ -224,6 +229,51 @@ HD void move_on(const typename L::Group& g, const typename L::Model& m, const Op
   integrate<L>(g, m, opt.h, w.kin, along, v, moving, x);
 }
 
+/// What turns sinks by what the chord of a step cuts off its arc, for ever while it spins; what a recovery lifts of that it pays
+/// for: the velocity v of a body on its own loses as much energy as its centre of mass gains height by `along` instead of v, up
+/// to a lift of h^2 / 2 |w| |w across gravity| times twice its radius of gyration. So nothing climbs that spins in a floor.
+template <class L, class Real = typename L::Real>
+HD void pay_for_lifts(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const Kinematics<L>& kin,
+                      const TreeMatrix<L>& A, const TreeVector<L>& along, TreeVector<L>& v) {
+  const Vec3<Real> gravity = vec<Real>(m.gravity);
+  // entry(i, j): of A, j <= i < 6; moving: the first of three dofs in world axes; w: how it turns, in world axes.
+  auto pay = [&](auto entry, int moving, const Vec3<Real>& w, const Real* to, Real* now) {
+    Real twice(0), p[3] = {Real(0), Real(0), Real(0)}, inertia(0), offset(0);
+    const Real mass = entry(moving, moving);
+    const int turning = 3 - moving;
+    for (int i = 0; i < 6; ++i)
+      for (int j = 0; j < 6; ++j) {
+        const Real a = i < j ? entry(j, i) : entry(i, j);
+        twice = twice + now[i] * a * now[j];
+        if (i >= moving && i < moving + 3) p[i - moving] = p[i - moving] + a * (to[j] - now[j]);
+      }
+    for (int i = 0; i < 3; ++i) {
+      inertia = inertia + entry(turning + i, turning + i);
+      for (int j = 0; j < 3; ++j) {
+        const Real a = moving > turning ? entry(moving + i, turning + j) : entry(turning + i, moving + j);
+        offset = offset + a * a;  // 2 m^2 |c|^2
+      }
+    }
+    const Real width = sqrt(max(inertia * mass - offset, Real(0)) * Real(2));  // times the mass
+    const Real cut = norm(w) * norm(cross(w, gravity)) * width * (h * h / 2);
+    const Real lift = min(-dot(gravity, Vec3<Real>{p[0], p[1], p[2]}) * h, cut);
+    const Real kept = sqrt(max(Real(1) - Real(2) * lift / max(twice, Real(1e-30f)), Real(0)));
+    for (int i = 0; i < 6; ++i) now[i] = select(lift > Real(0), now[i] * kept, now[i]);
+  };
+  if constexpr (L::Shape::kAnyJoint)
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      if (!is_free_body(limb) || limb.links() != 6) return;
+      const Real* H = A.limb + at.entry;
+      Real* now = v.limb + at.link;
+      pay([&](int i, int j) { return H[entry_of(i, j)]; }, 0,
+          kin.pose.limb[at.link + 3].R * Vec3<Real>{now[3], now[4], now[5]}, along.limb + at.link, now);
+    });
+  bool alone = m.free_base() && m.trunk_dofs() == 6;
+  for (int l = 0; l < m.limbs(); ++l) alone = alone && m.limb[l].attach < 0;
+  if (!alone) return;
+  pay([&](int i, int j) { return A.trunk[i][j]; }, 3, Motion<Real>(twist(v.trunk)).w, along.trunk, v.trunk);
+}
+
 /// Integrates the worlds that move; positions of `deep` ones with what closes their overlaps as fast as they may: a body that
 /// starts inside another comes out and stays, with the step's velocity. Solved like the step, from its impulses, which are
 /// lost; where that fails positions follow the step, too.
@@ -242,11 +292,12 @@ HD_ONCE void recover_overlaps(const typename L::Group& g, const typename L::Mode
   });
   for (int s = 0; s < w.contacts.pairs; ++s)
     raise(w.contacts.pair[s].point, problem.pair_row[s], problem.table.pair[s], g.rank() == 0);
-  const TreeVector<L> v = w.v;
+  TreeVector<L> v = w.v;
   solve_contacts<L>(g, m, options, w);
   const Certificate<Real> c = certify_world<L>(g, m, options, w);
   const Mask<Real> taken = deep & converges(options, c) & finite_worlds<L>(g, m, x, w.v, c);
   each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, v, w.v);
+  pay_for_lifts<L>(g, m, options.step.h, w.kin, problem.A, w.v, v);
   move_on<L>(g, m, options.step, moving, w, w.v, v, x);
   if (!m.free_base()) return;
   // It keeps its spin in the body's axes, which the recovery turns.

@@ -130,8 +130,8 @@ void add_gyroscopic(const Model& model, const Kinematics& k, const Vector& v, do
       Vector3d w = v.segment<3>(turn);
       Vector3d L = M.middleRows<3>(turn) * v - moment.transpose() * (M.middleRows<3>(dof) * v) / mass;
       Vector3d d = midpoint_turn(I, w, L, Vector3d::Zero(), h), F = (R * w).cross(moment * w);
-      f.segment<3>(dof) += F;
-      f.segment<3>(turn) += I * d / h + w.cross(L) + moment.transpose() * F / mass;
+      f += M.middleCols<3>(dof) * (F / mass);  // as if the origin moved by it and carried all along
+      f.segment<3>(turn) += I * d / h + w.cross(L);
     }
   }
 }

@@ -204,3 +204,13 @@ class Poses {
 };
 
 }  // namespace stiction::oracle
+
+namespace stiction {
+
+/// The reach of geoms that stand still.
+template <class Real>
+Reach<Real> still(Real margin) {
+  return {margin, zero_motion<Real>(), Real(0)};
+}
+
+}  // namespace stiction

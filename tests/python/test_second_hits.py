@@ -75,3 +75,42 @@ def test_slow_scenes_are_searched_once():
     sim.qvel[0, 6] = 0.5
     sim.step()
     assert int(sim.contact.count[0]) == 0 or not (np.asarray(sim.contact.geom[0]) == 0).any()
+
+
+@pytest.mark.parametrize("bounce", [None, 0.8])
+@pytest.mark.parametrize("kind", ["sphere", "box"])
+@pytest.mark.parametrize(("speed", "timestep"), [(5, 1e-2), (20, 5e-3), (50, 1e-2)])
+def test_what_a_ramp_turns_meets_the_wall(speed, timestep, kind, bounce):
+    """A slippery body flies along x, is turned to y by a fixed ramp within the step, and there is a wall."""
+    geom = {"sphere": 'type="sphere" size=".03"', "box": 'type="box" size=".03 .03 .03" euler="0 0 45"'}[kind]
+    model = Model.from_mjcf(f"""<mujoco><option timestep="{timestep}" gravity="0 0 0"/>
+      <default><geom friction="0"/></default>
+      <worldbody><geom type="box" size="3 .05 .5" euler="0 0 45"/><geom type="box" size="4 .02 1" pos="0 1.02 0"/>
+      <body><freejoint/><geom {geom} mass="1"/></body></worldbody></mujoco>""")
+    sim = Simulation(model if bounce is None else model.with_restitution(bounce), 64)
+    side = 0.03 if kind == "sphere" else 0.03 * 2**0.5
+    travel = speed * timestep / 2 * (1 if bounce is None else 2)
+    sim.qpos[:, 1] = 1 - side - 1e-4 - np.linspace(0.02, 1, 64) * travel
+    sim.qpos[:, 0] = sim.qpos[:, 1] - (0.08 + 1e-5) * 2**0.5  # touches the ramp
+    sim.qvel[:, 0] = speed
+    for _ in range(10):
+        sim.step()
+        assert sim.certificate.penetration.max() < 1e-3 and sim.qpos[:, 1].max() < 1
+
+
+def test_a_ball_bounces_to_and_fro_in_a_groove():
+    """Of two walls with 45 degrees between: turned by one it meets the other."""
+    a = np.deg2rad(22.5)
+    walls = "".join(
+        f'<geom type="box" size="1 .02 .5" pos="{-np.cos(a)} {k * (np.sin(a) + 0.02 / np.cos(a))} 0" '
+        f'euler="0 0 {-k * 22.5}" friction="0"/>'
+        for k in (1, -1)
+    )
+    sim = Simulation(scene(ball(0, 0.03, 1), timestep=5e-3, wall=walls).with_restitution(0.5), 256)
+    rng = np.random.default_rng(4)
+    sim.qpos[:, 0] = -rng.uniform(0.05, 0.5, 256) - 0.03 / np.sin(a)
+    sim.qpos[:, 1] = rng.uniform(-0.9, 0.9, 256) * (-sim.qpos[:, 0] * np.tan(a) - 0.031 / np.cos(a))
+    sim.qvel[:, 0], sim.qvel[:, 1] = 5, rng.uniform(-2.5, 2.5, 256)
+    for _ in range(25):
+        sim.step()
+        assert sim.certificate.penetration.max() < 1e-3
