@@ -42,7 +42,7 @@ def test_balls_inside_each_other_part_slowly(h):
 def test_a_spinning_body_keeps_its_spin():
     """The recovery turns a box that lies in the floor on one edge; what it turns by is no angular velocity.
 
-    What its spin may have sunk it by the box pays for, 1e-3 of the momentum."""
+    What its spin may have sunk it by the box pays for: in a step up to 0.3 % of its momentum."""
     sim = simulation(2e-3, ("0 0 .046", "box", ".05 .05 .05", 1), dtype="float64")
     sim.qpos[0, 3:7] = [np.cos(0.02), 0, np.sin(0.02), 0]
     sim.qvel[0, 5] = 1
@@ -51,7 +51,7 @@ def test_a_spinning_body_keeps_its_spin():
         sim.step()
         problem = sim.contact_problem(0).arrays()
         momentum = problem["A"] @ sim.qvel[0] - problem["b"] - problem["J"].T @ problem["impulse"].ravel()
-        assert abs(momentum).max() < 2e-6
+        assert abs(momentum).max() < 5e-6
         spins.append(abs(sim.qvel[0, 3:5]).max())
     assert max(spins) < 1 and sim.status[0] == 0
 
