@@ -89,8 +89,8 @@ def test_a_step_from_contact_is_the_cpus(name, anderson):
 @pytest.mark.parametrize("name", ["mixed", "stack"])
 def test_every_solver_is_the_cpus(name, solver):
     """And so is what it is judged by, field by field, while there is something to judge: after few iterations."""
-    # Without what magnifies rounding: extrapolation, and in float ADMM's eliminations with a penalty small beside X X'. And
-    # SAP with one sweep, or nothing is left.
+    # Without what magnifies rounding: extrapolation, and in float ADMM's eliminations with a penalty small beside X X'.
+    # And SAP with one sweep, or nothing is left.
     plain = {"subadmm": {"anderson": False}, "admm": {"accelerate": False, "penalty": 1.0}, "sap": {"sweeps": 1}}
     plain = plain.get(solver, {})
     digits = 5e-5 if solver == "admm" else 1e-5
