@@ -48,6 +48,13 @@ HD Vec3<Real> midpoint_turn(const SymMat3<Real>& I, const Vec3<Real>& l, const V
   return next * scale - w + solved(torque * (unit * h));
 }
 
+/// a / mass; 0 where there is none.
+template <class Real>
+HD Real over_mass(const Real& a, const Real& mass) {
+  const Mask<Real> heavy = mass > Real(0);
+  return select(heavy, a / select(heavy, mass, Real(1)), Real(0));
+}
+
 /// A limb that begins with a free joint: three slides, then a ball.
 template <class L>
 HD bool is_free_body(const LimbView<L>& limb) {
@@ -62,8 +69,7 @@ template <class Real, class S>
 HD Force<Real> free_root_correction(const SymMat3<Real>& J, const Mat3<Real>& moment, const Real& mass,
                                     const Force<Real>& p, const Vec3<Real>& w, const Mat3<Real>& to_world, S h) {
   const Real zero(0), one(1);
-  const Mask<Real> heavy = mass > zero;
-  const Real inverse = select(heavy, one / select(heavy, mass, one), zero);
+  const Real inverse = over_mass(one, mass);
   auto carried = [&](const Vec3<Real>& f) {
     return transposed_times(moment, f * inverse);
   };  // torque of f at the centre
@@ -101,9 +107,7 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
     put(more, f);
     UNROLL for (int t = 0; t < 6; ++t) bias.trunk[t] = bias.trunk[t] + f[t] * per_step;
     // The joints feel the origin's part as they feel every motion of it.
-    const Mask<Real> heavy = H[3][3] > zero;
-    const Real share = select(heavy, per_step / select(heavy, H[3][3], one), zero);
-    const Vec3<Real> jump = more.f * share;
+    const Vec3<Real> jump = more.f * over_mass(Real(per_step), H[3][3]);
     UNROLL for (int u = 6; u < m.trunk_dofs(); ++u)
       bias.trunk[u] = bias.trunk[u] + dot(Vec3<Real>{M.trunk[u][3], M.trunk[u][4], M.trunk[u][5]}, jump);
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
@@ -137,8 +141,7 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
             free_root_correction(J, Mat3<Real>{{moving(0), moving(1), moving(2)}}, H[entry_of(0, 0)], Force<Real>{n, f},
                                  w, kin.pose.limb[at.link + 3].R, h);
         n = more.n;
-        const Mask<Real> heavy = H[0] > zero;
-        const Vec3<Real> jump = more.f * select(heavy, per_step / select(heavy, H[0], one), zero);
+        const Vec3<Real> jump = more.f * over_mass(Real(per_step), H[0]);
         for (int k = 6; k < limb.links(); ++k) {
           const Real* row = H + entry_of(k, 0);
           to[k] = to[k] + dot(Vec3<Real>{row[0], row[1], row[2]}, jump);
@@ -168,6 +171,8 @@ struct RootTurn {
   }
   /// What this turn adds to x where y is axis x x.
   HD Vec3<Real> change(const Vec3<Real>& y) const { return y * sine + cross(axis, y) * versed; }
+  /// What the velocity of an origin loses, from which that of the centre is u = w x c on: docs/theory.md, (2.5).
+  HD Vec3<Real> lost(const Vec3<Real>& u) const { return change(cross(axis, u)); }
 };
 
 /// Of the velocities v that a step has found, those of free roots' origins: `along` moves positions, as they turn with it, `end`
@@ -186,11 +191,10 @@ HD void move_centres(const typename L::Group& g, const typename L::Model& m, Sca
   // p, v: three numbers each, of `along` and `end`; w: of `along`. moment(w): mass times w x c.
   auto move = [&](Real mass, const Vec3<Real>& w, const Vec3<Real>& moment_along, const Vec3<Real>& moment_end, Real* p,
                   Real* v) {
-    const Mask<Real> heavy = mass > Real(0);
-    const Real inverse = select(heavy, Real(1) / select(heavy, mass, Real(1)), Real(0));
+    const Real inverse = over_mass(Real(1), mass);
     const RootTurn<Real> turn(w, h);
     const Vec3<Real> u = moment_along * inverse, mean = u - turn.change(u) * (Real(1) / (turn.rate * h)),
-                     less = turn.change(cross(turn.axis, moment_end * inverse));
+                     less = turn.lost(moment_end * inverse);
     p[0] = p[0] + mean.x, p[1] = p[1] + mean.y, p[2] = p[2] + mean.z;
     v[0] = v[0] - less.x, v[1] = v[1] - less.y, v[2] = v[2] - less.z;
   };

@@ -100,7 +100,7 @@ void to_solved_velocity(World& world, int env, const DenseProblem<double>& d, do
     auto moment = [&](int row) { return times(3, A + int64_t{row} * m.nv, now + 3); };  // of w x c
     const Mat3<double> R = rotation(normalized(Quat<double>{q[0], q[1], q[2], q[3]}));
     const RootTurn<double> turn(R * Vec3<double>{now[3], now[4], now[5]}, h);
-    const Vec3<double> more = turn.change(cross(turn.axis, Vec3<double>{moment(0), moment(1), moment(2)} * (1 / mass)));
+    const Vec3<double> more = turn.lost(Vec3<double>{moment(0), moment(1), moment(2)} * (1 / mass));
     now[0] += more.x, now[1] += more.y, now[2] += more.z;
   }
 }
