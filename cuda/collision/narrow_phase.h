@@ -50,6 +50,7 @@ struct Reach {
   Closing<Real> way;  // of the free motion
   Real turned;        // by how much contacts in the world turn it: see Contacts
 
+  /// Of a candidate when the free motion ends.
   HD Real end_gap(const Candidate<Real>& c) const { return c.dist - closed_by(way, c.normal, c.pos); }
 };
 
@@ -158,7 +159,8 @@ HD Mask<Real> collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>&
 
 /// out[0 .. candidate_count(a.type, b.type)): the candidates of geoms a and b in the worlds that are wanted (where the
 /// bounding balls are near), absent in the others; those beyond reach.margin >= 0 may be absent, and open ones of geoms that
-/// pass by each other are. closing, at the start of the step, tells which of many points are kept. In one place, so that step functions stay small.   pre: a.type <= b.type
+/// pass by each other are. closing, at the start of the step, tells which of many points are kept. In one place, so that step
+/// functions stay small.   pre: a.type <= b.type
 template <class Real>
 HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted,
                      const Reach<Real>& reach, const Closing<Real>& closing, Candidate<Real>* out) {

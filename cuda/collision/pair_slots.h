@@ -30,32 +30,25 @@ struct LinkBound {
   Vec3<Real> shift;   // from the common point to the link's own origin O
   Vec3<Real> center;  // of the sphere
   Real margin;        // how near another link may be to take part: what it travels, a reserve, what hits it passes on
-  Real travel;        // see StepReach
 };
 
 template <class L>
 HD void link_bounds(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                    const PerLink<L, typename L::Real>& margin, const StepReach<L>& step,
-                    PerLink<L, LinkBound<typename L::Real>>& bound) {
+                    const PerLink<L, typename L::Real>& margin, PerLink<L, LinkBound<typename L::Real>>& bound) {
   using Real = typename L::Real;
-  auto fill = [](const Pose<Real>& pose, Vec3<Real> shift, const auto& link, LinkBound<Real>& b) {
+  auto fill = [](const Pose<Real>& pose, Vec3<Real> shift, Real near, const auto& link, LinkBound<Real>& b) {
+    b.margin = near;
     b.pose = {pose.R, pose.p + shift};
     b.shift = shift;
     b.center = b.pose * link.bound_center;
   };
   Vec3<Real> zero{Real(0), Real(0), Real(0)};
-  for (int t = 0; t < m.trunk_links(); ++t) {
-    LinkBound<Real>& b = bound.trunk[t];
-    fill(kin.pose.trunk[t], zero, m.trunk[t], b);
-    b.margin = margin.trunk[t], b.travel = step.travel.trunk[t];
-  }
+  for (int t = 0; t < m.trunk_links(); ++t) fill(kin.pose.trunk[t], zero, margin.trunk[t], m.trunk[t], bound.trunk[t]);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> shift = limb.on_trunk() ? zero : kin.limb_origin[at.limb] - kin.trunk_origin;
     for (int k = 0; k < limb.links(); ++k) {
       int i = at.link + k;
-      LinkBound<Real>& b = bound.limb[i];
-      fill(kin.pose.limb[i], shift, limb.link(k), b);
-      b.margin = margin.limb[i], b.travel = step.travel.limb[i];
+      fill(kin.pose.limb[i], shift, margin.limb[i], limb.link(k), bound.limb[i]);
     }
   });
 }
@@ -193,10 +186,9 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
                                     PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
   using Real = typename L::Real;
   contacts.pairs = 0;
-  const Real spread(m.has_restitution ? 2 : 1);
   Real turns(0);
   if (m.link_pairs == 0) return turns;
-  link_bounds<L>(g, m, kin, margins, step, bound);
+  link_bounds<L>(g, m, kin, margins, bound);
   PairPool<L> pool(m.pair_slots, step);
   auto link_of = [&](const auto& per_link, int flat) -> decltype(auto) {
     if constexpr (L::Group::kSize == 1) return at_flat<L>(per_link, flat);
@@ -211,7 +203,8 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
     const Mask<Real> near = dot(d, d) < reach * reach;
     if (!g.any(near)) continue;
     // How near they must be when the free motion ends: what part of the margin was for the way they go is not for others.
-    const Real aside = margin - max((b1.travel + b2.travel) * (1 - kAstray) - contacts.turned, Real(0));
+    const Real travel = link_of(step.travel, lp.link1) + link_of(step.travel, lp.link2);
+    const Real aside = margin - max(travel * (1 - kAstray) - contacts.turned, Real(0));
     NearGeoms<Real> look{b1.pose, b2.pose, b2.center, margin + radius2, margin, near};
     for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
       const auto& pair = m.pair[j];
@@ -223,11 +216,11 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
       Candidate<Real> out[kMaxCandidates];
       auto between = [&](const auto& V) {  // what l2 travels against l1 in the step, at the common point
-        auto travel = [&](int flat, Vec3<Real> shift) {
+        auto moved = [&](int flat, Vec3<Real> shift) {
           const Motion<Real> v = link_of(V, flat);
           return Motion<Real>{v.w, velocity_at(v, -shift)} * Real(step.h);
         };
-        return Closing<Real>(travel(g2.link, l2.shift) - travel(g1.link, l1.shift));
+        return Closing<Real>(moved(g2.link, l2.shift) - moved(g1.link, l1.shift));
       };
       const Closing<Real> closing = between(step.V);
       const Reach<Real> nears{margin, between(step.free), contacts.turned};
@@ -238,7 +231,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
         if (!any(out[k].dist < margin)) continue;
         const Real end_gap = nears.end_gap(out[k]);
         const Mask<Real> active = (out[k].dist < margin) & (end_gap < aside);
-        turns = max(turns, select(active, end_gap * -spread, Real(0)));
+        turns = max(turns, select(active, -end_gap, Real(0)));
         if (m.has_restitution) of.bounce = bounce_of(out[k], of.surface.restitution, closing, step.h);
         for_each_lane<Real>(
             active, [&](int w) { insert_pair<L>(out[k], pair.id + k, lane(end_gap, w), of, w, pool, contacts); });
@@ -247,7 +240,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
   }
   for (int s = 0; s < contacts.pairs; ++s)
     contacts.pair[s].point.frame = frame_of_normal(contacts.pair[s].point.frame.row[2]);
-  return turns;
+  return turns * rebound(m);
 }
 
 /// Returns by how much they turn bodies: see Contacts.
@@ -284,11 +277,11 @@ HD_ONCE bool raise_margins(const typename L::Group& g, const typename L::Model& 
       }
       scatter_add<L>(g, m, margin, link, by);
     };
-    const Real zero(0), spread(m.has_restitution ? 2 : 1);
+    const Real zero(0);
     for (int i = 0; i < contacts.pairs; ++i) {
       const PairContact<L>& c = contacts.pair[i];
       const Real first = gather<L>(g, m, margin, c.link1), second = gather<L>(g, m, margin, c.link2);
-      const Real both = (first + second - Real(2 * reserve)) * spread + reserve;
+      const Real both = (first + second - Real(2 * reserve)) * rebound(m) + reserve;
       auto missing = [&](Real own, Real other) {
         return select(c.point.active & (other > own + reserve), max(both - own, zero), zero);
       };

@@ -31,6 +31,12 @@ struct StepReach {
   Scalar<typename L::Real> h, slack, merge;             // slack: what a gap may change besides
 };
 
+/// How many times as fast as it came something may leave what it hits.
+template <class Model>
+HD typename Model::Plain rebound(const Model& m) {
+  return m.has_restitution ? 2 : 1;
+}
+
 /// What a candidate needs besides its geometry.
 template <class Number>
 struct Surface {
@@ -61,12 +67,11 @@ HD Real bounce_of(const Candidate<Real>& c, const Real& restitution, const Closi
 }
 
 template <class Real, class Number>
-HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, const Mask<Real>& active,
-                   ContactPoint<Real>& x) {
+HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, Real margin, ContactPoint<Real>& x) {
   x.p = c.pos, x.gap = c.dist, x.id = id, x.bounce = Real(0);
   x.mu = Real(s.mu), x.stiffness = Real(s.stiffness), x.dissipation = Real(s.dissipation);
   x.torsion = Real(s.torsion), x.rolling = Real(s.rolling);
-  x.active = active;
+  x.active = c.dist < margin;
 }
 
 /// The candidate of a probe; the normal points from the plane to the link.
@@ -148,7 +153,7 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
       const auto& probe = m.probe[st.probe_begin + i];
       const auto& plane = m.plane[probe.plane];
       const Candidate<Real> c = probe_candidate(probe, plane, link, origin);
-      fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), c.dist < reach.margin, slot[i]);
+      fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), reach.margin, slot[i]);
       if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), closing, step.h);
       slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
     }
@@ -186,7 +191,7 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     }
   }
   for (int k = 0; k < st.slots; ++k) {
-    fill_point(chosen[k], of[k], feature[k], chosen[k].dist < reach.margin, slot[k]);
+    fill_point(chosen[k], of[k], feature[k], reach.margin, slot[k]);
     if (m.has_restitution) slot[k].bounce = bounce_of(chosen[k], of[k].restitution, closing, step.h);
     slot[k].frame = frame_of_normal(chosen[k].normal);
   }
@@ -234,7 +239,6 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
                                              const Kinematics<L>& kin, const PerLink<L, typename L::Real>& margin,
                                              const StepReach<L>& step, Contacts<L>& contacts) {
   using Real = typename L::Real;
-  const Real spread(m.has_restitution ? 2 : 1);
   Real turns(0);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> origin = kin.limb_origin[at.limb];
@@ -255,11 +259,11 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
         const ContactPoint<Real>& x = contacts.point.slot[c];
         contacts.live[c] = any(x.active);
         if (!contacts.live[c]) continue;
-        turns = max(turns, select(x.active, reach.end_gap({x.p, x.frame.row[2], x.gap}) * -spread, Real(0)));
+        turns = max(turns, select(x.active, -reach.end_gap({x.p, x.frame.row[2], x.gap}), Real(0)));
       }
     }
   });
-  return g.max(turns);
+  return g.max(turns) * rebound(m);
 }
 
 }  // namespace stiction

@@ -32,22 +32,22 @@ template <class T> HD T disc_height(const Feature<T>& f, Vec3<T> x) {
 }
 
 /// How two shapes close on each other in the step, in place of Closing: at x by max(0, start + slope . x), at most as much as the
-/// smaller of them does anywhere; and how far they are in one another.   m
+/// smaller of them does anywhere; with what they overlap by already, for what is below the other's surface touches it.   m
 template <class T> struct Approach {
   T start;
   Vec3<T> slope;
-  T most, overlap;
+  T overlap, most;
   HD T at(Vec3<T> x) const { return overlap + clamp(start + dot(slope, x), T(0), most); }
 };
 template <class T> HD Approach<T> approach_along(const Closing<T>& closing, Vec3<T> n, T dist, Vec3<T> middle, T size) {
   const T start = -dot(n, closing.v);
   const Vec3<T> slope = cross(closing.w, n);
-  return {start, slope, max(T(0), start + dot(slope, middle)) + norm(slope) * (2 * size), max(T(0), -dist)};
+  return {start, slope, max(T(0), -dist), max(T(0), start + dot(slope, middle)) + norm(slope) * (2 * size)};
 }
 /// The same for points in the frame `pose`.
 template <class T> HD Approach<T> seen_from(const Approach<T>& approach, const Pose<T>& pose) {
-  return {approach.start + dot(approach.slope, pose.p), transposed_times(pose.R, approach.slope), approach.most,
-          approach.overlap};
+  return {approach.start + dot(approach.slope, pose.p), transposed_times(pose.R, approach.slope), approach.overlap,
+          approach.most};
 }
 
 template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
