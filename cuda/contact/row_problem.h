@@ -18,6 +18,7 @@
 // Contacts that the free motion does not close come last (`near` and later): a solver may leave them out at first.
 #pragma once
 #include "core/arena.h"
+#include "core/group.h"
 #include "linalg/column_blocks.h"
 #include "math/vec3.h"
 
@@ -74,9 +75,19 @@ struct RowProblem : RowCounts {
     });
   }
   /// u = Y' l.
-  HD_ONCE void push(const Real* l, Real* u) const {
-    for (int a = 0; a < width; ++a) u[a] = Real(0);
-    for (int i = 0; i < rows(); ++i) add_push(i, l[i], u);
+  HD_ONCE void push(const Real* l, Real* u) const { push(Serial{}, l, u); }
+  /// By the lanes of a group together, which share both.
+  template <class Group>
+  HD_ONCE void push(const Group& g, const Real* l, Real* u) const {
+    parallel_for(g, width, [&](int a) { u[a] = Real(0); });
+    if constexpr (Group::kSize == 1)
+      for (int i = 0; i < rows(); ++i) add_push(i, l[i], u);
+    else
+      parallel_for(g, blocks.count, [&](int b) {
+        for (int i = 0; i < rows(); ++i)
+          if (touches(block_of(i)) >> b & 1)
+            for (int a = blocks.begin[b]; a < blocks.begin[b + 1]; ++a) u[a] = u[a] + row(i)[a] * l[i];
+      });
   }
   /// w_i of u.
   HD Real velocity(int i, const Real* u) const { return free[i] + along(i, u); }

@@ -13,7 +13,7 @@
 //   any(m)       is a mask set in some lane (and world of a pack); for loops that end when no world needs them
 //   sync()       what lanes have written to memory (records, arrays) is visible to each other
 //
-// All five are collective: never within each_limb, nor under a condition that lanes may see differently.
+// All five are collective: never within each_limb, nor under a condition that lanes may see differently. So is parallel_for.
 #pragma once
 #include "core/scalar.h"
 
@@ -40,6 +40,14 @@ struct Serial {
   }
   HD void sync() const {}
 };
+
+/// body(i) for i = 0 .. count - 1, each by one of the lanes, and a sync: then all see what was written. Where every number is made
+/// by one body, in an order of its own, results do not depend on how many lanes there are.
+template <class Group, class Body>
+HD void parallel_for(const Group& g, int count, Body body) {
+  for (int i = g.rank(); i < count; i += Group::kSize) body(i);
+  g.sync();
+}
 
 #ifdef __CUDACC__
 template <int T, bool kLockstep = false>

@@ -7,12 +7,13 @@
 //       template <class Visit, class... O> static void each_field(Visit, O&...);   visit("name", o.name...) for each knob
 //       Law law() const;                                                   what it converges to, and is judged by
 //     template <class Real> static int64_t memory(RowCounts most);         Reals of scratch for problems up to that size
-//     template <class Real> static SolveStats<Real> solve(problem, limits, options, memory, impulse);
+//     template <class Real, class Group> static SolveStats<Real> solve(g, problem, limits, options, memory, impulse);
 //   };
 //
-// IterativeSolver makes all of it but the name from a class that iterates. What it stops on: solvers/score.h.
+// IterativeSolver makes all of it but the name from a class that iterates, of which one lane of a group has one and the others wait;
+// SharedSolver from one whose lanes iterate together (parallel_for). What it stops on: solvers/score.h.
 //
-// solve: `problem` is read only; `impulse` (n) is the warm start on entry, 0 for what is not finite, and the answer on exit, in
+// solve: all lanes of a group call it and get the same; memory and impulse are theirs together. `problem` is read only; `impulse` (n) is the warm start on entry, 0 for what is not finite, and the answer on exit, in
 // each world of a pack by that world's numbers alone. A world is frozen as soon as its own residual is below limits.tolerance V; tolerance 0:
 // limits.iterations, or until rounding is all that changes. Rows with W = 0 get 0. No allocation, no error: what is not finite,
 // or not solved, the certificate shows.
@@ -61,10 +62,40 @@ struct IterativeSolver {
     made.carve(arena);
     return made;
   }
+  template <class Real, class Group>
+  HD static SolveStats<Real> solve(const Group& g, const RowProblem<Real>& problem,
+                                   const SolveLimits<Scalar<Real>>& limits, const Options<Scalar<Real>>& options,
+                                   Real* memory, Real* impulse) {
+    SolveStats<Real> stats;
+    if (g.rank() == 0) stats = iteration(problem, limits, options, memory, impulse).solve();
+    g.sync();
+    return {g.sum(stats.iterations), g.sum(stats.factorizations)};
+  }
+};
+
+/// Of Iteration<Real, Group>(g, problem, limits, options, impulse), with carve(arena) and solve().
+template <template <class, class> class Iteration, template <class> class Knobs>
+struct SharedSolver {
+  template <class S>
+  using Options = Knobs<S>;
   template <class Real>
-  HD static SolveStats<Real> solve(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
-                                   const Options<Scalar<Real>>& options, Real* memory, Real* impulse) {
-    return iteration(problem, limits, options, memory, impulse).solve();
+  HD static int64_t memory(const RowCounts& most) {
+    RowProblem<Real> largest;
+    static_cast<RowCounts&>(largest) = most;
+    Arena<Real> arena;
+    const Serial alone;
+    Iteration<Real, Serial>(alone, largest, {}, {}, nullptr).carve(arena);
+    return arena.used();
+  }
+  template <class Real, class Group>
+  HD static SolveStats<Real> solve(const Group& g, const RowProblem<Real>& problem,
+                                   const SolveLimits<Scalar<Real>>& limits, const Options<Scalar<Real>>& options,
+                                   Real* memory, Real* impulse) {
+    parallel_for(g, problem.rows(), [&](int i) { impulse[i] = select(is_finite(impulse[i]), impulse[i], Real(0)); });
+    Iteration<Real, Group> made(g, problem, limits, options, impulse);
+    Arena<Real> arena(memory);
+    made.carve(arena);
+    return made.solve();
   }
 };
 
@@ -77,7 +108,7 @@ concept ContactSolver =
       carries = Solver::kCouples;
       law = options.law();
       size = Solver::template memory<Real>(RowCounts{});
-      stats = Solver::template solve<Real>(problem, limits, options, memory, impulse);
+      stats = Solver::template solve<Real>(Serial{}, problem, limits, options, memory, impulse);
     };
 
 }  // namespace stiction

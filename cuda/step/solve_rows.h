@@ -5,19 +5,21 @@
 
 namespace stiction {
 
-template <class Solver, class Real>
-HD_ONCE SolveStats<Real> solve_with(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+template <class Solver, class Real, class Group>
+HD_ONCE SolveStats<Real> solve_with(const Group& g, const RowProblem<Real>& problem,
+                                    const SolveLimits<Scalar<Real>>& limits,
                                     const typename Solver::template Options<Scalar<Real>>& options, Real* memory,
                                     Real* impulse) {
   static_assert(ContactSolver<Solver, Real>);
-  return Solver::template solve<Real>(problem, limits, options, memory, impulse);
+  return Solver::template solve<Real>(g, problem, limits, options, memory, impulse);
 }
 
-template <class Real>
-HD_CALL SolveStats<Real> solve_rows(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
-                                    const SolverOptions<Scalar<Real>>& options, Real* memory, Real* impulse) {
+template <class Real, class Group>
+HD_CALL SolveStats<Real> solve_rows(const Group& g, const RowProblem<Real>& problem,
+                                    const SolveLimits<Scalar<Real>>& limits, const SolverOptions<Scalar<Real>>& options,
+                                    Real* memory, Real* impulse) {
   return with_solver(options, [&](auto solver, const auto& own) {
-    return solve_with<decltype(solver), Real>(problem, limits, own, memory, impulse);
+    return solve_with<decltype(solver), Real>(g, problem, limits, own, memory, impulse);
   });
 }
 
@@ -133,7 +135,7 @@ HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, cons
     };
     if (problem.spins == 0) {  // which it cannot carry
       const Double swept =
-          solve_with<Bisection, Double>(d.view, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
+          solve_with<Bisection, Double>(Serial{}, d.view, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
       d.take_impulses(impulse, from, negate(swept < Double(kExactSweeps)));
     }
     CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
@@ -147,7 +149,7 @@ HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, cons
                                (d.largest_push() > stats.score.scale * kUnlikelyPush);
     if (any(left)) {
       d.drop_impulses(left);
-      solve_with<Pgs, Double>(d.view, slow, PgsOptions<double>{}, arena.rest(), d.rows.impulse);
+      solve_with<Pgs, Double>(Serial{}, d.view, slow, PgsOptions<double>{}, arena.rest(), d.rows.impulse);
       const auto found = Canal::improve(d.view, {0, limits.tolerance}, options, left, arena.rest(), d.rows.impulse);
       const Mask<Double> better = left & found.converged;
       stats.take(found, better);

@@ -79,9 +79,10 @@ HD int64_t solver_memory(const SolverOptions<Scalar<Real>>& o, const RowCounts& 
   return with_solver(o, [&](auto solver, const auto&) { return decltype(solver)::template memory<Real>(most); });
 }
 
-/// The chosen solver on a problem; see solvers/solver.h. Defined in step/solve_rows.h.
-template <class Real>
-HD_CALL SolveStats<Real> solve_rows(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
-                                    const SolverOptions<Scalar<Real>>& options, Real* memory, Real* impulse);
+/// The chosen solver on a problem, by all lanes of a group; see solvers/solver.h. Defined in step/solve_rows.h.
+template <class Real, class Group>
+HD_CALL SolveStats<Real> solve_rows(const Group& g, const RowProblem<Real>& problem,
+                                    const SolveLimits<Scalar<Real>>& limits, const SolverOptions<Scalar<Real>>& options,
+                                    Real* memory, Real* impulse);
 
 }  // namespace stiction

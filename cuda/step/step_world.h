@@ -151,7 +151,7 @@ HD Mask<Real> told_by_any(const typename L::Group& g, const Mask<Real>& own) {
   return g.max(select(own, Real(1), Real(0))) > Real(0);
 }
 
-/// Impulses into the rows; one lane calls `solve`, the others wait; impulses and v = A^-1 (b + J'l) from the rows.
+/// Impulses into the rows; all lanes call `solve`; impulses and v = A^-1 (b + J'l) from the rows.
 template <class L, class Solve>
 HD void solve_by_rows(const typename L::Group& g, const typename L::Model& m, Workspace<L>& w, Solve solve) {
   using Real = typename L::Real;
@@ -159,7 +159,7 @@ HD void solve_by_rows(const typename L::Group& g, const typename L::Model& m, Wo
   each_row<L>(g, m, w.contacts, w.problem, w.impulses,
               [&](const Mask<Real>& is, int i, Real& f) { blend(is, f, impulse[i]); });
   g.sync();
-  if (g.rank() == 0) solve(impulse);
+  solve(impulse);
   g.sync();
   each_row<L>(g, m, w.contacts, w.problem, w.impulses,
               [&](const Mask<Real>& is, int i, Real& f) { blend(is, impulse[i], f); });
@@ -178,9 +178,10 @@ HD_ONCE Real solve_contacts(const typename L::Group& g, const typename L::Model&
   const SolveLimits<Scalar<Real>> limits{options.step.iterations, options.step.tolerance};
   Real iterations(0);
   solve_by_rows<L>(g, m, w, [&](Real* impulse) {
-    iterations = solve_rows(rows, limits, options.solver, static_cast<Real*>(w.memory.solver), impulse).iterations;
+    auto* memory = static_cast<Real*>(w.memory.solver);
+    iterations = solve_rows(g, rows, limits, options.solver, memory, impulse).iterations;
   });
-  return g.sum(iterations);
+  return iterations;
 }
 
 /// Newton's impulses where the flagged worlds are better off with them. Returns those that are left without any.
@@ -192,7 +193,7 @@ HD_ONCE Mask<Real> improve_contacts(const typename L::Group& g, const typename L
   const RowProblem<Real> rows = row_problem<L>(g, m, opt, w);
   const FallbackScore<Real> before{c.r_con, c.scale};
   solve_by_rows<L>(g, m, w, [&](Real* impulse) {
-    without = fall_back(rows, opt.certify, flagged, before, w.memory.fallback, impulse);
+    if (g.rank() == 0) without = fall_back(rows, opt.certify, flagged, before, w.memory.fallback, impulse);
   });
   return told_by_any<L>(g, without);
 }

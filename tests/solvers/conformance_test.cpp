@@ -280,9 +280,32 @@ TYPED_TEST(Conformance, GivesNothingToPlacesThatAreNotUsed) {
   w.rows.mu[1] = T(0);
   const auto view = w.view();
   std::vector<T> memory(static_cast<size_t>(Solver::template memory<T>(view)));
-  Solver::template solve<T>(view, {}, {}, memory.data(), w.rows.impulse);
+  Solver::template solve<T>(Serial{}, view, {}, {}, memory.data(), w.rows.impulse);
   for (int i = 3; i < 6; ++i) EXPECT_EQ(w.rows.impulse[i], 0);
   EXPECT_GT(w.rows.impulse[2] + w.rows.impulse[8], 0);
+}
+
+/// Lanes that share a world give the bits of one alone, but for what Anderson sums.
+TYPED_TEST(Conformance, LanesOfATileAreBitEqualToOneAlone) {
+  using Solver = typename TypeParam::Solver;
+  using T = typename TypeParam::T;
+  typename Solver::template Options<T> options;
+  if constexpr (requires { options.anderson; }) options.anderson = 0;
+  SolveLimits<T> limits;
+  limits.tolerance = T(1e-4), limits.iterations = 60;
+  std::vector<Dense<double>> worlds{problems::stack({1, 2, 1, 3}, 0.1, 0.5)};  // more columns than rows, and fewer
+  for (unsigned seed = 0; seed < 4; ++seed) worlds.push_back(problems::random_problem(18, 2 + 3 * seed, seed, true, 1));
+  for (const Dense<double>& d : worlds)
+    for (int block : {0, 6}) {
+      const auto one = testing::solve_dense<Solver, T>(d, limits, 1e-4, options, block);
+      auto equal = [&]<int kLanes>(std::integral_constant<int, kLanes>) {
+        const auto tile = testing::solve_dense<Solver, T, TileEmulator<kLanes>>(d, limits, 1e-4, options, block);
+        EXPECT_EQ(tile.iterations, one.iterations) << kLanes << " lanes, blocks of " << block;
+        EXPECT_EQ(tile.d.impulse, one.d.impulse) << kLanes << " lanes, blocks of " << block;
+        EXPECT_EQ(tile.d.row_impulse, one.d.row_impulse) << kLanes << " lanes, blocks of " << block;
+      };
+      equal(std::integral_constant<int, 2>{}), equal(std::integral_constant<int, 8>{});
+    }
 }
 
 /// Every lane of a pack gives the bits of its world alone, whatever its neighbours do.

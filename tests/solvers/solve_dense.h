@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "contact/residual_dense.h"
+#include "core/tile_emulator.h"
 #include "solvers/solver.h"
 #include "tests/problems/dense_problems.h"
 
@@ -44,7 +45,15 @@ inline void judge(Solved& s, double least_velocity) {
   s.residual = residual_dense(d.view(), s.v.data(), {least_velocity, 0}, work.data());
 }
 
-template <class Solver, class Real>
+/// Runs body(group) in the lanes of a group.
+template <class Group, class Body>
+void by_lanes(Body body) {
+  if constexpr (Group::kSize == 1) body(Group{});
+  else Group::run(body);
+}
+
+/// By the lanes of a group together.
+template <class Solver, class Real, class Group = Serial>
 std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& worlds,
                                  const SolveLimits<Scalar<Real>>& limits, double least_velocity = 1e-4,
                                  const typename Solver::template Options<Scalar<Real>>& options = {}, int block = 0) {
@@ -55,7 +64,11 @@ std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& wor
   auto* bytes = reinterpret_cast<unsigned char*>(memory.data());
   for (size_t i = 0; i < memory.size() * sizeof(Real); ++i)
     bytes[i] = 0xff;  // NaN: nothing is read before it is written
-  const auto stats = Solver::template solve<Real>(view, limits, options, memory.data(), whitened.rows.impulse);
+  SolveStats<Real> stats;
+  by_lanes<Group>([&](const Group& g) {
+    const auto own = Solver::template solve<Real>(g, view, limits, options, memory.data(), whitened.rows.impulse);
+    if (g.rank() == 0) stats = own;
+  });
   std::vector<Solved> solved;
   for (size_t i = 0; i < worlds.size(); ++i) {
     solved.push_back({worlds[i], {}, {}, double(lane(stats.iterations, static_cast<int>(i))), options.law()});
@@ -64,10 +77,10 @@ std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& wor
   }
   return solved;
 }
-template <class Solver, class T>
+template <class Solver, class T, class Group = Serial>
 Solved solve_dense(const problems::Dense<double>& d, const SolveLimits<T>& limits, double least_velocity = 1e-4,
                    const typename Solver::template Options<T>& options = {}, int block = 0) {
-  return solve_worlds<Solver, T>({d}, limits, least_velocity, options, block)[0];
+  return solve_worlds<Solver, T, Group>({d}, limits, least_velocity, options, block)[0];
 }
 
 }  // namespace stiction::testing

@@ -2,6 +2,9 @@
 //
 //   J v = J v* + T (z - J v* + l),   T = Z Z',   y = alpha J v + (1 - alpha) z - l,   l = projection(-(y + e) / (1 + R)),   z = y + l
 //
+// The lanes of a group share all numbers and each make some of them, every one in the order in which a lane alone would; only what
+// Anderson sums, and the largest changes, go from lane to lane.
+//
 // T is kept for worlds where that is less work than the factor Z (n, width): those with at most 2 width rows of their own, if rows are
 // not apart. What a world does must not depend on how many rows its pack has, so a mixed pack does both.
 //
@@ -36,7 +39,7 @@ struct NarrowerPack<Pack<T, 16>> {
 #endif
 
 /// Contacts first, then the other rows.
-template <class Real>
+template <class Real, class Group = Serial>
 class Passes {
  public:
   using S = Scalar<Real>;
@@ -45,7 +48,10 @@ class Passes {
   using Narrow = typename NarrowerPack<Real>::Type;
   static constexpr int kBlock = 4;
   static constexpr bool kNarrows = kWidth<Narrow> < kWidth<Real>;
+  /// Rows that one lane makes at once: alone it would wait for each of its sums.
+  static constexpr int kRows = Group::kSize == 1 ? kBlock : 1;
 
+  Group g;
   int contacts, scalars, spins, n, width;  // spins: contacts, or 0; width: of Z, padded
   bool apart;                              // Z has numbers in the blocks only that its rows touch
   ColumnBlocks blocks;                     // of Z
@@ -85,7 +91,7 @@ class Passes {
 
   HD void forget() {
     anderson_.clear();
-    for (int i = 0; i < n; ++i) anderson_.clear(history_[i], Real(0)), best[i] = lambda[i];
+    parallel_for(g, n, [&](int i) { anderson_.clear(history_[i], Real(0)), best[i] = lambda[i]; });
     least_ = Real(1e30f), idle_ = Real(0), plain_ = mask_of<Real>(false);
   }
 
@@ -109,12 +115,12 @@ class Passes {
         }
     }
     if (opt.anderson && pass == most && pass > kWorthKeeping)
-      for (int i = 0; i < n; ++i) lambda[i] = select(done, lambda[i], best[i]);
+      parallel_for(g, n, [&](int i) { lambda[i] = select(done, lambda[i], best[i]); });
     return change;
   }
 
  private:
-  template <class Other>
+  template <class Other, class OtherGroup>
   friend class Passes;
   static constexpr int kWorthMoving = 8, kWorthKeeping = 30, kPatience = 100,
                        kEntryReals = sizeof(Entry) / sizeof(Real);
@@ -187,43 +193,55 @@ class Passes {
     if (all(small)) return;
     by_factor(some ? other_ : w_);
     if (!some) return;
-    for (int i = 0; i < n; ++i) w_[i] = select(small, w_[i], other_[i]);
+    parallel_for(g, n, [&](int i) { w_[i] = select(small, w_[i], other_[i]); });
   }
   /// w = J v = free + Z (Z' push).
   HD void by_factor(Real* out) {
     if (apart) return by_blocks(out);
     Real* sum = sum_;
-    for (int a = 0; a < width; ++a) sum[a] = Real(0);
-    for (int i = 0; i < n; ++i) {
-      const Real *row = Z + static_cast<int64_t>(i) * width, p = push[i];
-      for (int a = 0; a < width; ++a) sum[a] = sum[a] + row[a] * p;
-    }
-    for (int i = 0; i < n; i += kBlock) {
+    parallel_for(g, width, [&](int a) { sum[a] = Real(0); });
+    if constexpr (Group::kSize == 1)
+      for (int i = 0; i < n; ++i) {
+        const Real *row = Z + static_cast<int64_t>(i) * width, p = push[i];
+        for (int a = 0; a < width; ++a) sum[a] = sum[a] + row[a] * p;
+      }
+    else
+      parallel_for(g, width, [&](int a) {
+        for (int i = 0; i < n; ++i) sum[a] = sum[a] + Z[static_cast<int64_t>(i) * width + a] * push[i];
+      });
+    parallel_for(g, static_cast<int>(padded(n)) / kRows, [&](int step) {
+      const int i = step * kRows;
       const Real* row = Z + static_cast<int64_t>(i) * width;
-      Real w[kBlock];
-      for (int r = 0; r < kBlock; ++r) w[r] = free[i + r];
+      Real w[kRows];
+      for (int r = 0; r < kRows; ++r) w[r] = free[i + r];
       for (int a = 0; a < width; ++a)
-        for (int r = 0; r < kBlock; ++r) w[r] = w[r] + row[r * width + a] * sum[a];
-      for (int r = 0; r < kBlock; ++r) out[i + r] = w[r];
-    }
+        for (int r = 0; r < kRows; ++r) w[r] = w[r] + row[r * width + a] * sum[a];
+      for (int r = 0; r < kRows; ++r) out[i + r] = w[r];
+    });
   }
-  HD void by_blocks(Real* out) {
+  /// sum = Z' push in the columns of those blocks alone.
+  HD void sum_blocks(uint32_t which) {
     Real* sum = sum_;
-    for (int a = 0; a < width; ++a) sum[a] = Real(0);
     auto add_three = [&](int k, int i) {
       const Real *row = Z + static_cast<int64_t>(i) * width, *p = push + i, p0 = p[0], p1 = p[1], p2 = p[2];
-      blocks.each_run(touched[k], [&](int from, int to) {
+      blocks.each_run(touched[k] & which, [&](int from, int to) {
         for (int a = from; a < to; ++a) sum[a] = sum[a] + (row[a] * p0 + row[width + a] * p1 + row[2 * width + a] * p2);
       });
     };
     for (int k = 0; k < contacts; ++k) add_three(k, 3 * k);
     for (int k = contacts; k < contacts + scalars; ++k) {
       const Real *row = Z + (2ll * contacts + k) * width, p = push[2 * contacts + k];
-      blocks.each_run(touched[k], [&](int from, int to) {
+      blocks.each_run(touched[k] & which, [&](int from, int to) {
         for (int a = from; a < to; ++a) sum[a] = sum[a] + row[a] * p;
       });
     }
     for (int k = 0; k < spins; ++k) add_three(k, spin_row(k));
+  }
+  HD void by_blocks(Real* out) {
+    Real* sum = sum_;
+    parallel_for(g, width, [&](int a) { sum[a] = Real(0); });
+    if constexpr (Group::kSize == 1) sum_blocks(~uint32_t(0));
+    else parallel_for(g, blocks.count, [&](int b) { sum_blocks(uint32_t(1) << b); });
     auto take_three = [&](int k, int i) {
       const Real *row = Z + static_cast<int64_t>(i) * width, *v = free + i;
       Real w0 = v[0], w1 = v[1], w2 = v[2];
@@ -233,19 +251,37 @@ class Passes {
       });
       out[i] = w0, out[i + 1] = w1, out[i + 2] = w2;
     };
-    for (int k = 0; k < contacts; ++k) take_three(k, 3 * k);
-    for (int k = 0; k < spins; ++k) take_three(k, spin_row(k));
-    for (int k = contacts; k < contacts + scalars; ++k) {
-      const Real* row = Z + (2ll * contacts + k) * width;
-      Real w = free[2 * contacts + k];
-      blocks.each_run(touched[k], [&](int from, int to) {
+    parallel_for(g, contacts, [&](int k) {
+      take_three(k, 3 * k);
+      if (spins > 0) take_three(k, spin_row(k));
+    });
+    parallel_for(g, scalars, [&](int k) {
+      const int i = 3 * contacts + k;
+      const Real* row = Z + static_cast<int64_t>(i) * width;
+      Real w = free[i];
+      blocks.each_run(touched[contacts + k], [&](int from, int to) {
         for (int a = from; a < to; ++a) w = w + row[a] * sum[a];
       });
-      out[2 * contacts + k] = w;
-    }
+      out[i] = w;
+    });
   }
   /// The same by T. Every sum runs over the columns in order, whoever adds: above the diagonal it is the row of the other index.
   HD void by_operator(Real* out) {
+    if constexpr (Group::kSize > 1)
+      parallel_for(g, n, [&](int i) {
+        const int own = i / kBlock * kBlock;  // where the row's block begins
+        const Real* row = T + triangle(own) + (i - own);
+        Real sum = free[i];
+        for (int j = 0; j < own + kBlock; ++j) sum = sum + row[kBlock * j] * push[j];
+        for (int top = own + kBlock; top < padded(n); top += kBlock) {
+          const Real* block = T + triangle(top) + kBlock * i;
+          for (int r = 0; r < kBlock; ++r) sum = sum + block[r] * push[top + r];
+        }
+        out[i] = sum;
+      });
+    else sweep_operator(out);
+  }
+  HD void sweep_operator(Real* out) {
     const Real* block = T;
     for (int i = 0; i < n; i += kBlock) {
       Real sum[kBlock], own[kBlock];
@@ -266,12 +302,12 @@ class Passes {
   HD void images(const Opt& opt) {
     const Real alpha(opt.relaxation), rest = Real(1) - alpha;
     if (opt.anderson) anderson_.begin_sums();
-    for (int i = 0; i < n; ++i) {
+    parallel_for(g, n, [&](int i) {
       w_[i] = w_[i] * alpha + z[i] * rest - lambda[i];
       if (opt.anderson) anderson_.gather(history_[i], w_[i], anderson_.own, [](Real x) { return x; });
-    }
+    });
     if (!opt.anderson) return;
-    anderson_.finish_sums(Serial{}, Real(opt.tikhonov));
+    anderson_.finish_sums(g, Real(opt.tikhonov));
     if (!any(plain_)) return;
     for (Real& gamma : anderson_.gamma) gamma = select(plain_, Real(0), gamma);
   }
@@ -282,7 +318,7 @@ class Passes {
     least_ = min(least_, anderson_.last), idle_ = select(better, Real(0), idle_ + Real(1));
     const Mask<Real> stuck = idle_ > Real(S(kPatience));
     plain_ = select(stuck, negate(plain_), plain_), idle_ = select(stuck, Real(0), idle_);
-    for (int i = 0; i < n; ++i) best[i] = select(better, lambda[i], best[i]);
+    parallel_for(g, n, [&](int i) { best[i] = select(better, lambda[i], best[i]); });
   }
 
   /// l of contact k with its couple, where nothing but cone and normal compliance acts.
@@ -305,7 +341,7 @@ class Passes {
       lambda[i] = select(done, lambda[i], l), z[i] = select(done, z[i], zi);
       push[i] = z[i] - free[i] + lambda[i];
     };
-    for (int k = 0; k < contacts; ++k) {
+    parallel_for(g, contacts, [&](int k) {
       const int i = 3 * k;
       const Vec3<Real> a{y(i), y(i + 1), y(i + 2)};
       const Vec3<Real> free{-(a.x + e[i]) * give[i], -(a.y + e[i + 1]) * give[i + 1], -(a.z + e[i + 2]) * give[i + 2]};
@@ -315,18 +351,18 @@ class Passes {
         const SixVec<Real> l = six(opt, k, {free, -ac});
         put(i, a.x, l.l.x), put(i + 1, a.y, l.l.y), put(i + 2, a.z, l.l.z);
         put(c, ac.x, l.c.x), put(c + 1, ac.y, l.c.y), put(c + 2, ac.z, l.c.z);
-        continue;
+        return;
       }
       const Vec3<Real> l =
           opt.convex ? project_weighted(free, mu[k], sqrt(give[i + 2] / give[i])) : project_strict(free, mu[k]);
       put(i, a.x, l.x), put(i + 1, a.y, l.y), put(i + 2, a.z, l.z);
-    }
-    for (int k = 0; k < scalars; ++k) {
+    });
+    parallel_for(g, scalars, [&](int k) {
       const int i = 3 * contacts + k;
       const Real a = y(i);
       put(i, a, clamp(-(a + e[i]) * give[i], lower[k], upper[k]));
-    }
-    return change;
+    });
+    return {g.max(change.z), g.max(change.lambda)};
   }
 
   Real *w_, *other_;  // J v; by the factor, where both are needed

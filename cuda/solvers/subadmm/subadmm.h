@@ -19,15 +19,19 @@ namespace stiction {
 
 namespace subadmm_detail {
 
-template <class Real>
+/// By the lanes of a group together: see passes.h.
+template <class Real, class Group>
 class Iteration {
  public:
   using S = Scalar<Real>;
-  using Passes = stiction::Passes<Real>;
+  using Passes = stiction::Passes<Real, Group>;
   using Opt = SubAdmmOptions<S>;
 
-  HD Iteration(const RowProblem<Real>& problem, const SolveLimits<S>& limits, const Opt& options, Real* answer)
-      : p_(problem), limits_(limits), opt(options), answer_(answer) {}
+  HD Iteration(const Group& g, const RowProblem<Real>& problem, const SolveLimits<S>& limits, const Opt& options,
+               Real* answer)
+      : g_(g), p_(problem), limits_(limits), opt(options), answer_(answer) {
+    x_.g = g;
+  }
 
   HD void carve(Arena<Real>& arena) {
     x_.contacts = p_.contacts, x_.scalars = p_.scalars, x_.spins = p_.spins, x_.n = p_.rows();
@@ -41,8 +45,11 @@ class Iteration {
 
   /// First without the contacts that stay open; worlds where one of them would close after all solve again with all, from there.
   HD SolveStats<Real> solve() {
-    for (int i = 3 * p_.near; i < 3 * p_.contacts; ++i) answer_[i] = Real(0);
-    for (int i = p_.spin_row(p_.near); p_.spins > 0 && i < p_.rows(); ++i) answer_[i] = Real(0);
+    parallel_for(g_, p_.contacts - p_.near, [&](int i) {
+      const int k = p_.near + i;
+      for (int d = 0; d < 3; ++d) answer_[3 * k + d] = Real(0);
+      for (int d = 0; p_.spins > 0 && d < 3; ++d) answer_[p_.spin_row(k) + d] = Real(0);
+    });
     Mask<Real> done = mask_of<Real>(false);
     iterate(p_.near, done);
     if (p_.contacts > p_.near) {
@@ -55,7 +62,7 @@ class Iteration {
  private:
   // B W_ii; of rows that are no limits 1. On rollouts of robots these need 10 to 15 % fewer passes than 1 throughout.
   static constexpr double kContactPenalty = 1.5, kLimitPenalty = 5;
-  static constexpr int kBlock = Passes::kBlock;
+  static constexpr int kBlock = Passes::kBlock, kRows = Passes::kRows;
 
   /// The problem's row of row i of those that take part.
   HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i + 3 * (p_.contacts - x_.contacts); }
@@ -81,21 +88,21 @@ class Iteration {
         if (opt.anderson) x_.forget();
       }
     }
-    for (int i = 0; i < x_.n; ++i) {
+    parallel_for(g_, x_.n, [&](int i) {
       Real& to = answer_[row_of(i)];
       to = select(kept, to, x_.lambda[i] * root_[i]);
-    }
+    });
   }
 
   /// Worlds where a contact that was left out closes faster than its gap allows, by more than tolerance V.
   HD Mask<Real> closing() const {
-    p_.push(answer_, u_);
+    p_.push(g_, answer_, u_);
     auto found = mask_of<Real>(false);
-    for (int k = p_.near; k < p_.contacts; ++k) {
-      const int n = 3 * k + 2;
+    parallel_for(g_, p_.contacts - p_.near, [&](int i) {
+      const int k = p_.near + i, n = 3 * k + 2;
       found = found | ((p_.W[n] > Real(0)) & (p_.velocity(n, u_) + p_.e[n] < -(p_.scale_of(k) * limits_.tolerance)));
-    }
-    return found;
+    });
+    return g_.either(found);
   }
 
   /// 1 / B into soft.
@@ -103,36 +110,37 @@ class Iteration {
     const Real zero(0), one(1);
     const bool one_for_a_contact = opt.penalty == kPenaltyPerContact || opt.penalty == kPenaltyCommon;
     Real sum(0), count(0);
-    for (int k = 0; k < x_.contacts; ++k) {
+    parallel_for(g_, x_.contacts, [&](int k) {
       const int i = 3 * k;
       for (int d = 0; d < 3; ++d) x_.soft[i + d] = p_.W[i + d] * S(1 / kContactPenalty);
-      if (!one_for_a_contact) continue;
+      if (!one_for_a_contact) return;
       const Real mean = (x_.soft[i] * Real(2) + x_.soft[i + 2]) * Real(1.0f / 3);
       for (int d = 0; d < 3; ++d) x_.soft[i + d] = mean;
       sum = sum + mean, count = count + select(mean > zero, one, zero);
-    }
+    });
     if (opt.penalty == kPenaltyCommon) {
-      const Real common = sum / max(count, one);
-      for (int i = 0; i < 3 * x_.contacts; ++i) x_.soft[i] = select(x_.soft[i] > zero, common, zero);
+      const Real common = g_.sum(sum) / max(g_.sum(count), one);
+      parallel_for(g_, 3 * x_.contacts, [&](int i) { x_.soft[i] = select(x_.soft[i] > zero, common, zero); });
     }
-    for (int k = 0; k < x_.scalars; ++k) {
+    parallel_for(g_, x_.scalars, [&](int k) {
       const auto one_sided = (p_.lower[k] == zero) & (p_.upper[k] > zero);
       x_.soft[3 * x_.contacts + k] = p_.W[p_.scalar_row(k)] * select(one_sided, Real(S(1 / kLimitPenalty)), one);
-    }
-    for (int i = x_.spin_row(0); i < x_.n; ++i) {  // the convex projection wants one for all tangents
+    });
+    parallel_for(g_, 3 * x_.spins, [&](int j) {  // the convex projection wants one for all tangents
+      const int i = x_.spin_row(0) + j;
       const Real own = p_.W[row_of(i)] * S(1 / kContactPenalty);
       x_.soft[i] = opt.convex ? select(own > zero, x_.soft[3 * x_.block_of(i)], zero) : own;
-    }
+    });
   }
   /// Everything in the units of the penalties; z = J A^-1 (b + J' l), from the warm start.
   HD void prepare() {
     const Real zero(0), one(1);
     Real rows(0);
     penalties();
-    for (int i = 0; i < x_.n; ++i) rows = rows + select(x_.soft[i] > zero, one, zero);
-    x_.small = rows <= Real(static_cast<S>(x_.apart ? -1 : 2 * x_.width));
-    p_.push(answer_, u_);
-    for (int i = 0; i < x_.n; ++i) {
+    parallel_for(g_, x_.n, [&](int i) { rows = rows + select(x_.soft[i] > zero, one, zero); });
+    x_.small = g_.sum(rows) <= Real(static_cast<S>(x_.apart ? -1 : 2 * x_.width));
+    p_.push(g_, answer_, u_);
+    parallel_for(g_, x_.n, [&](int i) {
       const auto used = x_.soft[i] > zero;
       x_.soft[i] = sqrt(x_.soft[i]);
       root_[i] = select(used, one / select(used, x_.soft[i], one), zero);
@@ -140,24 +148,25 @@ class Iteration {
       x_.free[i] = p_.free[row] * root_[i], x_.e[i] = p_.e[row] * root_[i];
       x_.z[i] = p_.velocity(row, u_) * root_[i], x_.lambda[i] = answer_[row] * x_.soft[i];
       x_.push[i] = x_.z[i] - x_.free[i] + x_.lambda[i];
-    }
-    for (int i = x_.n; i < Passes::padded(x_.n); ++i) x_.free[i] = x_.push[i] = zero;
-    for (int k = 0; k < x_.contacts; ++k) {
+    });
+    parallel_for(g_, padding(), [&](int i) { x_.free[x_.n + i] = x_.push[x_.n + i] = zero; });
+    parallel_for(g_, x_.contacts, [&](int k) {
       const int i = 3 * k;
       x_.mu[k] = p_.mu[k] * x_.soft[i] * root_[i + 2];
       for (int d = 0; x_.spins > 0 && d < 3; ++d) {
         const Real weight = root_[x_.spin_row(k) + d] * x_.soft[i];
         x_.turn[3 * k + d] = weight * weight;
       }
-    }
-    for (int k = 0; k < x_.scalars; ++k) {
+    });
+    parallel_for(g_, x_.scalars, [&](int k) {
       const Real soft = x_.soft[3 * x_.contacts + k];
       x_.lower[k] = p_.lower[k] * soft, x_.upper[k] = p_.upper[k] * soft;
-    }
+    });
     weigh_changes();
-    if (x_.apart) find_pattern();
+    if (x_.apart && g_.rank() == 0) find_pattern();
     make_operator();
   }
+  HD int padding() const { return static_cast<int>(Passes::padded(x_.n)) - x_.n; }
   /// A change counts as V over that of its row's trees, or over what is known of the row's own velocity where that is less:
   /// beside a leg that swings at 20 rad/s single precision does not know 1e-5 of 0.02 m/s.
   HD void weigh_changes() {
@@ -167,40 +176,45 @@ class Iteration {
       const Real scale = p_.scale_of(block), used = select(scale > Real(0), scale, V);
       return V / max(used, own * rounding);
     };
-    for (int k = 0; k < x_.contacts; ++k) {
+    parallel_for(g_, x_.contacts, [&](int k) {
       const Real *v = p_.free + 3 * k, w = weight(k, max(max(abs(v[0]), abs(v[1])), abs(v[2])));
       for (int d = 0; d < 3; ++d) x_.soft[3 * k + d] = x_.soft[3 * k + d] * w;
-    }
-    for (int i = 3 * x_.contacts; i < x_.n; ++i) {
-      const int row = row_of(i);
+    });
+    parallel_for(g_, x_.n - 3 * x_.contacts, [&](int j) {
+      const int i = 3 * x_.contacts + j, row = row_of(i);
       x_.soft[i] = x_.soft[i] * weight(p_.block_of(row), abs(p_.free[row]));
-    }
+    });
   }
   /// Penalties times by^2.
   HD void rescale(Real by) {
     const Real inverse = Real(1) / by;
-    for (int i = 0; i < x_.n; ++i) {
+    parallel_for(g_, x_.n, [&](int i) {
       root_[i] = root_[i] * by, x_.soft[i] = x_.soft[i] * inverse;
       x_.free[i] = x_.free[i] * by, x_.e[i] = x_.e[i] * by, x_.z[i] = x_.z[i] * by,
       x_.lambda[i] = x_.lambda[i] * inverse;
       x_.push[i] = x_.z[i] - x_.free[i] + x_.lambda[i];
-    }
-    for (int k = 0; k < x_.scalars; ++k) x_.lower[k] = x_.lower[k] * inverse, x_.upper[k] = x_.upper[k] * inverse;
+    });
+    parallel_for(g_, x_.scalars,
+                 [&](int k) { x_.lower[k] = x_.lower[k] * inverse, x_.upper[k] = x_.upper[k] * inverse; });
     make_operator();
   }
 
   /// Z and T, and 1 / (1 + R), of the present penalties.
   HD_ONCE void make_operator() {
     const Real one(1);
-    for (int i = 0; i < x_.n; ++i) x_.give[i] = one / (one + p_.R[row_of(i)] * root_[i] * root_[i]);
-    if (x_.apart) return make_blocks();
-    for (int i = 0; i < x_.n; ++i) {
+    parallel_for(g_, x_.n, [&](int i) { x_.give[i] = one / (one + p_.R[row_of(i)] * root_[i] * root_[i]); });
+    if (x_.apart) {
+      if (g_.rank() == 0) make_blocks();
+      return g_.sync();
+    }
+    parallel_for(g_, x_.n, [&](int i) {
       const Real* y = p_.row(row_of(i));
       for (int a = 0; a < p_.width; ++a) solved(i)[a] = y[a] * root_[i];
       for (int a = p_.width; a < x_.width; ++a) solved(i)[a] = Real(0);
-    }
-    for (int i = x_.n; i < Passes::padded(x_.n); ++i)
-      for (int a = 0; a < x_.width; ++a) solved(i)[a] = Real(0);
+    });
+    parallel_for(g_, padding(), [&](int i) {
+      for (int a = 0; a < x_.width; ++a) solved(x_.n + i)[a] = Real(0);
+    });
     assemble_matrix();
     factor_matrix();
     solve_rows();
@@ -211,7 +225,8 @@ class Iteration {
   /// C = I + sum x x', lower triangle.
   HD void assemble_matrix() {
     const int width = x_.width;
-    for (int a = 0; a < width; a += 2)
+    parallel_for(g_, width / 2, [&](int half) {
+      const int a = 2 * half;
       for (int b = 0; b <= a; b += kBlock) {
         Real sum[2][kBlock];
         for (int r = 0; r < kBlock; ++r) sum[0][r] = Real(a == b + r ? 1 : 0), sum[1][r] = Real(a + 1 == b + r ? 1 : 0);
@@ -221,60 +236,68 @@ class Iteration {
         }
         for (int r = 0; r < kBlock; ++r) C_[a * width + b + r] = sum[0][r], C_[(a + 1) * width + b + r] = sum[1][r];
       }
+    });
   }
   /// C = U'U, columns of U' in the lower triangle, 1 / U_aa on the diagonal. C >= I.
   HD void factor_matrix() {
     const int width = x_.width;
     for (int k = 0; k < width; ++k) {
       const Real inverse = Real(1) / sqrt(C_[k * width + k]);
-      C_[k * width + k] = inverse;
-      for (int a = k + 1; a < width; ++a) C_[a * width + k] = C_[a * width + k] * inverse;
-      for (int a = k + 1; a < width; ++a) {
+      const int left = width - k - 1;
+      parallel_for(g_, left, [&](int i) {
+        Real& l = C_[(k + 1 + i) * width + k];
+        l = l * inverse;
+      });
+      if (g_.rank() == 0) C_[k * width + k] = inverse;  // which all have read
+      parallel_for(g_, left, [&](int i) {
+        const int a = k + 1 + i;
         const Real l = C_[a * width + k];
         for (int b = k + 1; b <= a; ++b) C_[a * width + b] = C_[a * width + b] - l * C_[b * width + k];
-      }
+      });
     }
   }
   /// Z in the place of x, several rows and columns at once: one alone would wait for each of its sums.
   HD void solve_rows() {
     const int width = x_.width;
-    for (int j = 0; j < x_.n; j += kBlock) {
-      Real* z = solved(j);
+    parallel_for(g_, (x_.n + padding()) / kRows, [&](int step) {
+      Real* z = solved(step * kRows);
       for (int a = 0; a < width; a += 2) {
         const Real *c0 = C_ + a * width, *c1 = c0 + width;
-        Real sum[2][kBlock];
-        for (int r = 0; r < kBlock; ++r) sum[0][r] = z[r * width + a], sum[1][r] = z[r * width + a + 1];
+        Real sum[2][kRows];
+        for (int r = 0; r < kRows; ++r) sum[0][r] = z[r * width + a], sum[1][r] = z[r * width + a + 1];
         for (int b = 0; b < a; ++b)
-          for (int r = 0; r < kBlock; ++r) {
+          for (int r = 0; r < kRows; ++r) {
             const Real x = z[r * width + b];
             sum[0][r] = sum[0][r] - c0[b] * x, sum[1][r] = sum[1][r] - c1[b] * x;
           }
-        for (int r = 0; r < kBlock; ++r) {
+        for (int r = 0; r < kRows; ++r) {
           const Real x = sum[0][r] * c0[a];
           z[r * width + a] = x, z[r * width + a + 1] = (sum[1][r] - c1[a] * x) * c1[a + 1];
         }
       }
-    }
+    });
   }
 
   /// T = Z Z', the padding 0.
   HD void multiply_rows() {
     const int width = x_.width;
-    Real* block = x_.T;
-    for (int i = 0; i < x_.n; i += kBlock)
-      for (int j = 0; j < i + kBlock; j += 2, block += 2 * kBlock) {
+    parallel_for(g_, (x_.n + padding()) / kRows, [&](int step) {
+      const int i = step * kRows, own = i / kBlock * kBlock;
+      Real* block = x_.T + Passes::triangle(own) + (i - own);
+      for (int j = 0; j < own + kBlock; j += 2, block += 2 * kBlock) {
         const Real *left = solved(i), *right = solved(j);
-        Real sum[2][kBlock];
-        for (int r = 0; r < kBlock; ++r) sum[0][r] = sum[1][r] = Real(0);
+        Real sum[2][kRows];
+        for (int r = 0; r < kRows; ++r) sum[0][r] = sum[1][r] = Real(0);
         for (int a = 0; a < width; ++a) {
           const Real x0 = right[a], x1 = right[width + a];
-          for (int r = 0; r < kBlock; ++r) {
+          for (int r = 0; r < kRows; ++r) {
             const Real x = left[r * width + a];
             sum[0][r] = sum[0][r] + x * x0, sum[1][r] = sum[1][r] + x * x1;
           }
         }
-        for (int r = 0; r < kBlock; ++r) block[r] = sum[0][r], block[kBlock + r] = sum[1][r];
+        for (int r = 0; r < kRows; ++r) block[r] = sum[0][r], block[kBlock + r] = sum[1][r];
       }
+    });
   }
 
   // ---- Z where Y has blocks -----------------------------------------------------------------------------------------------
@@ -324,6 +347,7 @@ class Iteration {
     });
   }
 
+  const Group& g_;
   const RowProblem<Real>& p_;
   const SolveLimits<S>& limits_;
   const Opt& opt;
@@ -337,7 +361,7 @@ class Iteration {
 
 }  // namespace subadmm_detail
 
-struct SubAdmm : IterativeSolver<subadmm_detail::Iteration, SubAdmmOptions> {
+struct SubAdmm : SharedSolver<subadmm_detail::Iteration, SubAdmmOptions> {
   static constexpr const char* kName = "subadmm";
   static constexpr bool kCouples = true;
 };

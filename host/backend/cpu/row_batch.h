@@ -47,7 +47,7 @@ struct RowBatchKernel {
       const int begin = pack * kWidth<Real>, count = min(kWidth<Real>, batch.problems - begin);
       for (int w = 0; w < count; ++w) fill(batch, begin + w, w, rows, least, scale);
       const SolveStats<Real> stats =
-          solve_rows(rows.view(least, scale), job.limits, job.solver, arena.rest(), rows.impulse);
+          solve_rows(Serial{}, rows.view(least, scale), job.limits, job.solver, arena.rest(), rows.impulse);
       for (int w = 0; w < count; ++w) {
         const int64_t at = begin + w, n = batch.rows();
         for (int64_t i = 0; i < n; ++i) batch.impulse[at * n + i] = static_cast<double>(lane(rows.impulse[i], w));
