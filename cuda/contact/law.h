@@ -32,7 +32,7 @@ HD Real normal_bias(const Options<S>& opt, Real gap) {
 
 /// The speed at which velocities leave an overlap at most: what gravity takes in the step, or 50 allowances, which a near-rigid
 /// contact may sink in under a load; none that gravity would not take back within 0.1 mm. What closes more moves positions
-/// only (recover_overlaps).   m/s
+/// only (pose_recovery).   m/s
 template <class S>
 HD S kept_recovery(const Options<S>& opt) {
   const S sunk = S(50) * max(opt.penetration_allowance, S(1e-6));

@@ -12,45 +12,38 @@
 
 namespace stiction {
 
-/// Sizes of the generic kernels' launches. Results do not depend on them: a tile walks over as many worlds as are left.
+/// Sizes of the launches. Results do not depend on them: worlds pass through the slots, as many at a time as there are.
 struct CudaPlan {
-  int step_blocks = 0, find_blocks = 0, kinematics_blocks = 0;
-  int step_tiles = 0;  // that step at once
-  size_t workspace_bytes = 0;
-  int64_t tile_bytes = 0;  // WorldMemory of one of them
-  size_t local_bytes = 0;  // that the driver sets aside at the first launch, see local_memory()
+  int slots = 0;  // worlds that step at once
+  int kinematics_blocks = 0;
+  size_t slot_bytes = 0;    // of all slots
+  int64_t world_bytes = 0;  // WorldMemory of one of them
+  size_t local_bytes = 0;   // that the driver sets aside at the first launch, see local_memory()
 };
 
-template <class T>
-struct CudaJob : StepJob<T> {
+struct CudaJob : StepJob<float> {
   CudaPlan plan;
-  void* workspace;      // plan.workspace_bytes of device memory
-  void* solver_memory;  // WorldMemory of plan.step_tiles tiles, likewise
-  ParameterTables<Capacity, T>*
-      own_models;  // (plan.step_tiles), where parameters differ between environments; else null
+  void* slots;          // plan.slot_bytes of device memory
+  void* solver_memory;  // WorldMemory of plan.slots worlds, likewise
+  ParameterTables<Capacity, float>*
+      own_models;  // (plan.slots), where parameters differ between environments; else null
   CudaQueue queue;
 };
 
-/// Lanes of the generic kernel that share one world.
-inline constexpr int kGenericTile = 4;
-
-/// For a batch of that size: as many blocks as it needs, bounded by what the device holds at once and by a quarter of the memory
-/// that is free besides the kernels' own, for a lane of the generic kernel has a workspace of 0.2 MB. tile_bytes: WorldMemory of
-/// one tile.
-template <class T> CudaPlan plan_launches(int num_envs, int64_t tile_bytes, int device);
-/// All that a lane has a workspace for, of no world: after it the device has loaded the kernels and set their local memory aside.
-template <class T> void prepare_launches(const CudaJob<T>& job);
-/// `steps` steps of all worlds: one tile per world, the Capacity shape, every feature.
-template <class T> void launch_step(const CudaJob<T>& job);
-/// The contacts of the present states of worlds with found.mask[i] != 0 (null: all), one tile per world.
-template <class T> void launch_find_contacts(const CudaJob<T>& job, const FoundContacts<T>& found);
+/// For a batch of that size: as many slots as it has worlds, bounded by what the device works on at once and by a quarter of the
+/// memory that is free besides the kernels' own, for a slot takes 0.8 MB. world_bytes: WorldMemory of one world.
+CudaPlan plan_launches(int num_envs, int64_t world_bytes, int device);
+/// Every kernel of a step, of no world: after it the device has loaded them and set their local memory aside.
+void prepare_launches(const CudaJob& job);
+/// `steps` steps of all worlds: any robot, every feature. Seven launches a step.
+void launch_step(const CudaJob& job);
+/// The contacts of the present states of worlds with found.mask[i] != 0 (null: all).
+void launch_find_contacts(const CudaJob& job, const FoundContacts<float>& found);
 /// Poses and velocities of bodies and sites of worlds with mask[i] != 0 (null: all), one thread per world.
-template <class T> void launch_kinematics(const CudaJob<T>& job, const uint8_t* mask);
+void launch_kinematics(const CudaJob& job, const uint8_t* mask);
 /// Contacts of worlds with mask[i] != 0 (null: all) from the records, one thread per world.
-template <class T>
-void launch_contacts(const CudaJob<T>& job, const ContactArrays<T>& out, int max_contacts, const uint8_t* mask);
+void launch_contacts(const CudaJob& job, const ContactArrays<float>& out, int max_contacts, const uint8_t* mask);
 /// What a reset writes of worlds with mask[i] != 0 (null: all), one thread per world.
-template <class T>
-void launch_reset(const CudaJob<T>& job, const ResetRows<T>& rows, const uint8_t* mask, int keyframe);
+void launch_reset(const CudaJob& job, const ResetRows<float>& rows, const uint8_t* mask, int keyframe);
 
 }  // namespace stiction

@@ -8,6 +8,9 @@
 //   solve       rows, options                      impulses, v                                   step/solvers.h, step/fallback.h
 //   certify     ContactProblem, impulses, v        Certificate
 //   integrate   State, v                           State
+//
+// Solvers stand between: prepare_step; solve; judge_step; improve what is flagged; settle_step; solve what is deep; end_step. A
+// CPU calls these one after the other (step_world), a GPU launches them (kernels/), and StepState is what they leave each other.
 #pragma once
 #include "contact/bonds.h"
 #include "contact/residual.h"
@@ -35,6 +38,21 @@ struct Outcome {
   Certificate<Real> certificate;
   Real iterations, converged;
   Mask<Real> bad, overflow, fallback, immovable, without_impulses;
+};
+
+/// What the stages of a step leave each other of worlds, besides their Workspace.
+template <class L>
+struct StepState {
+  using Real = typename L::Real;
+  State<L> x;
+  Outcome<Real> out;
+  Mask<Real> frozen;                 // do not move
+  bool solving;                      // whether there is something to solve now
+  RowProblem<Real> rows;             // the rows as a solver reads them
+  Real iterations;                   // of the step's solve
+  Certificate<Real> c;               // of its impulses
+  Mask<Real> flagged, moving, deep;  // above `certify`; that move; of those, that come out of an overlap
+  TreeVector<L> v;                   // the step's, while what is deep comes out
 };
 
 /// Whether the impulses solve the contact problem.
@@ -151,51 +169,42 @@ HD Mask<Real> told_by_any(const typename L::Group& g, const Mask<Real>& own) {
   return g.max(select(own, Real(1), Real(0))) > Real(0);
 }
 
-/// Impulses into the rows; all lanes call `solve`; impulses and v = A^-1 (b + J'l) from the rows.
-template <class L, class Solve>
-HD void solve_by_rows(const typename L::Group& g, const typename L::Model& m, Workspace<L>& w, Solve solve) {
-  using Real = typename L::Real;
+/// What a solver is given: the rows, with the impulses that it starts from.
+template <class L, class Real = typename L::Real>
+HD_ONCE void pose_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                       Workspace<L>& w, StepState<L>& s) {
+  s.rows = row_problem<L>(g, m, opt, w);
   Real* impulse = w.problem.table.rows.impulse;
   each_row<L>(g, m, w.contacts, w.problem, w.impulses,
               [&](const Mask<Real>& is, int i, Real& f) { blend(is, f, impulse[i]); });
   g.sync();
-  solve(impulse);
-  g.sync();
+}
+
+/// The chosen solver on these rows: from the impulses there to its answer. Returns its iterations.
+template <class Real, class Group>
+HD Real solve_posed(const Group& g, const StepOptions<Scalar<Real>>& options, const RowProblem<Real>& rows,
+                    Real* impulse, void* memory) {
+  const SolveLimits<Scalar<Real>> limits{options.step.iterations, options.step.tolerance};
+  return solve_rows(g, rows, limits, options.solver, static_cast<Real*>(memory), impulse).iterations;
+}
+
+/// Newton's impulses where the flagged worlds are better off with them; by one lane.
+template <class L, class Real = typename L::Real>
+HD void improve_posed(const StepOptions<Scalar<Real>>& options, typename L::Real* impulse, void* memory,
+                      StepState<L>& s) {
+  const FallbackScore<Real> before{s.c.r_con, s.c.scale};
+  const Mask<Real> without = fall_back(s.rows, options.step.certify, s.flagged, before, memory, impulse);
+  s.out.without_impulses = s.out.without_impulses | without;
+  s.out.fallback = s.out.fallback | s.flagged;
+}
+
+/// Impulses and v = A^-1 (b + J'l) from the rows.
+template <class L, class Real = typename L::Real>
+HD_ONCE void take_answer(const typename L::Group& g, const typename L::Model& m, Workspace<L>& w) {
+  const Real* impulse = w.problem.table.rows.impulse;
   each_row<L>(g, m, w.contacts, w.problem, w.impulses,
               [&](const Mask<Real>& is, int i, Real& f) { blend(is, impulse[i], f); });
   velocity_of<L>(g, m, w);
-}
-
-/// Impulses and their velocity. Returns the solver's iterations.
-template <class L, class Real = typename L::Real>
-HD_ONCE Real solve_contacts(const typename L::Group& g, const typename L::Model& m,
-                            const StepOptions<Scalar<Real>>& options, Workspace<L>& w) {
-  if (!w.problem.any_row) {
-    each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, w.problem.free, w.v);
-    return Real(0);
-  }
-  const RowProblem<Real> rows = row_problem<L>(g, m, options.step, w);
-  const SolveLimits<Scalar<Real>> limits{options.step.iterations, options.step.tolerance};
-  Real iterations(0);
-  solve_by_rows<L>(g, m, w, [&](Real* impulse) {
-    auto* memory = static_cast<Real*>(w.memory.solver);
-    iterations = solve_rows(g, rows, limits, options.solver, memory, impulse).iterations;
-  });
-  return iterations;
-}
-
-/// Newton's impulses where the flagged worlds are better off with them. Returns those that are left without any.
-template <class L, class Real = typename L::Real>
-HD_ONCE Mask<Real> improve_contacts(const typename L::Group& g, const typename L::Model& m,
-                                    const Options<Scalar<Real>>& opt, const Mask<Real>& flagged,
-                                    const Certificate<Real>& c, Workspace<L>& w) {
-  Mask<Real> without = mask_of<Real>(false);
-  const RowProblem<Real> rows = row_problem<L>(g, m, opt, w);
-  const FallbackScore<Real> before{c.r_con, c.scale};
-  solve_by_rows<L>(g, m, w, [&](Real* impulse) {
-    if (g.rank() == 0) without = fall_back(rows, opt.certify, flagged, before, w.memory.fallback, impulse);
-  });
-  return told_by_any<L>(g, without);
 }
 
 template <class L, class Real = typename L::Real>
@@ -276,36 +285,40 @@ HD void pay_for_lifts(const typename L::Group& g, const typename L::Model& m, Sc
   pay([&](int i, int j) { return A.trunk[i][j]; }, 3, Motion<Real>(twist(v.trunk)).w, along.trunk, v.trunk);
 }
 
-/// Integrates the worlds that move; positions of `deep` ones with what closes their overlaps as fast as they may: a body that
-/// starts inside another comes out and stays, with the step's velocity. Solved like the step, from its impulses, which are
-/// lost; where that fails positions follow the step, too.
+/// Positions of `deep` worlds are to move with what closes their overlaps as fast as they may: a body that starts inside another
+/// comes out and stays, with the step's velocity. Posed like the step, from its impulses, which are lost.
 template <class L, class Real = typename L::Real>
-HD_ONCE void recover_overlaps(const typename L::Group& g, const typename L::Model& m,
-                              const StepOptions<Scalar<Real>>& options, const Mask<Real>& moving,
-                              const Mask<Real>& deep, Workspace<L>& w, State<L>& x) {
+HD_ONCE void pose_recovery(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                           Workspace<L>& w, StepState<L>& s) {
   ContactProblem<L>& problem = w.problem;
   const RowArrays<Real>& rows = problem.table.rows;
   auto raise = [&](const ContactPoint<Real>& point, ContactRow<Real>& row, Real place, bool writes) {
-    row.e = select(deep, recovery_bias(options.step, point, row), row.e);
+    row.e = select(s.deep, recovery_bias(opt, point, row), row.e);
     if (writes) Places<Real>(place).each([&](int k, const Mask<Real>& is) { blend(is, row.e, rows.e[3 * k + 2]); });
   };
   each_slot<L>(g, m, w.contacts, [&](const auto&, Place, int, int c) {
     raise(w.contacts.point.slot[c], problem.row.slot[c], problem.table.slot.slot[c], true);
   });
-  for (int s = 0; s < w.contacts.pairs; ++s)
-    raise(w.contacts.pair[s].point, problem.pair_row[s], problem.table.pair[s], g.rank() == 0);
-  TreeVector<L> v = w.v;
-  solve_contacts<L>(g, m, options, w);
+  for (int i = 0; i < w.contacts.pairs; ++i)
+    raise(w.contacts.pair[i].point, problem.pair_row[i], problem.table.pair[i], g.rank() == 0);
+  s.v = w.v;
+  pose_rows<L>(g, m, opt, w, s);
+}
+/// Integrates the worlds that move once that is solved; where it failed positions follow the step, too.
+template <class L, class Real = typename L::Real>
+HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, const StepOptions<Scalar<Real>>& options,
+                     Workspace<L>& w, StepState<L>& s) {
+  take_answer<L>(g, m, w);
   const Certificate<Real> c = certify_world<L>(g, m, options, w);
-  const Mask<Real> taken = deep & converges(options, c) & finite_worlds<L>(g, m, x, w.v, c);
-  each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, v, w.v);
-  pay_for_lifts<L>(g, m, options.step.h, w.kin, problem.A, w.v, v);
-  move_on<L>(g, m, options.step, moving, w, w.v, v, x);
+  const Mask<Real> taken = s.deep & converges(options, c) & finite_worlds<L>(g, m, s.x, w.v, c);
+  each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, s.v, w.v);
+  pay_for_lifts<L>(g, m, options.step.h, w.kin, w.problem.A, w.v, s.v);
+  move_on<L>(g, m, options.step, s.moving, w, w.v, s.v, s.x);
   if (!m.free_base()) return;
   // It keeps its spin in the body's axes, which the recovery turns.
-  const Vec3<Real> own = transposed_times(w.kin.pose.trunk[0].R, Motion<Real>(twist(v.trunk)).w),
-                   spin = rotation(x.orientation) * own;
-  blend(taken, spin.x, x.v.trunk[0]), blend(taken, spin.y, x.v.trunk[1]), blend(taken, spin.z, x.v.trunk[2]);
+  const Vec3<Real> own = transposed_times(w.kin.pose.trunk[0].R, Motion<Real>(twist(s.v.trunk)).w),
+                   spin = rotation(s.x.orientation) * own;
+  blend(taken, spin.x, s.x.v.trunk[0]), blend(taken, spin.y, s.x.v.trunk[1]), blend(taken, spin.z, s.x.v.trunk[2]);
 }
 
 /// Takes a step's certificate into the worst of the worlds that move; what is NaN stays.
@@ -324,35 +337,68 @@ HD void gather_worst(const Mask<Real>& moving, const Mask<Real>& converged, cons
   out.converged = select(converged | negate(moving), out.converged, Real(0));
 }
 
-/// One step. `frozen`: worlds that must not move. `out` gathers the worst over the steps of a call; begin it with fresh().
+/// To the contact problem of this step, and its rows.
 template <class L>
-HD void step_world(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds, State<L>& x,
-                   Mask<typename L::Real> frozen, Workspace<L>& w, Outcome<typename L::Real>& out) {
+HD void prepare_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                     Workspace<L>& w, StepState<L>& s) {
+  using Real = typename L::Real;
+  assemble_world<L>(g, m, worlds, s.x, w, s.out.bad);
+  s.solving = w.problem.any_row, s.iterations = Real(0);
+  if (s.solving) return pose_rows<L>(g, m, worlds.options.step, w, s);
+  each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, w.problem.free, w.v);
+}
+/// Takes the answer and certifies it: `flagged` are to be improved.
+template <class L>
+HD void judge_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                   Workspace<L>& w, StepState<L>& s) {
   using Real = typename L::Real;
   const StepOptions<Scalar<Real>>& options = worlds.options;
-  assemble_world<L>(g, m, worlds, x, w, out.bad);
-  const Real iterations = solve_contacts<L>(g, m, options, w);
-  Certificate<Real> c = certify_world<L>(g, m, options, w);
-
-  const Mask<Real> flagged = negate(solves(options, c)) & is_finite(c.r_con) & negate(frozen | out.bad);
-  if (w.memory.fallback != nullptr && law_of(options.solver) == Law::kCoulomb && any(flagged)) {
-    const Mask<Real> without = improve_contacts<L>(g, m, options.step, flagged, c, w);
-    out.without_impulses = out.without_impulses | without;
-    c = certify_world<L>(g, m, options, w);
-    out.fallback = out.fallback | flagged;
+  if (s.solving) take_answer<L>(g, m, w);
+  s.c = certify_world<L>(g, m, options, w);
+  s.flagged = mask_of<Real>(w.memory.fallback != nullptr && law_of(options.solver) == Law::kCoulomb);
+  s.flagged = s.flagged & negate(solves(options, s.c)) & is_finite(s.c.r_con) & negate(s.frozen | s.out.bad);
+  if (any(s.flagged)) pose_rows<L>(g, m, options.step, w, s);
+}
+/// Records the step, with improved impulses where some were flagged; moves on, unless some worlds are `deep`: these are posed.
+template <class L>
+HD void settle_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                    Workspace<L>& w, StepState<L>& s) {
+  using Real = typename L::Real;
+  const StepOptions<Scalar<Real>>& options = worlds.options;
+  Outcome<Real>& out = s.out;
+  if (any(s.flagged)) {
+    take_answer<L>(g, m, w);
+    s.c = certify_world<L>(g, m, options, w);
   }
-
-  out.bad = out.bad | negate(finite_worlds<L>(g, m, x, w.v, c));
-  const Mask<Real> moving = negate(out.bad | frozen);
+  out.bad = out.bad | negate(finite_worlds<L>(g, m, s.x, w.v, s.c));
+  s.moving = negate(out.bad | s.frozen);
   worlds.records.store(g, m, w.kin, w.contacts, w.problem, w.impulses);
-  const Mask<Real> immovable = told_by_any<L>(g, w.problem.immovable),
-                   deep = moving & told_by_any<L>(g, w.problem.deep);
-  if (any(deep)) recover_overlaps<L>(g, m, options, moving, deep, w, x);
-  else move_on<L>(g, m, options.step, moving, w, w.v, w.v, x);
+  gather_worst(s.moving, converges(options, s.c), s.c, s.iterations, out);
+  out.overflow = out.overflow | (w.contacts.overflow & s.moving);
+  out.immovable = out.immovable | (s.moving & told_by_any<L>(g, w.problem.immovable));
+  s.deep = s.moving & told_by_any<L>(g, w.problem.deep), s.solving = any(s.deep);
+  if (s.solving) pose_recovery<L>(g, m, options.step, w, s);
+  else move_on<L>(g, m, options.step, s.moving, w, w.v, w.v, s.x);
+}
 
-  gather_worst(moving, converges(options, c), c, iterations, out);
-  out.overflow = out.overflow | (w.contacts.overflow & moving);
-  out.immovable = out.immovable | (moving & immovable);
+/// One step of worlds on a CPU; s.out gathers the worst over the steps of a call.
+template <class L>
+HD void step_world(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                   Workspace<L>& w, StepState<L>& s) {
+  using Real = typename L::Real;
+  const StepOptions<Scalar<Real>>& options = worlds.options;
+  const RowArrays<Real>& rows = w.problem.table.rows;
+  prepare_step<L>(g, m, worlds, w, s);
+  if (s.solving) s.iterations = solve_posed(g, options, s.rows, rows.impulse, w.memory.solver);
+  judge_step<L>(g, m, worlds, w, s);
+  if (any(s.flagged)) {
+    if (g.rank() == 0) improve_posed(options, rows.impulse, w.memory.fallback, s);
+    g.sync();
+  }
+  settle_step<L>(g, m, worlds, w, s);
+  if (!s.solving) return;
+  solve_posed(g, options, s.rows, rows.impulse, w.memory.solver);
+  recover<L>(g, m, options, w, s);
 }
 
 template <class Real>
@@ -362,30 +408,41 @@ HD Outcome<Real> fresh_outcome() {
   return {{zero, zero, zero, zero, zero, zero, zero, zero, Real(1e-30f), zero}, zero, one, no, no, no, no, no};
 }
 
-/// `steps` steps of worlds rows.first, ...: load, step, store.
+/// State, controls and loads of worlds, before the first step of a call.
 template <class L>
-HD void step_batch(const typename L::Group& g, const typename L::Model& m,
-                   const StepOptions<Scalar<typename L::Real>>& options,
-                   const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
-                   typename L::Real* record, int steps, Workspace<L>& w) {
+HD void begin_steps(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                    Workspace<L>& w, StepState<L>& s) {
   using Real = typename L::Real;
-  State<L> x;
-  Outcome<Real> out = fresh_outcome<Real>();
-  const SteppedWorlds<L> worlds{options, arrays, rows, {record}};
-  load_state<L>(g, m, arrays, rows, x);
-  if constexpr (kCompensated<Real>) load_low_parts<L>(g, m, record, x);
-  out.bad = load_controls<L>(g, m, arrays, rows, w.applied);
+  const BatchArrays<Scalar<Real>>& arrays = worlds.arrays;
+  const Rows<Real>& rows = worlds.rows;
+  s.out = fresh_outcome<Real>();
+  load_state<L>(g, m, arrays, rows, s.x);
+  if constexpr (kCompensated<Real>) load_low_parts<L>(g, m, worlds.records.real, s.x);
+  s.out.bad = load_controls<L>(g, m, arrays, rows, w.applied);
   copy_controls<L>(m, w.applied, w.loads);
-  auto frozen = mask_of<Real>(false);
+  s.frozen = mask_of<Real>(false);
   for (int i = 0; i < kWidth<Real>; ++i)
-    if (arrays.status[rows.world(i)] & kNonFinite) set_lane(frozen, i, kWidth<Real> == 1 ? 1 : -1);
-  for (int s = 0; s < steps; ++s) {
-    if (s + 1 == steps) each_state_entry<L>(g, m, x, record, [](const Real& now, Real& kept) { kept = now; });
-    step_world<L>(g, m, worlds, x, frozen, w, out);
-  }
+    if (arrays.status[rows.world(i)] & kNonFinite) set_lane(s.frozen, i, kWidth<Real> == 1 ? 1 : -1);
+}
+/// Keeps the state that the last step of a call begins with.
+template <class L>
+HD void keep_state(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                   StepState<L>& s) {
+  using Real = typename L::Real;
+  each_state_entry<L>(g, m, s.x, worlds.records.real, [](const Real& now, Real& kept) { kept = now; });
+}
+/// What users see of worlds after the last of `steps` steps.
+template <class L>
+HD void end_steps(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds, int steps,
+                  StepState<L>& s) {
+  using Real = typename L::Real;
+  const BatchArrays<Scalar<Real>>& arrays = worlds.arrays;
+  const Rows<Real>& rows = worlds.rows;
+  const Outcome<Real>& out = s.out;
+  const Mask<Real>& frozen = s.frozen;
   g.sync();  // all have read what is now written
-  store_state<L>(g, m, arrays, rows, x, frozen);
-  if constexpr (kCompensated<Real>) store_low_parts<L>(g, m, x, record);
+  store_state<L>(g, m, arrays, rows, s.x, frozen);
+  if constexpr (kCompensated<Real>) store_low_parts<L>(g, m, s.x, worlds.records.real);
 
   if (g.rank() != 0) return;
   const Certificate<Real>& c = out.certificate;
@@ -400,8 +457,21 @@ HD void step_batch(const typename L::Group& g, const typename L::Model& m,
                (lane(out.fallback, i) ? kFallback : 0) | (lane(out.immovable, i) ? kImmovable : 0) |
                (lane(out.without_impulses, i) ? kNoImpulses : 0) | (lane(out.converged, i) > 0 ? 0 : kNotConverged);
     arrays.status[world] |= bits;
-    if (!lane(frozen, i) && !lane(out.bad, i)) arrays.time[world] += steps * static_cast<double>(options.step.h);
+    if (!lane(frozen, i) && !lane(out.bad, i)) arrays.time[world] += steps * static_cast<double>(worlds.options.step.h);
   }
+}
+
+/// `steps` steps of worlds rows.first, ...: load, step, store.
+template <class L>
+HD void step_batch(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds, int steps,
+                   Workspace<L>& w) {
+  StepState<L> s;
+  begin_steps<L>(g, m, worlds, w, s);
+  for (int i = 0; i < steps; ++i) {
+    if (i + 1 == steps) keep_state<L>(g, m, worlds, s);
+    step_world<L>(g, m, worlds, w, s);
+  }
+  end_steps<L>(g, m, worlds, steps, s);
 }
 
 /// The contact problem of the last step of world `w` of a pack, dense, with the impulses that solved it: assembled again from

@@ -65,7 +65,7 @@ class DeviceTables {
   const ModelView<Capacity, float>* view_ = nullptr;
 };
 
-/// A model of its own for each tile that steps at once, for parameters that differ between environments: `count` ParameterTables,
+/// A model of its own for each slot, for parameters that differ between environments: `count` ParameterTables,
 /// and behind them what they point to.
 struct OwnModels {
   using Tables = ParameterTables<Capacity, float>;
@@ -98,18 +98,18 @@ struct OwnModels {
   }
 };
 
-class CudaWorld final : public WorldOf<CudaJob<float>> {
+class CudaWorld final : public WorldOf<CudaJob> {
  public:
   CudaWorld(std::shared_ptr<const Model> model, const WorldOptions& options) : WorldOf(std::move(model), options, 1) {
     job_.queue.device = options_.device;
-    const int64_t tile_bytes = memory_sizes<float>(tables_->view, job_.options).total();
-    job_.plan = plan_launches<float>(num_envs(), tile_bytes, options_.device);
+    const int64_t world_bytes = memory_sizes<float>(tables_->view, job_.options).total();
+    job_.plan = plan_launches(num_envs(), world_bytes, options_.device);
     require_memory();
     make_job();
     device_tables_ = std::make_unique<DeviceTables>(*tables_, job_.queue);
     job_.model = device_tables_->view();
-    workspace_ = allocate(job_.plan.workspace_bytes), job_.workspace = workspace_->data();
-    solver_memory_ = allocate(job_.plan.step_tiles * job_.plan.tile_bytes), job_.solver_memory = solver_memory_->data();
+    slots_ = allocate(job_.plan.slot_bytes), job_.slots = slots_->data();
+    solver_memory_ = allocate(job_.plan.slots * job_.plan.world_bytes), job_.solver_memory = solver_memory_->data();
     if (!options_.per_env.empty()) make_own_models();
     prepare_launches(job_);  // what it has no memory for fails here
     reset(nullptr);
@@ -122,11 +122,10 @@ class CudaWorld final : public WorldOf<CudaJob<float>> {
   }
   CudaQueue queue() const override { return job_.queue; }
   std::vector<std::pair<std::string, int64_t>> memory() const override {
-    const size_t own = options_.per_env.empty() ? 0 : OwnModels{tables_->view, size_t(job_.plan.step_tiles)}.bytes();
+    const size_t own = options_.per_env.empty() ? 0 : OwnModels{tables_->view, size_t(job_.plan.slots)}.bytes();
     return {{"arrays", array_bytes()},
             {"records", record_bytes()},
-            {"workspaces",
-             static_cast<int64_t>(job_.plan.workspace_bytes + own) + job_.plan.step_tiles * job_.plan.tile_bytes},
+            {"workspaces", static_cast<int64_t>(job_.plan.slot_bytes + own) + job_.plan.slots * job_.plan.world_bytes},
             {"local", static_cast<int64_t>(job_.plan.local_bytes)}};
   }
   DenseProblem<double> contact_problem(int) override {
@@ -168,7 +167,7 @@ class CudaWorld final : public WorldOf<CudaJob<float>> {
   }
 
   void make_own_models() {
-    const OwnModels own{tables_->view, size_t(job_.plan.step_tiles)};
+    const OwnModels own{tables_->view, size_t(job_.plan.slots)};
     own_models_ = allocate(own.bytes());
     own.fill(*own_models_, device_tables_->view_on_host);
     send(*own_models_);
@@ -176,7 +175,7 @@ class CudaWorld final : public WorldOf<CudaJob<float>> {
   }
 
   std::unique_ptr<DeviceTables> device_tables_;
-  std::shared_ptr<Memory> workspace_, solver_memory_, own_models_;
+  std::shared_ptr<Memory> slots_, solver_memory_, own_models_;
 };
 
 }  // namespace

@@ -101,7 +101,7 @@ void step_serial(const typename L::Model& m, const StepOptions<T>& opt, Batch<T>
   PoisonedMemory<T, typename L::Model> memory(m, opt);
   w->bind(memory.memory());
   for (int i = 0; i < b.worlds; ++i)
-    step_batch<L>(Serial{}, m, opt, b.arrays(), Rows<T>{i, b.worlds}, b.records.data() + i * b.record, steps, *w);
+    step_batch<L>(Serial{}, m, {opt, b.arrays(), Rows<T>{i, b.worlds}, {b.records.data() + i * b.record}}, steps, *w);
 }
 
 /// L::Group: TileEmulator<T>. Checks that all lanes hold the same trunk, bit for bit.
@@ -113,7 +113,7 @@ void step_tiles(const typename L::Model& m, const StepOptions<T>& opt, Batch<T>&
   for (auto& w : lane) w = poisoned<Workspace<L>>(), w->bind(memory.memory());
   for (int i = 0; i < b.worlds; ++i) {
     auto body = [&](const Group& g) {
-      step_batch<L>(g, m, opt, b.arrays(), Rows<T>{i, b.worlds}, b.records.data() + i * b.record, steps,
+      step_batch<L>(g, m, {opt, b.arrays(), Rows<T>{i, b.worlds}, {b.records.data() + i * b.record}}, steps,
                     *lane[g.rank()]);
     };
     Group::run(body, seed + i);

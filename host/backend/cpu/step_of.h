@@ -9,8 +9,8 @@ void StepOf<L>::step(const CpuJob<S>& job, int first, int last, void* workspace,
   auto& w = *static_cast<Workspace<L>*>(workspace);
   for (int p = first; p < last; ++p) {
     const Rows<Real> rows = pack_rows<Real>(job, p);
-    step_batch<L>(Serial{}, model(job, rows, tables), job.options, job.arrays, rows, pack_record<Real>(job, p),
-                  job.steps, w);
+    const SteppedWorlds<L> worlds{job.options, job.arrays, rows, {pack_record<Real>(job, p)}};
+    step_batch<L>(Serial{}, model(job, rows, tables), worlds, job.steps, w);
   }
 }
 
