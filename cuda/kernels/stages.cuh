@@ -65,9 +65,11 @@ __device__ void each_world(const CudaJob& job, const StagePass& pass, bool enter
   visit(tile, *model, worlds, own.w, own.s);
 }
 
+/// At least so many lanes; with none to run a kernel is loaded.
 template <class... Parameters, class... Arguments>
 void launch_lanes(void (*kernel)(Parameters...), int64_t lanes, const CudaQueue& queue, const Arguments&... arguments) {
-  launch(kernel, static_cast<int>((lanes + kThreads - 1) / kThreads), kThreads, queue, arguments...);
+  launch(kernel, static_cast<int>(std::max<int64_t>(1, (lanes + kThreads - 1) / kThreads)), kThreads, queue,
+         arguments...);
 }
 
 /// A stage's kernel, for who asks the runtime about it, and its launch.
