@@ -131,6 +131,28 @@ void wait_for(const CudaQueue& queue) {
   require_success(cudaStreamSynchronize(static_cast<cudaStream_t>(queue.stream)), "cudaStreamSynchronize");
 }
 
+StreamClock::~StreamClock() {
+  for (void* event : events_) cudaEventDestroy(static_cast<cudaEvent_t>(event));
+}
+void StreamClock::mark() {
+  const OnDevice here(queue_.device);
+  cudaEvent_t event;
+  require_success(cudaEventCreate(&event), "cudaEventCreate");
+  events_.push_back(event);
+  require_success(cudaEventRecord(event, static_cast<cudaStream_t>(queue_.stream)), "cudaEventRecord");
+}
+std::vector<double> StreamClock::laps() const {
+  wait_for(queue_);
+  std::vector<double> laps;
+  for (size_t i = 1; i < events_.size(); ++i) {
+    float ms = 0;
+    const auto from = static_cast<cudaEvent_t>(events_[i - 1]), to = static_cast<cudaEvent_t>(events_[i]);
+    require_success(cudaEventElapsedTime(&ms, from, to), "cudaEventElapsedTime");
+    laps.push_back(ms);
+  }
+  return laps;
+}
+
 void order_behind(const CudaQueue& queue, void* to) {
   const OnDevice here(queue.device);
   const auto next = static_cast<cudaStream_t>(to);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "core/queue.h"
 
@@ -50,6 +51,21 @@ void note_local_memory(size_t more, int device);
 void wait_for(const CudaQueue& queue);
 /// What is put into the stream `to` from now on runs after what is in `queue`; not if `to` is being captured, for a graph has no past.
 void order_behind(const CudaQueue& queue, void* to);
+/// Moments of a stream.
+class StreamClock {
+ public:
+  explicit StreamClock(const CudaQueue& queue) : queue_(queue) {}
+  ~StreamClock();
+  StreamClock(const StreamClock&) = delete;
+  /// A moment: when what is queued is done.
+  void mark();
+  /// Between each and the next, ms. Waits for the last.
+  std::vector<double> laps() const;
+
+ private:
+  CudaQueue queue_;
+  std::vector<void*> events_;
+};
 /// Blocks of a kernel that the device can hold at once.
 int resident_blocks(const void* kernel, int threads_per_block, int device);
 void require_success(int cuda_error, const char* call);

@@ -4,6 +4,9 @@
 // device and stream, and return. Errors of the runtime throw std::runtime_error naming the call.
 #pragma once
 #include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/queue.h"
 #include "step/export.h"
@@ -37,6 +40,8 @@ CudaPlan plan_launches(int num_envs, int64_t world_bytes, int device);
 void prepare_launches(const CudaJob& job);
 /// `steps` steps of all worlds: any robot, every feature. Seven launches a step.
 void launch_step(const CudaJob& job);
+/// One step, and the milliseconds that each of its launches took on the device, by name. Waits.
+std::vector<std::pair<std::string, double>> time_step(const CudaJob& job);
 /// The contacts of the present states of worlds with found.mask[i] != 0 (null: all).
 void launch_find_contacts(const CudaJob& job, const FoundContacts<float>& found);
 /// Poses and velocities of bodies and sites of worlds with mask[i] != 0 (null: all), one thread per world.

@@ -32,16 +32,25 @@ __global__ void __launch_bounds__(kThreads)
   rows.record(layout, [=](int i, float x) { record[i] = x; });
 }
 
-/// The stages in their order; solve_stage comes a second time, where something is deep.
-void run_step(const CudaJob& job, StagePass pass) {
-  prepare_stage().run(job, pass);
-  solve_stage().run(job, pass);
-  judge_stage().run(job, pass);
-  if (job.options.step.fallback) improve_stage().run(job, pass);
-  settle_stage().run(job, pass);
-  pass.recovers = true;
-  solve_stage().run(job, pass);
-  end_stage().run(job, pass);
+/// What a step launches, in this order.
+struct Launch {
+  const char* name;
+  Stage stage;
+  bool recovers = false;
+};
+std::vector<Launch> launches() {
+  return {{"prepare", prepare_stage()}, {"solve", solve_stage()},   {"judge", judge_stage()},
+          {"improve", improve_stage()}, {"settle", settle_stage()}, {"recover", solve_stage(), true},
+          {"end", end_stage()}};
+}
+/// One step of the worlds of a pass; after(number) of every launch.
+template <class After>
+void run_step(const std::vector<Launch>& step, const CudaJob& job, StagePass pass, After after) {
+  for (size_t i = 0; i < step.size(); ++i) {
+    pass.recovers = step[i].recovers;
+    step[i].stage.run(job, pass);
+    after(i);
+  }
 }
 
 constexpr size_t kSlotBytes = kTreeTile * sizeof(SlotLane);
@@ -52,15 +61,15 @@ constexpr size_t kKinematicsBytes = kThreads * sizeof(OutputWorkspace<Lane<float
 CudaPlan plan_launches(int num_envs, int64_t world_bytes, int device) {
   CudaPlan plan;
   const auto* kinematics = reinterpret_cast<const void*>(kinematics_kernel);
-  const Stage stages[] = {prepare_stage(), solve_stage(), judge_stage(), improve_stage(), settle_stage(), end_stage()};
   plan.local_bytes = std::max(local_memory(kinematics, device), local_memory(find_contacts_address(), device));
-  for (const Stage& stage : stages) plan.local_bytes = std::max(plan.local_bytes, local_memory(stage.kernel, device));
+  for (const Launch& l : launches())
+    plan.local_bytes = std::max(plan.local_bytes, local_memory(l.stage.kernel, device));
 
   const size_t free = free_memory(device), memory = (free - std::min(free, plan.local_bytes)) / 4;
   auto fitting = [memory](int64_t wanted, size_t bytes) {
     return static_cast<int>(std::max<int64_t>(1, std::min(wanted, static_cast<int64_t>(memory / bytes))));
   };
-  const int64_t resident = resident_blocks(stages[0].kernel, kThreads, device) * (kThreads / kTreeTile);
+  const int64_t resident = resident_blocks(prepare_stage().kernel, kThreads, device) * (kThreads / kTreeTile);
   plan.slots = fitting(std::min<int64_t>(num_envs, resident), kSlotBytes + static_cast<size_t>(world_bytes));
   const int64_t blocks = std::min((num_envs + kThreads - 1) / kThreads, resident_blocks(kinematics, kThreads, device));
   plan.kinematics_blocks = fitting(blocks, kKinematicsBytes);
@@ -73,17 +82,32 @@ void prepare_launches(const CudaJob& job) {
   CudaJob idle = job;
   idle.arrays.num_envs = 0, idle.plan.kinematics_blocks = 1;
   const StagePass none{.count = 0};
-  for (const Stage& stage :
-       {prepare_stage(), solve_stage(), judge_stage(), improve_stage(), settle_stage(), end_stage()})
-    stage.run(idle, none);
+  run_step(launches(), idle, none, [](size_t) {});
   launch_kinematics(idle, nullptr);
   note_local_memory(job.plan.local_bytes, job.queue.device);
 }
 
 void launch_step(const CudaJob& job) {
+  const std::vector<Launch> step = launches();
   each_pass(job, [&](StagePass pass) {
-    for (; pass.step < job.steps; ++pass.step) run_step(job, pass);
+    for (; pass.step < job.steps; ++pass.step) run_step(step, job, pass, [](size_t) {});
   });
+}
+std::vector<std::pair<std::string, double>> time_step(const CudaJob& job) {
+  CudaJob one = job;
+  one.steps = 1;
+  const std::vector<Launch> step = launches();
+  StreamClock clock(job.queue);
+  each_pass(one, [&](const StagePass& pass) {
+    clock.mark();
+    run_step(step, one, pass, [&](size_t) { clock.mark(); });
+  });
+  std::vector<std::pair<std::string, double>> times;
+  for (const Launch& launch : step) times.emplace_back(launch.name, 0);
+  const std::vector<double> laps = clock.laps();  // and between passes
+  for (size_t i = 0; i < laps.size(); ++i)
+    if (const size_t number = i % (step.size() + 1); number < step.size()) times[number].second += laps[i];
+  return times;
 }
 void launch_kinematics(const CudaJob& job, const uint8_t* mask) {
   launch(kinematics_kernel, job.plan.kinematics_blocks, kThreads, job.queue, job, mask);

@@ -135,6 +135,10 @@ class CudaWorld final : public WorldOf<CudaJob> {
     refuse("inverse_dynamics is computed on the CPU only: set this state in a simulation with device='cpu'");
   }
   std::string isa() const override { return "cuda"; }
+  std::vector<std::pair<std::string, double>> time_step() override {
+    release();
+    return stiction::time_step(job_);
+  }
 
  protected:
   void run_steps() override { launch_step(job_); }

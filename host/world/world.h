@@ -12,6 +12,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,10 @@ class World {
   virtual std::vector<std::pair<std::string, int64_t>> memory() const { return {{"arrays", array_bytes()}}; }
 
   virtual void step(int n) = 0;
+  /// One step, and the milliseconds that each of its stages took on the device, by name. Throws std::invalid_argument on the CPU.
+  virtual std::vector<std::pair<std::string, double>> time_step() {
+    throw std::invalid_argument("stages are timed on a CUDA device only");
+  }
   /// On a CUDA device step, forward, update_poses, reset_state and update only queue their work: this returns when it is done and
   /// the host has what is kept, and throws if it failed. All else waits by itself.
   void wait();

@@ -165,6 +165,13 @@ void bind_world(py::module_& m) {
             w.clear_status(mask_data(w, mask));
           },
           py::arg("mask") = py::none())
+      .def("time_step",
+           [](World& w) {
+             const World::Call call(w);
+             py::dict ms;
+             for (const auto& [name, time] : w.time_step()) ms[name.c_str()] = time;
+             return ms;
+           })
       .def("contact_problem",
            [](World& w, int env) {
              const World::Call call(w);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -14,7 +15,9 @@
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 struct EmulatedStream { int device; };
-struct EmulatedEvent { std::shared_ptr<bool> come; };
+using Moment = std::chrono::steady_clock::time_point;
+/// Default-made, a moment that has not come.
+struct EmulatedEvent { std::shared_ptr<Moment> come; };
 
 namespace cuda_emulator {
 namespace {
@@ -42,7 +45,7 @@ struct Work {
   EmulatedStream* stream;
   dim3 grid = {}, block = {};
   std::function<void()> lane = nullptr;
-  std::shared_ptr<bool> records = nullptr, awaits = nullptr;  // whether the event has come
+  std::shared_ptr<Moment> records = nullptr, awaits = nullptr;  // when the event comes
   std::function<void()> copy = nullptr;
   char* pinned = nullptr;  // the allocation on the host's side of a copy
 };
@@ -108,7 +111,7 @@ struct Device {
       if (next == pending.end()) next = std::find_if(pending.begin(), pending.end(), [&](Work& w) { return ready(w); });
       const Work work = std::move(*next);
       pending.erase(next);
-      if (work.records != nullptr) *work.records = true;
+      if (work.records != nullptr) *work.records = std::chrono::steady_clock::now();
       if (work.copy != nullptr) open(), work.copy();
       if (work.lane != nullptr && failed == cudaSuccess) run(work);
     }
@@ -120,7 +123,7 @@ struct Device {
       if (&other == &work) break;
       if (other.device == work.device && other.stream == work.stream) return false;
     }
-    return work.awaits == nullptr || *work.awaits;
+    return work.awaits == nullptr || *work.awaits != Moment();
   }
   bool is_of_current(const EmulatedStream* stream) const { return stream == nullptr || stream->device == current; }
   void run(const Work& launch) {
@@ -299,13 +302,20 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
   return *status = cudaStreamCaptureStatusNone, cudaSuccess;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  return *event = new EmulatedEvent{std::make_shared<bool>(true)}, cudaSuccess;
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return *event = new EmulatedEvent{std::make_shared<Moment>(std::chrono::steady_clock::now())}, cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
+  auto& d = device();
+  if (*from->come == Moment() || *to->come == Moment()) return d.set(cudaErrorInvalidResourceHandle);
+  *ms = std::chrono::duration<float, std::milli>(*to->come - *from->come).count();
+  return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   auto& d = device();
   if (!d.is_of_current(stream)) return d.set(cudaErrorInvalidResourceHandle);
-  event->come = std::make_shared<bool>(false);
+  event->come = std::make_shared<Moment>();
   cuda_emulator::Work work{d.current, stream};
   work.records = event->come;
   d.pending.push_back(std::move(work));
