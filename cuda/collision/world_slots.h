@@ -8,6 +8,7 @@
 #include "collision/narrow_phase.h"
 #include "collision/seams.h"
 #include "collision/slots.h"
+#include "collision/turning.h"
 
 namespace stiction {
 
@@ -21,6 +22,11 @@ template <class L, class Real = typename L::Real>
 HD PlacedGeom<Real> carried_geom(const typename L::Model& m, const GeomModel<typename L::Number>& geom,
                                  const Pose<Real>& link) {
   return geom_at<L>(m, geom, link * geom.pose);
+}
+
+template <class L>
+HD const typename L::Link& flat_model_link(const typename L::Model& m, int flat) {
+  return flat < L::kTrunkLinks ? m.trunk[flat] : m.link[flat - L::kTrunkLinks];
 }
 
 /// What collision needs of a step besides poses and margins.
@@ -120,6 +126,10 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     }
     for (int k = 0; k < x.count; ++k) {
       if (x.own_first) out[k].normal = -out[k].normal;
+      if (own.type == GeomKind::kEllipsoid && any(out[k].dist < reach.margin)) {
+        const Vec3<Real> centre = link * flat_model_link<L>(m, own.link).com;
+        out[k] = turning_ellipsoid(out[k], x.own, centre, reach.way.w);
+      }
       found(out[k], surface_from<typename L::Number>(pair));
     }
   }

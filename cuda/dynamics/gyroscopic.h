@@ -157,7 +157,7 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
     });
 }
 
-/// How a free root turns within a step: about `axis`, by an angle of which these are the sine and 1 - cosine. World axes.
+/// How a body turns within a step: about `axis`, by an angle of which these are the sine and 1 - cosine. World axes.
 template <class Real>
 struct RootTurn {
   Vec3<Real> axis;
@@ -173,6 +173,13 @@ struct RootTurn {
   HD Vec3<Real> change(const Vec3<Real>& y) const { return y * sine + cross(axis, y) * versed; }
   /// What the velocity of an origin loses, from which that of the centre is u = w x c on: docs/theory.md, (2.5).
   HD Vec3<Real> lost(const Vec3<Real>& u) const { return change(cross(axis, u)); }
+  /// The mean of x while it turns in h: at w x that for as long it gets where the turn takes it.
+  template <class S>
+  HD Vec3<Real> mean(const Vec3<Real>& x, S h) const {
+    const Real per_angle = Real(1) / (rate * h);
+    const Vec3<Real> y = cross(axis, x);
+    return x + y * (versed * per_angle) + cross(axis, y) * (Real(1) - sine * per_angle);
+  }
 };
 
 /// Of the velocities v that a step has found, those of free roots' origins: `along` moves positions, as they turn with it, `end`
