@@ -87,6 +87,11 @@ struct NearGeoms {
   HD static Mask<Real> within(Vec3<Real> d, Real reach) { return dot(d, d) < reach * reach; }
 };
 
+template <class L>
+HD const typename L::Link& flat_model_link(const typename L::Model& m, int flat) {
+  return flat < L::kTrunkLinks ? m.trunk[flat] : m.link[flat - L::kTrunkLinks];
+}
+
 /// The pool while it is filled.
 template <class L>
 struct PairPool {

@@ -1,10 +1,10 @@
-// What turns in a step touches with one point after another.
+// What turns in a step: where its contacts are.
 //
-// A contact is at one point p, and closes in the step by h n.(v + w x p): of an ellipsoid's deepest point that is what its gap
-// changes by, but for the square of the turn h |w|, and after half a turn it says nothing. Here p moves along the surface that is
-// touched, to where n.(v + w x p) is by how much the gap really changes in the free motion: along the arc of a point x of the
-// body that stands for those that are deepest one after another. With D the half sizes and d the normal in the ellipsoid's axes,
-// now and at the end of the step, the ellipsoid reaches s = |D d| deep, and
+// A contact is at one point p, and closes in the step by h n.(v + w x p): of a point of the body that is what its height changes by
+// but for the square of the turn h |w|, and of an ellipsoid's deepest point after half a turn nothing at all. Here p is moved
+// across n to where it is by how much the gap changes in the free motion, however far that turns: from a point x of the body to
+// its mean over the turn. An ellipsoid's x stands for those that are deepest one after another: with D the half sizes and d the
+// normal in its axes, now and at the end of the step, it is s = |D d| deep, and
 //
 //   x = -D^2 (d_now + d_end) / (s_now + s_end),     (d_end - d_now).x = s_now - s_end                    docs/theory.md, (3.1a)
 #pragma once
@@ -13,20 +13,45 @@
 
 namespace stiction {
 
-/// The candidate of an ellipsoid that turns about `centre` by `turn` (rad) in the step; its normal points to the ellipsoid.
+/// Of a body in the free motion of a step.
 template <class Real>
-HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Real>& ellipsoid, Vec3<Real> centre,
-                                     Vec3<Real> turn) {
+struct Turning {
+  Vec3<Real> turn;    // about its axis                                                                    rad
+  Vec3<Real> centre;  // goes straight                                                                     m
+  bool straight;      // it does: the body is on its own
+};
+
+/// Turns (rad) below the first change no contact of a fixed point, those above twice that change it wholly: what rests or walks
+/// has no use for it.
+inline constexpr float kLeastTurn = 0.02f;
+
+/// The candidate c of a point x of the body.
+template <class Real>
+HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
+  using S = Scalar<Real>;
+  if (!body.straight) return c;
+  const Real part = clamp(norm(body.turn) * S(1 / kLeastTurn) - Real(1), Real(0), Real(1));
+  const Mask<Real> fast = part > Real(0);
+  if (!any(fast)) return c;
+  const Vec3<Real> arm = x - body.centre;
+  const Vec3<Real> off = (RootTurn<Real>(body.turn, S(1)).mean(arm, S(1)) - arm) * part;
+  return {select(fast, c.pos + off - c.normal * dot(c.normal, off), c.pos), c.normal, c.dist};
+}
+
+/// The candidate c of an ellipsoid; the normal points to it.
+template <class Real>
+HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Real>& ellipsoid,
+                                     const Turning<Real>& body) {
   using S = Scalar<Real>;
   const Vec3<Real>&n = c.normal, &size = ellipsoid.size;
-  const RootTurn<Real> on(turn, S(1)), back(-turn, S(1));
+  const RootTurn<Real> on(body.turn, S(1)), back(-body.turn, S(1));
   auto scaled = [&](Vec3<Real> d) { return Vec3<Real>{d.x * size.x, d.y * size.y, d.z * size.z}; };
   const Mat3<Real>& R = ellipsoid.pose.R;
   const Vec3<Real> now = scaled(transposed_times(R, n)),
                    end = scaled(transposed_times(R, n + back.change(cross(back.axis, n))));
-  const Real depth = norm(now) + norm(end);
-  const Vec3<Real> x = scaled(now + end) * (Real(-1) / max(depth, Real(1e-30f)));
-  const Vec3<Real> p = centre + on.mean(ellipsoid.pose.p + R * x - centre, S(1));
+  const Vec3<Real> x = R * scaled(now + end) * (Real(-1) / max(norm(now) + norm(end), Real(1e-30f)));
+  const Vec3<Real> centre = body.straight ? body.centre : ellipsoid.pose.p;
+  const Vec3<Real> p = centre + on.mean(ellipsoid.pose.p + x - centre, S(1));
   return {p + n * dot(n, c.pos - p), n, c.dist};
 }
 

@@ -24,17 +24,13 @@ HD PlacedGeom<Real> carried_geom(const typename L::Model& m, const GeomModel<typ
   return geom_at<L>(m, geom, link * geom.pose);
 }
 
-template <class L>
-HD const typename L::Link& flat_model_link(const typename L::Model& m, int flat) {
-  return flat < L::kTrunkLinks ? m.trunk[flat] : m.link[flat - L::kTrunkLinks];
-}
-
 /// What collision needs of a step besides poses and margins.
 template <class L>
 struct StepReach {
   const PerLink<L, Motion<typename L::Real>>&V, &free;  // of the links at the start of the step, and in the free motion
   const PerLink<L, typename L::Real>& travel;           // how far free takes any of their points         m
   Scalar<typename L::Real> h, slack, merge;             // slack: what a gap may change besides
+  int implicit;                                         // see Options
 };
 
 /// How many times as fast as it came something may leave what it hits.
@@ -83,10 +79,10 @@ HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, 
 /// The candidate of a probe; the normal points from the plane to the link.
 template <class Real, class Number>
 HD Candidate<Real> probe_candidate(const ProbeModel<Number>& probe, const PlaneModel<Number>& plane,
-                                   const Pose<Real>& link, Vec3<Real> origin) {
+                                   const Pose<Real>& link, Vec3<Real> origin, const Turning<Real>& body) {
   Vec3<Real> center = link * probe.center, n = vec<Real>(plane.frame.row[2]);
   Real height = dot(n, origin) - plane.distance + dot(n, center), gap = height - probe.radius;
-  return {center - n * (height - gap * Scalar<Real>(0.5)), n, gap};
+  return turning_point({center - n * (height - gap * Scalar<Real>(0.5)), n, gap}, center, body);
 }
 
 /// Pair `i` of a station with its geoms placed.
@@ -106,7 +102,8 @@ HD PlacedPair<Real> placed_pair(const typename L::Model& m, int i, const Pose<Re
 /// Candidates of the geom pairs of a station against static geometry other than probes; calls found(candidate, surface).
 template <class L, class Found, class Real = typename L::Real>
 HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                          const Reach<Real>& reach, const Closing<Real>& closing, Found found) {
+                          const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body,
+                          Found found) {
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& pair = m.pair[i];
     const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
@@ -126,10 +123,8 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     }
     for (int k = 0; k < x.count; ++k) {
       if (x.own_first) out[k].normal = -out[k].normal;
-      if (own.type == GeomKind::kEllipsoid && any(out[k].dist < reach.margin)) {
-        const Vec3<Real> centre = link * flat_model_link<L>(m, own.link).com;
-        out[k] = turning_ellipsoid(out[k], x.own, centre, reach.way.w);
-      }
+      if (own.type == GeomKind::kEllipsoid && any(out[k].dist < reach.margin))
+        out[k] = turning_ellipsoid(out[k], x.own, body);
       found(out[k], surface_from<typename L::Number>(pair));
     }
   }
@@ -156,13 +151,13 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
 template <class L, class Real = typename L::Real>
 HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
                             Vec3<Real> origin, const Reach<Real>& reach, const Closing<Real>& closing,
-                            const StepReach<L>& step, ContactPoint<Real>* slot) {
+                            const StepReach<L>& step, const Turning<Real>& body, ContactPoint<Real>* slot) {
   constexpr int K = L::Shape::kStationSlots;
   if (st.statics == 0 && st.probes <= st.slots) {
     for (int i = 0; i < st.probes; ++i) {
       const auto& probe = m.probe[st.probe_begin + i];
       const auto& plane = m.plane[probe.plane];
-      const Candidate<Real> c = probe_candidate(probe, plane, link, origin);
+      const Candidate<Real> c = probe_candidate(probe, plane, link, origin, body);
       fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), reach.margin, slot[i]);
       if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), closing, step.h);
       slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
@@ -179,9 +174,9 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   };
   for (int i = 0; i < st.probes; ++i) {
     const auto& probe = m.probe[st.probe_begin + i];
-    add(probe_candidate(probe, m.plane[probe.plane], link, origin), surface_from<typename L::Number>(probe));
+    add(probe_candidate(probe, m.plane[probe.plane], link, origin, body), surface_from<typename L::Number>(probe));
   }
-  static_candidates<L>(m, st, link, origin, reach, closing, add);
+  static_candidates<L>(m, st, link, origin, reach, closing, body, add);
   if (any(active)) drop_hidden_candidates<L>(m, st, link, origin, reach.margin, n, candidate);
   Candidate<Real> chosen[K];
   Surface<Real> of[K];
@@ -261,8 +256,10 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
         return s == 0 ? at_trunk<L>(x.trunk, limb.attach()) : x.limb[at.link + s - 1];
       };
       const Reach<Real> reach{of_link(margin), of_link(step.free) * Real(step.h), contacts.turned};
+      Turning<Real> body{reach.way.w, link.p, is_lone_body<L>(limb) && s == limb.links()};
+      if (body.straight && step.implicit) body.centre = link * limb.link(s - 1).com;
       contacts.overflow =
-          contacts.overflow | station_slots<L>(m, st, link, origin, reach, of_link(step.V) * Real(step.h), step,
+          contacts.overflow | station_slots<L>(m, st, link, origin, reach, of_link(step.V) * Real(step.h), step, body,
                                                contacts.point.slot + begin);
       merge_slots(contacts.point.slot + begin, end - begin, step.merge);
       for (int c = begin; c < end; ++c) {

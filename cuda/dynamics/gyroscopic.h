@@ -61,6 +61,12 @@ HD bool is_free_body(const LimbView<L>& limb) {
   return !limb.on_trunk() && limb.t.leading == 3 && limb.links() > 5 && limb.link(3).kind == kBallLink &&
          limb.link(0).joint == limb.link(3).joint;
 }
+/// One that carries nothing.
+template <class L>
+HD bool is_lone_body(const LimbView<L>& limb) {
+  if constexpr (L::Shape::kAnyJoint) return limb.links() == 6 && is_free_body(limb);
+  else return false;
+}
 
 /// What the bias of a free root has too much of, times h: of its turning (about `turn`'s axes) and its moving.
 /// J, m, moment: its blocks of M, [J moment'; moment m]. p: momentum of its joints' own motion, turning and moving. to_world:

@@ -145,6 +145,7 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
   }
   for (int i = 0; i < m.probes; ++i) {
     const GeomModel<Real>& g = t.geom[m.probe[i].geom2];
+    if (m.geom[m.probe[i].geom2].mesh >= 0) continue;
     const Probe<Real> own = probe_of(m.geom[m.probe[i].geom2].type, g.size, m.probe[i].feature);
     t.probe[i].center = g.pose * own.center, t.probe[i].radius = own.radius;
   }

@@ -130,7 +130,7 @@ HD void find_contacts(const typename L::Group& g, const typename L::Model& m, co
   travels<L>(g, m, w.kin, opt.h, w.free, w.travel);
   each_link<L>(g, m, [&](Real travel, Real& margin) { margin = travel + opt.margin; }, w.travel, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
-  const StepReach<L> reach{w.motions, w.free, w.travel, opt.h, opt.margin / 10, opt.merge};
+  const StepReach<L> reach{w.motions, w.free, w.travel, opt.h, opt.margin / 10, opt.merge, opt.implicit};
   w.contacts.turned = Real(0);
   for (int hit = 0;; ++hit) {
     w.contacts.overflow = mask_of<Real>(false);
@@ -273,7 +273,7 @@ HD void pay_for_lifts(const typename L::Group& g, const typename L::Model& m, Sc
   };
   if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      if (!is_free_body(limb) || limb.links() != 6) return;
+      if (!is_lone_body<L>(limb)) return;
       const Real* H = A.limb + at.entry;
       Real* now = v.limb + at.link;
       pay([&](int i, int j) { return H[entry_of(i, j)]; }, 0,

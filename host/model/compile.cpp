@@ -210,8 +210,9 @@ class Compiler {
         throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
       } else {
         int link = g1.link >= 0 ? g1.link : g2.link;
-        if (g1.type == GeomKind::kPlane && probe_count(g2.type) > 0) probes_[link].push_back(surface_of(m_, p));
-        else statics_[link].push_back(surface_of(m_, p));
+        const bool on_plane = g1.type == GeomKind::kPlane;
+        if (on_plane && probe_count(g2.type) > 0) probes_[link].push_back(surface_of(m_, p));
+        if (!on_plane || !has_only_probes(g2.type)) statics_[link].push_back(surface_of(m_, p));
       }
     }
   }
@@ -228,6 +229,14 @@ class Compiler {
     return it->second;
   }
 
+  /// The mean of a hull's vertices.
+  Vec3<double> middle(int mesh) const {
+    Vec3<double> sum{};
+    const int first = m_.mesh_vertadr[mesh], count = m_.mesh_vertnum[mesh];
+    for (int i = first; i < first + count; ++i) sum = sum + vec3_at(m_.mesh_vert, i);
+    return sum * (1.0 / count);
+  }
+
   void add_probes(const PairModel<double>& pair, StationModel& station) {
     const auto& geom = out_->geom[pair.geom2];
     ProbeModel<double> probe;
@@ -237,7 +246,7 @@ class Compiler {
     probe.restitution = pair.restitution;
     probe.dim = pair.dim, probe.torsion = pair.torsion, probe.rolling = pair.rolling;
     for (int k = 0; k < probe_count(geom.type); ++k) {
-      const Probe<double> own = probe_of(geom.type, geom.size, k);
+      const Probe<double> own = geom.mesh < 0 ? probe_of(geom.type, geom.size, k) : Probe<double>{middle(geom.mesh), 0};
       probe.center = geom.pose * own.center, probe.radius = own.radius, probe.feature = k;
       out_->probe.push_back(probe);
       ++station.probes;
@@ -263,10 +272,11 @@ class Compiler {
 
   void share_slots() {              // world slots per station: as many as fit for all
     std::map<int, int> candidates;  // by link
-    for (const auto* lists : {&probes_, &statics_})
-      for (const auto& [link, pairs] : *lists)
-        for (const auto& p : pairs)
-          candidates[link] += candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type);
+    for (const auto& [link, pairs] : probes_)
+      for (const auto& p : pairs) candidates[link] += probe_count(out_->geom[p.geom2].type);
+    for (const auto& [link, pairs] : statics_)
+      for (const auto& p : pairs)
+        candidates[link] += candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type);
     for (int total = Capacity::kSlots + 1; total > Capacity::kSlots && station_slots_ > 1;) {
       total = 0;
       for (const auto& [link, count] : candidates) total += std::min(count, station_slots_);
