@@ -3,10 +3,10 @@
 // A contact is at one point p, and closes in the step by h n.(v + w x p): of a point of the body that is what its height changes by
 // but for the square of the turn h |w|, and of an ellipsoid's deepest point after half a turn nothing at all. Here p is moved
 // across n to where it is by how much the gap changes in the free motion, however far that turns: from a point x of the body to
-// its mean over the turn. An ellipsoid's x stands for those that are deepest one after another: with D the half sizes and d the
+// its mean over the turn, (3.1a). An ellipsoid's x stands for those that are deepest one after another: with D the half sizes and d the
 // normal in its axes, now and at the end of the step, it is s = |D d| deep, and
 //
-//   x = -D^2 (d_now + d_end) / (s_now + s_end),     (d_end - d_now).x = s_now - s_end                    docs/theory.md, (3.1a)
+//   x = -D^2 (d_now + d_end) / (s_now + s_end),     (d_end - d_now).x = s_now - s_end                    docs/theory.md, (3.1b)
 #pragma once
 #include "collision/contact.h"
 #include "dynamics/gyroscopic.h"

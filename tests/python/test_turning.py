@@ -1,0 +1,94 @@
+"""What turns far in a step touches floors with one point after another, and neither sinks into them nor gains by it."""
+
+import numpy as np
+import pytest
+from stiction import Model, Simulation
+
+CUT = " ".join(f"{x} {y} {z}" for x in (-0.05, 0.04) for y in (-0.02, 0.03) for z in (-0.02, 0.015))
+#: Geom, how far it reaches (m), the least height of its centre on a floor (m).
+BODIES = {
+    "egg": ('type="ellipsoid" size=".05 .03 .02"', 0.05, 0.02),
+    "disc": ('type="ellipsoid" size=".05 .05 .015"', 0.05, 0.015),
+    "needle": ('type="ellipsoid" size=".06 .02 .02"', 0.06, 0.02),
+    "capsule": ('type="capsule" size=".02 .05"', 0.07, 0.02),
+}
+STEPS = pytest.mark.parametrize("h", [2e-3, 5e-3, 1e-2])
+
+
+def model(geom, h, friction, floor='type="plane" size="0 0 1"'):
+    return Model.from_mjcf(
+        f"""<mujoco><option timestep="{h}"/><default><geom friction="{friction}"/></default>
+        <asset><mesh name="cut" vertex="{CUT}"/></asset><worldbody><geom {floor}/>
+        <body><freejoint/><geom {geom} mass=".3"/></body></worldbody></mujoco>"""
+    )
+
+
+def spun(sim, height, seed=0):
+    """Any way up at that height (m), 50 to 100 rad/s about any axis."""
+    n, rng = sim.num_envs, np.random.default_rng(seed)
+    q, w = rng.standard_normal((n, 4)), rng.standard_normal((n, 3))
+    sim.qpos[:, 2] = height
+    sim.qpos[:, 3:] = q / np.linalg.norm(q, axis=1, keepdims=True)
+    sim.qvel[:, 3:] = w * (rng.uniform(50, 100, n) / np.linalg.norm(w, axis=1))[:, None]
+
+
+def energy(sim):
+    """Of each environment, J."""
+    v, m = np.asarray(sim.qvel, float), sim.model.mjmodel
+    mass = m.body_mass[1]
+    return mass * (v[:, :3] ** 2).sum(1) / 2 + v[:, 3:] ** 2 @ m.body_inertia[1] / 2 + mass * 9.81 * sim.qpos[:, 2]
+
+
+@STEPS
+@pytest.mark.parametrize("friction", [0, 0.5])
+@pytest.mark.parametrize(("kind", "floor"), [*((kind, "plane") for kind in BODIES), ("egg", "box"), ("disc", "box")])
+def test_what_spins_on_a_floor_stays_on_it_and_gains_nothing(kind, floor, friction, h):
+    """With contacts at points that are deepest at first, a needle got as deep as its middle and gained a quarter."""
+    geom, radius, least = BODIES[kind]
+    box = 'type="box" size="5 5 1" pos="0 0 -1"'
+    sim = Simulation(model(geom, h, friction, box if floor == "box" else 'type="plane" size="0 0 1"'), 16)
+    spun(sim, 1.5 * radius)
+    first = lowest = energy(sim)
+    for _ in range(round(1.5 / h)):
+        sim.step()
+        now = energy(sim)
+        assert (now - lowest <= 5e-3 * first).all()
+        assert (sim.qpos[:, 2] >= least - 0.07 * radius).all()
+        lowest = np.minimum(lowest, now)
+    assert now.sum() <= 0.6 * first.sum()  # there were blows
+
+
+@pytest.mark.parametrize("kind", ["egg", "needle", "mesh"])
+def test_a_blow_that_turns_it_anywhere_does_not_put_its_middle_under_the_floor(kind):
+    """It falls at 10 m/s, 5 cm or more a step, and slides: what the blow makes of its turn, no free motion tells."""
+    geom = BODIES[kind][0] if kind in BODIES else 'type="mesh" mesh="cut"'
+    sim = Simulation(model(geom, 5e-3, 0.8), 64)
+    spun(sim, 0.2)
+    sim.qvel[:, 0], sim.qvel[:, 2] = 10, -10
+    for _ in range(100):
+        sim.step()
+        assert sim.qpos[:, 2].min() > -1e-3
+
+
+def test_an_ellipsoid_that_rolls_half_a_turn_a_step_is_held_at_its_height():
+    """What is deepest now says nothing of what is deepest then: about its short axis it turns by pi a step, leaning."""
+    h = 0.01
+    sim = Simulation(model(BODIES["egg"][0], h, 0), 8, dtype="float64")
+    tilt = np.linspace(0.1, 1.4, 8)  # about y, of which z is the short and x the long axis
+    sim.qpos[:, 3], sim.qpos[:, 5] = np.cos(tilt / 2), np.sin(tilt / 2)
+    height = np.sqrt((0.05 * np.sin(tilt)) ** 2 + (0.02 * np.cos(tilt)) ** 2)
+    sim.qpos[:, 2], sim.qvel[:, 4] = height, np.pi / h
+    for _ in range(20):
+        sim.step()
+    assert np.abs(sim.qpos[:, 2] - height).max() <= 2e-5
+    assert np.abs(sim.qvel[:, 4] * h / np.pi - 1).max() <= 1e-3
+
+
+def test_slow_ones_are_where_they_were():
+    """Below 0.02 rad a step a contact of a fixed point is at it."""
+    sim = Simulation(model(BODIES["capsule"][0], 2e-3, 0.5), dtype="float64")
+    sim.qpos[0, 2:7] = [0.02, np.sqrt(0.5), np.sqrt(0.5), 0, 0]
+    sim.qvel[0, 5], sim.qvel[0, 4] = 3, 4
+    sim.forward()
+    ends = np.asarray(sim.contact.pos)[0][np.asarray(sim.contact.active)[0]]
+    np.testing.assert_allclose(np.sort(ends[:, 1]), [-0.05, 0.05], atol=1e-12)
