@@ -25,17 +25,18 @@ struct Turning {
 /// has no use for it.
 inline constexpr float kLeastTurn = 0.02f;
 
-/// The candidate c of a point x of the body.
+/// The candidate c of a point x of the body. Where it gets less deep than it seems from its velocity that is left as it is: a blow
+/// that takes the turn away takes this, too.
 template <class Real>
 HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
   using S = Scalar<Real>;
   if (!body.straight) return c;
   const Real part = clamp(norm(body.turn) * S(1 / kLeastTurn) - Real(1), Real(0), Real(1));
-  const Mask<Real> fast = part > Real(0);
-  if (!any(fast)) return c;
+  if (!any(part > Real(0))) return c;
   const Vec3<Real> arm = x - body.centre;
   const Vec3<Real> off = (RootTurn<Real>(body.turn, S(1)).mean(arm, S(1)) - arm) * part;
-  return {select(fast, c.pos + off - c.normal * dot(c.normal, off), c.pos), c.normal, c.dist};
+  const Mask<Real> deeper = dot(c.normal, cross(body.turn, off)) < Real(0);
+  return {select(deeper, c.pos + off - c.normal * dot(c.normal, off), c.pos), c.normal, c.dist};
 }
 
 /// The candidate c of an ellipsoid; the normal points to it.

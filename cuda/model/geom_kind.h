@@ -36,7 +36,7 @@ template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real me
 }
 
 /// How many fixed points of a geometry may meet a plane: a sphere, the ends of a capsule, the corners of a box; the middle of
-/// an ellipsoid or a hull, which stays above whatever turn a blow gives it.
+/// an ellipsoid or a hull that is free, which stays above whatever turn a blow gives it.
 HD constexpr int probe_count(int type) {
   if (type == GeomKind::kCapsule) return 2;
   if (type == GeomKind::kBox) return 8;

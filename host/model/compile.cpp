@@ -210,11 +210,19 @@ class Compiler {
         throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
       } else {
         int link = g1.link >= 0 ? g1.link : g2.link;
-        const bool on_plane = g1.type == GeomKind::kPlane;
-        if (on_plane && probe_count(g2.type) > 0) probes_[link].push_back(surface_of(m_, p));
-        if (!on_plane || !has_only_probes(g2.type)) statics_[link].push_back(surface_of(m_, p));
+        const bool on_plane = g1.type == GeomKind::kPlane, only_probes = on_plane && has_only_probes(g2.type);
+        if (only_probes || (on_plane && probe_count(g2.type) > 0 && is_alone(link)))
+          probes_[link].push_back(surface_of(m_, p));
+        if (!only_probes) statics_[link].push_back(surface_of(m_, p));
       }
     }
+  }
+
+  /// Whether a link is a free body that carries nothing.
+  bool is_alone(int link) const {
+    for (size_t i = 0; i < graph_.node.size(); ++i)
+      if (flat_.at(static_cast<int>(i)) == link) return node(i).free && node(i).children.empty();
+    return false;
   }
 
   int plane_of(int geom) {
