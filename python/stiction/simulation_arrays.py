@@ -218,7 +218,7 @@ class ContactArrays(_Group):
     """The contacts of the last step or of `Simulation.forward`: the first ``count`` of each row, zeros behind them."""
 
     geom = _field("contact.geom", "Geoms (num_envs, max_contacts, 2), -1 where there is none.")
-    pos = _field("contact.pos", "Position (num_envs, max_contacts, 3), m.")
+    pos = _field("contact.pos", "Position (num_envs, max_contacts, 3), m; of what turns fast its mean over the step.")
     frame = _field("contact.frame", "Rows t1, t2, n (num_envs, max_contacts, 3, 3); n from geom[0] to geom[1].")
     dist = _field("contact.dist", "Gap (num_envs, max_contacts), m; negative where they overlap.")
     impulse = _field("contact.impulse", "Along t1, t2, n on geom[1], (num_envs, max_contacts, 3), N s.")
