@@ -21,8 +21,8 @@ from stiction import _core
 from .engines import Stiction, Times
 from .scenes import SCENES, option
 
-_WRAPPERS = {"step_packs", "step_batch", "step_world", "assemble_world", "step_subadmm", "step_pgs"}
-_SOLVERS = ("SubAdmm", "Pgs")
+_WRAPPERS = {"step", "step_batch", "step_world", "prepare_step", "assemble_world", "parallel_for", "operator"}
+_SOLVERS = ("subadmm_detail", "Passes", "pgs_detail")
 
 
 def simulate(scene: str, isa: str, seconds: float, options: dict) -> str:
