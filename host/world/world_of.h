@@ -88,7 +88,7 @@ class WorldOf : public World {
     for (int f = 0; f < kCertificateFields; ++f)
       a.certificate[f] = at(std::string("certificate.") + kCertificateNames[f]);
     job_.parameters = parameter_arrays<T>();
-    job_.outputs = {at("xpos"), at("xquat"), at("body_linvel"), at("body_angvel"), at("site_xpos")};
+    job_.outputs = {at("xpos"), at("xquat"), at("body_linvel"), at("body_angvel"), at("site_xpos"), job_.parameters};
     contact_arrays_ = {at<int>("contact.geom"),       at("contact.pos"),
                        at("contact.frame"),           at("contact.dist"),
                        at("contact.impulse"),         at("contact.couple"),

@@ -55,7 +55,8 @@ class _Frame:
         )
 
     def in_world(self, vector: np.ndarray) -> np.ndarray:
-        return rotation(self.orientation) @ vector
+        """Of one vector (3,), or of one each (N or 1, 3)."""
+        return (rotation(self.orientation) @ vector[..., None])[..., 0]
 
 
 @dataclass
@@ -95,6 +96,7 @@ def _bodies(sim) -> Iterator[_Body]:
     model, n = sim.model, sim.num_envs
     qpos, qvel = (sim._arrays.read(name).astype(np.float64) for name in ("qpos", "qvel"))
     mass, inertia, gravity = (_parameter(sim, name) for name in ("body_mass", "body_inertia", "gravity"))
+    places, centres = _parameter(sim, "body_pos"), _parameter(sim, "body_ipos")
     up = -gravity * (not model.disableflags & NO_GRAVITY)
     zero, none = np.zeros((n, 3)), np.broadcast_to([1.0, 0.0, 0.0, 0.0], (n, 4))
     frames, chains = [_Frame(zero, none, zero, zero, zero + up, zero)], [[]]
@@ -102,7 +104,7 @@ def _bodies(sim) -> Iterator[_Body]:
     anchors, turning = np.zeros((n, model.nv, 3)), np.zeros(model.nv, bool)
 
     for body in range(1, model.nbody):
-        frame, dofs = _mounted(frames[model.body_parentid[body]], model, body), []
+        frame, dofs = _mounted(frames[model.body_parentid[body]], places[:, body], model.body_quat[body]), []
         for joint in range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body]):
             frame, own = _beyond(frame, model, joint, qpos, qvel, up, axes, anchors, turning)
             dofs += own
@@ -111,7 +113,7 @@ def _bodies(sim) -> Iterator[_Body]:
         if not chain:
             continue
 
-        heavy = frame.moved(frame.in_world(model.body_ipos[body]))
+        heavy = frame.moved(frame.in_world(centres[:, body]))
         principal = rotation(product(frame.orientation, model.body_iquat[body]))
         m, moments = mass[:, body, None], inertia[:, body]
         spin, spin_up = ((vector[:, None] @ principal)[:, 0] for vector in (heavy.spin, heavy.spin_up))
@@ -122,10 +124,10 @@ def _bodies(sim) -> Iterator[_Body]:
         yield _Body(chain, moves, turns @ principal, m, moments, m * heavy.acceleration, torque)
 
 
-def _mounted(parent: _Frame, model, body: int) -> _Frame:
+def _mounted(parent: _Frame, place: np.ndarray, quat: np.ndarray) -> _Frame:
     """The body's frame on its parent, before its joints."""
-    frame = parent.moved(parent.in_world(model.body_pos[body]))
-    return frame.turned(np.zeros_like(frame.spin), model.body_quat[body][None])
+    frame = parent.moved(parent.in_world(place))
+    return frame.turned(np.zeros_like(frame.spin), quat[None])
 
 
 def _beyond(frame: _Frame, model, joint: int, qpos, qvel, up, axes, anchors, turning) -> tuple[_Frame, list[int]]:

@@ -155,7 +155,7 @@ class NamedSensors:
         )
         if offset is None:
             return position, orientation, linear, angular
-        arm = (rotation(orientation) * self._model_rows(offset, ids)[..., None, :]).sum(-1)
+        arm = (rotation(orientation) * self._parameter(offset)[:, ids][..., None, :]).sum(-1)
         turned = product(orientation, self._model_rows(turn, ids))
         return position + arm, turned, linear + cross(angular, arm), angular
 

@@ -270,8 +270,8 @@ class VectorEnv(vector.VectorEnv):
         if self._random is not None:
             if seeds is not None:
                 self._random.seed(seeds, told & seeded.view(bool))
-            self._random.begin(self._data(told))
-            observations = self._random.observe(observations)
+            self._draw(self._data(told), clean)
+            observations = self._random.observe(clean)
         if self._groups:
             observations = self._groups.shown(clean, observations, reports, self._data(told), stepped=False)
         for name, row in zip(self._names[: self._task.reset_reports], reports, strict=False):
@@ -302,8 +302,8 @@ class VectorEnv(vector.VectorEnv):
             self._add_final(infos)
         clean, began = observations, self._data(self._task.began())
         if self._random is not None:
-            self._random.begin(began)
-            observations = self._random.observe(observations)
+            self._draw(began, clean)
+            observations = self._random.observe(clean)
         if self._groups:
             observations = self._groups.shown(clean, observations, reports, began, stepped=True)
             rewards = self._groups.rewarded(rewards)
@@ -384,6 +384,13 @@ class VectorEnv(vector.VectorEnv):
         setattr(self, name, values)
 
     # ---- inside
+
+    def _draw(self, began, observations) -> None:
+        """The numbers of episodes that begin, whose ``observations`` are to tell of them."""
+        self._random.begin(began)
+        if self._random.moves_places and began.any():
+            (shown,) = self._of_backend((self._task.begun_observations(),))
+            observations[began] = shown[began]
 
     def _infos(self, reports: np.ndarray, status: np.ndarray) -> dict:
         infos = {}

@@ -60,6 +60,18 @@ def test_a_simulation_is_drawn():
         sim.render(width=0)
 
 
+def test_an_environment_is_drawn_with_its_own_numbers():
+    sim = Simulation(model(), 2, per_env=("body_pos", "geom_size"))
+    before, same = sim.render(0), sim.render(1)
+    np.testing.assert_array_equal(before, same)
+    for name in ("body_pos", "geom_size"):
+        getattr(sim.params, name)[1] *= 1.3
+        assert (sim.render(1) != before).sum() > 1000
+        np.testing.assert_array_equal(sim.render(0), before)
+        getattr(sim.params, name)[1] /= 1.3
+    assert (sim.model.mjmodel.body_pos == sim.model.body_pos).all()
+
+
 def test_the_camera_follows():
     sim = Simulation(model(lambda text: text.replace('name="track"', 'name="side"')), 2)
     sim.qpos[1, :2] = 30, -20
