@@ -54,15 +54,15 @@ _OPERATIONS = {
 class Parameter:
     """A parameter of the model, drawn from [low, high].
 
-    ``operation``: "scale" the model's value, "add" to it, or "set" it. ``names``: of the bodies, geoms, joints or
-    actuators or sites it is for, "x", "y", "z" of gravity; all by default. ``columns``: of the parameter's last axis (0 of
-    ``geom_friction`` slides); all by default. ``each``: a number for each of them instead of one for all.
+    ``operation``: "scale" the model's value, "add" to it, or "set" it. ``names``: of the bodies, geoms, joints,
+    actuators or sites it is for, "x", "y", "z" of gravity; all by default. ``columns``: of the parameter's last axis
+    (0 of ``geom_friction`` slides); all by default. ``each``: a number for each of them instead of one for all.
     ``distribution``: "uniform", "log_uniform", or "normal" about the middle, with low and high two deviations away and
-    as bounds. ``every``: seconds between two draws, (low, high); by default when an
-    episode begins.
-    ``body_mass`` scales the inertia with it; ``body_pos`` is a body's place on its parent, not for free and mocap
-    bodies, ``body_ipos`` its centre of mass in its own frame, ``site_pos`` a site's. ``label``: parameters of the same label get the same numbers; by default
-    the name, the names and the columns.
+    as bounds. ``every``: seconds between two draws, (low, high); by default when an episode begins. ``label``:
+    parameters of the same label get the same numbers; by default the name, the names and the columns.
+
+    ``body_mass`` scales the inertia with it. ``body_pos`` is a body's place on its parent, not of free and mocap
+    bodies, ``body_ipos`` its centre of mass in its own frame, ``site_pos`` a site's place.
     """
 
     name: str
