@@ -115,8 +115,12 @@ class Picture:
 def draw_row(picture: Picture, simulation, env: int, markers=()) -> np.ndarray:
     """One environment of a simulation."""
     qpos, qvel = (np.asarray(simulation._arrays.read(name)[env]) for name in ("qpos", "qvel"))
-    own = {name: simulation._arrays.read(f"params.{name}")[env] for name in _SEEN if name in simulation.per_env}
-    return picture.draw(qpos, qvel, markers, own)
+    return picture.draw(qpos, qvel, markers, own_numbers(simulation, env))
+
+
+def own_numbers(simulation, env: int) -> dict[str, np.ndarray]:
+    """What is seen of one environment's parameters, by name: other numbers than the model's file has."""
+    return {name: simulation._arrays.read(f"params.{name}")[env] for name in _SEEN if name in simulation.per_env}
 
 
 def shown_groups(mujoco, model):

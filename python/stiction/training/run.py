@@ -52,7 +52,7 @@ class Checkpoint:
             data = torch.load(path, weights_only=True, map_location="cpu")
             written = data["format"]
         except Exception as error:
-            raise ValueError(f"{path} is no checkpoint of `stiction train`: {error}") from error
+            raise ValueError(f"{path} is no checkpoint of `stiction train`") from error
         if written == 1:  # an id was all that there was
             data["setup"] = Setup(data["env_id"]).plain()
         elif written != _FORMAT:
