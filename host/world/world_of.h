@@ -38,9 +38,10 @@ class WorldOf : public World {
     run_steps();
     update_watched();
   }
-  void previous_state(int env, double* qpos, double* qvel) final {
+  void previous_states(double* qpos, double* qvel) final {
     fetch({records_.get()});
-    state_of_record(tables_->view, record_of(env), qpos, qvel);
+    for (int64_t e = 0; e < num_envs(); ++e)
+      state_of_record(tables_->view, record_of(e), qpos + e * model_->nq, qvel + e * model_->nv);
   }
   int64_t record_size() const final { return layout_.reals(); }
   void get_records(double* rows) final {

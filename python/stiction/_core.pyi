@@ -283,8 +283,8 @@ class World:
         arg1: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
         arg2: bool,
     ) -> tuple: ...
-    def previous_state(
-        self, arg0: typing.SupportsInt | typing.SupportsIndex
+    def previous_states(
+        self,
     ) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
     def reset(
         self,
