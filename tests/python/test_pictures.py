@@ -203,6 +203,22 @@ def test_a_video_plays_in_a_notebook(tmp_path):
         stiction.record(stiction.make_vec("stiction/Hopper-v0", 1))
 
 
+@pytest.mark.parametrize(("height", "width"), [(120, 168), (33, 51)])
+def test_a_video_has_the_size_that_was_asked_for(tmp_path, capfd, height, width):
+    """Pixel by pixel: nothing is stretched to a multiple of 16. What is odd loses its last row or column."""
+    import imageio.v3
+    from stiction.batch_renderer import write_video
+
+    dark = np.zeros((height, width, 3), np.uint8)
+    dark[: height // 2, : width // 2] = 255
+    write_video(tmp_path / "a.mp4", [dark] * 3, 10)
+    frame = imageio.v3.imread(tmp_path / "a.mp4")[1]
+    assert frame.shape == (height // 2 * 2, width // 2 * 2, 3)
+    assert np.abs(frame.astype(int) - dark[: frame.shape[0], : frame.shape[1]]).mean() < 5
+    told = capfd.readouterr()
+    assert "divisible" not in told.out + told.err
+
+
 def test_no_display_needs_no_word():
     """MuJoCo settles how it renders while it is imported, which compiling a model does."""
     program = """import stiction
