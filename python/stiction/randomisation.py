@@ -202,6 +202,18 @@ def moves_places(terms) -> bool:
     return any(isinstance(term, Parameter) and term.name in _PLACES for term in terms)
 
 
+def require_shared_sites(terms, sites) -> None:
+    """ValueError where a term moves one of ``sites``, whose places a compiled task takes from the model."""
+    for term in terms:
+        if isinstance(term, Parameter) and term.name == "site_pos":
+            named = {term.names} if isinstance(term.names, str) else set(sites if term.names is None else term.names)
+            if moved := sorted(named & sites):
+                raise ValueError(
+                    f"site_pos of {moved[0]!r}: the task has its place from the model, the same for all environments; "
+                    "names=(...) says which sites a Parameter is for"
+                )
+
+
 KINDS = {"parameter": Parameter, "gains": Gains, "push": Push, "force": Force, "latency": Latency, "noise": Noise}
 KINDS["bias"] = Bias
 

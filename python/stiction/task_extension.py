@@ -58,6 +58,7 @@ class ExtendedCore(TaskCore):
             kind.base, num_envs, "Disabled", max_episode_steps, device, simulation | robot | {"task": of_base}
         )
         self.simulation, self.dtype, self.period = self._base.simulation, self._base.dtype, self._base.period
+        self.sites = self._base.sites
         super().set_parameters({name: value for name, value in given.items() if name in own})
         made.sim, made.sensors = self.simulation, Sensors(self.simulation)
         made.substeps = self._base.task.substeps

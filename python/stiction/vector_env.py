@@ -18,7 +18,7 @@ from .env_checks import checked_limit, checked_mask, checked_mode, checked_seed,
 from .env_core import EnvCore, checked_render_mode
 from .goals import GoalGroups, groups_of
 from .picture import task_markers
-from .randomisation import Parameter, Randomiser, flattened
+from .randomisation import Parameter, Randomiser, flattened, require_shared_sites
 from .signals import interface
 from .simulation_arrays import as_numbers
 from .task_core import task_core
@@ -128,6 +128,7 @@ class VectorEnv(vector.VectorEnv):
             simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
         core = task_core if is_task(env_id) else EnvCore
         self._core = core(env_id, num_envs, mode.value, limit, device, simulation)
+        require_shared_sites(terms, self._core.sites)
         self._env_id = env_id.__name__ if is_task(env_id) else env_id
         self._task = self._core.task
         self._names = self._task.report_names

@@ -252,6 +252,11 @@ def test_custom_tasks_are_randomised_too():
         (lambda: make([Parameter("geom_friction", 1, 2, columns=3)]), ValueError, "columns 0 to 2"),
         (lambda: make([Push(1.0, joint="hip_1")]), (KeyError, ValueError), "joint|no free"),
         (lambda: make([Parameter("site_pos", 1, 2)]), ValueError, "site_pos: the model has no site"),
+        (
+            lambda: make([Parameter("site_pos", 1, 2)], 1, "stiction/ArmLift-v0"),
+            ValueError,
+            "site_pos of 'grasp': the task",
+        ),
         (lambda: make([Parameter("body_pos", 1, 2, names="torso")]), ValueError, "'torso' has a free joint: qpos says"),
     ],
 )
