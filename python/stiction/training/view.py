@@ -35,7 +35,7 @@ def add_arguments(parser):
 def run(arguments):
     show = _chosen(arguments.viewer)
     path, policy, kind = Path(arguments.what), None, arguments.actions
-    if path.suffix in _READERS:
+    if path.suffix in (".xml", ".urdf"):
         envs = Robot(path, setup.simulation_options(setup.simulation_table({}, arguments)))
         kind = kind or "zero"
     elif path.exists() and path.suffix != ".toml":
@@ -54,9 +54,6 @@ def run(arguments):
         show(envs, act, arguments)
 
 
-_READERS = {".xml": Model.from_mjcf, ".urdf": Model.from_urdf}
-
-
 class Robot:
     """A model alone, with as much of an environment as a viewer needs.
 
@@ -64,7 +61,7 @@ class Robot:
     """
 
     def __init__(self, path: Path, options: dict):
-        model = _READERS[path.suffix](path, unsupported="warn")
+        model = Model.from_file(path, unsupported="warn")
         self.simulation = Simulation(model, 1, **options)
         self.step_dt = max(1, round(1 / 60 / self.simulation.timestep)) * self.simulation.timestep
         self._key = next((name for name in ("home", "stand") if name in model.key_names), None)
