@@ -72,10 +72,10 @@ struct QuantityView {
   const T *xpos = nullptr, *xquat = nullptr, *linvel = nullptr, *angvel = nullptr, *ctrl = nullptr;
   const T *contact_pos = nullptr, *contact_frame = nullptr, *contact_impulse = nullptr;
   const int *contact_geom = nullptr, *contact_count = nullptr;
-  const int *root = nullptr, *geom_body = nullptr, *geom_group = nullptr;       // (nbody), (ngeom), (ngeom)
-  const T *body_iquat = nullptr, *shared_mass = nullptr;  // (nbody, 4), (nbody)
-  Numbers<T> mass, inertia, ipos, gain, bias;             // (nbody), (nbody, 3) twice, (nu), (nu, 3)
-  const Motor<T>* motor = nullptr;  // (motors), none where actuation is disabled
+  const int *root = nullptr, *geom_body = nullptr, *geom_group = nullptr;  // (nbody), (ngeom), (ngeom)
+  const T *body_iquat = nullptr, *shared_mass = nullptr;                   // (nbody, 4), (nbody)
+  Numbers<T> mass, inertia, ipos, gain, bias;                              // (nbody), (nbody, 3) twice, (nu), (nu, 3)
+  const Motor<T>* motor = nullptr;                                         // (motors), none where actuation is disabled
   const JointForceRange<T>* force_range = nullptr;
 
   HD int scratch_size() const { return Scratch::size(nbody, nv, groups); }
