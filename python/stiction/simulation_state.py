@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from .mujoco_numbers import BALL, FREE
+from .simulation_arrays import as_numbers
 
 
 @dataclass
@@ -47,7 +48,7 @@ class SimulationState:
 
 def require_orientations(model, state: SimulationState) -> None:
     """ValueError, by joint and environment, where a quaternion of a state is zero or not finite."""
-    qpos, turns = np.asarray(state.qpos), np.asarray(state.mocap_quat)
+    qpos, turns = (as_numbers(f"state.{name}", getattr(state, name)) for name in ("qpos", "mocap_quat"))
     for joint, kind in enumerate(model.jnt_type):
         if kind in (FREE, BALL):
             at = int(model.jnt_qposadr[joint]) + (3 if kind == FREE else 0)
