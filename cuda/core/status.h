@@ -5,8 +5,9 @@
 namespace stiction {
 
 enum Status : int {
-  /// A position, velocity or input was NaN, infinite or beyond 1e18, the sum of speeds beyond 1e6. The world keeps its last finite state and stands still
-  /// until it is reset. Remedy: look at the action, the applied forces and the parameters; a smaller time step.
+  /// A position, velocity or input was NaN, infinite or beyond 1e18, the sum of speeds beyond 1e6, or a quaternion zero. The
+  /// world keeps its last finite state and stands still until it is reset. Remedy: look at the action, the applied forces and
+  /// the parameters; a smaller time step.
   kNonFinite = 1,
   /// The certificate of a step exceeded the tolerance. Remedy: more iterations, or another solver; where r_dyn is large, double.
   kNotConverged = 2,

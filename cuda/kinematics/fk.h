@@ -15,11 +15,11 @@ struct Kinematics {
   Vec3<Real> limb_origin[L::kLimbs];
 };
 
-/// A link hung from its parent; kBallNextLink is not for this.
-template <class T, class Number>
-HD void hang(const Pose<T>& parent, const LinkModel<Number>& link, T q, Pose<T>& pose, Motion<T>& S) {
+/// A link hung from its parent, `offset` from its origin; kBallNextLink is not for this.
+template <class T, class Number, class N>
+HD void hang(const Pose<T>& parent, const LinkModel<Number>& link, Vec3<N> offset, T q, Pose<T>& pose, Motion<T>& S) {
   Vec3<T> a = parent.R * link.axis, zero{T(0), T(0), T(0)};
-  Vec3<T> p = parent.p + parent.R * link.offset;
+  Vec3<T> p = parent.p + parent.R * offset;
   if (link.kind == kSlideLink) {
     pose = {parent.R, p + a * (q - link.q0)};
     S = {zero, a};
@@ -30,10 +30,10 @@ HD void hang(const Pose<T>& parent, const LinkModel<Number>& link, T q, Pose<T>&
 }
 
 /// A ball joint: three columns about the body's axes (MuJoCo's dofs are body-frame angular velocities).
-template <class T, class Number>
-HD void hang_ball(const Pose<T>& parent, const LinkModel<Number>& link, const Quat<T>& q, Pose<T>& pose,
+template <class T, class Number, class N>
+HD void hang_ball(const Pose<T>& parent, const LinkModel<Number>& link, Vec3<N> offset, const Quat<T>& q, Pose<T>& pose,
                   Motion<T> (&S)[3]) {
-  pose = {parent.R * rotation(normalized(quat_cast<T>(link.ball_frame) * q)), parent.p + parent.R * link.offset};
+  pose = {parent.R * rotation(normalized(quat_cast<T>(link.ball_frame) * q)), parent.p + parent.R * offset};
   UNROLL for (int i = 0; i < 3; ++i) {
     Vec3<T> a = column(pose.R, i);
     S[i] = {a, cross(pose.p, a)};
@@ -44,8 +44,10 @@ HD void hang_ball(const Pose<T>& parent, const LinkModel<Number>& link, const Qu
 template <class T>
 HD Vec3<T> origin_of(const Pose<T>* pose, int leading) { return pose[leading > 0 ? leading - 1 : 0].p; }
 
-template <class L>
-HD void forward_kinematics(const typename L::Group& g, const typename L::Model& m, const State<L>& x, Kinematics<L>& kin) {
+/// offset_of(link): where a link hangs, for who has no tables of the environment.
+template <class L, class OffsetOf>
+HD void forward_kinematics(const typename L::Group& g, const typename L::Model& m, const State<L>& x, Kinematics<L>& kin,
+                           OffsetOf offset_of) {
   using Real = typename L::Real;
   Real zero(0), one(1);
   const Pose<Real> world{{{{one, zero, zero}, {zero, one, zero}, {zero, zero, one}}}, {zero, zero, zero}};
@@ -55,7 +57,8 @@ HD void forward_kinematics(const typename L::Group& g, const typename L::Model& 
   if (m.free_base()) pose.trunk[0] = {rotation(x.orientation), {zero, zero, zero}};
   UNROLL for (int t = m.base_links(); t < m.trunk_links(); ++t) {
     int dof = t + m.base_dofs() - m.base_links();
-    hang(t == 0 ? world : pose.trunk[t - 1], m.trunk[t], x.q.trunk[dof], pose.trunk[t], kin.S.trunk[dof]);
+    hang(t == 0 ? world : pose.trunk[t - 1], m.trunk[t], offset_of(m.trunk[t]), x.q.trunk[dof], pose.trunk[t],
+         kin.S.trunk[dof]);
     if (!m.free_base() && t + 1 == max(m.trunk_leading, 1)) {
       kin.trunk_origin = origin_of(pose.trunk, m.trunk_leading);
       UNROLL for (int u = 0; u <= t; ++u) pose.trunk[u].p = pose.trunk[u].p - kin.trunk_origin;
@@ -75,11 +78,12 @@ HD void forward_kinematics(const typename L::Group& g, const typename L::Model& 
       if (L::Shape::kAnyJoint && link.kind == kBallNextLink) continue;
       if (L::Shape::kAnyJoint && link.kind == kBallLink) {
         Motion<Real> S[3];
-        hang_ball(parent, link, {x.qw.limb[i], x.q.limb[i], x.q.limb[i + 1], x.q.limb[i + 2]}, pose.limb[i], S);
+        hang_ball(parent, link, offset_of(link), {x.qw.limb[i], x.q.limb[i], x.q.limb[i + 1], x.q.limb[i + 2]},
+                  pose.limb[i], S);
         UNROLL for (int j = 0; j < 3; ++j) kin.S.limb[i + j] = S[j];
         pose.limb[i + 1] = pose.limb[i + 2] = pose.limb[i];
       } else {
-        hang(parent, link, x.q.limb[i], pose.limb[i], kin.S.limb[i]);
+        hang(parent, link, offset_of(link), x.q.limb[i], pose.limb[i], kin.S.limb[i]);
       }
       if (!on_trunk && k + 1 == leading) {
         Vec3<Real> O = origin_of(pose.limb + at.link, limb.t.leading);
@@ -95,6 +99,11 @@ HD void forward_kinematics(const typename L::Group& g, const typename L::Model& 
       }
     }
   });
+}
+
+template <class L>
+HD void forward_kinematics(const typename L::Group& g, const typename L::Model& m, const State<L>& x, Kinematics<L>& kin) {
+  forward_kinematics<L>(g, m, x, kin, [](const auto& link) { return link.offset; });
 }
 
 /// Inertias of all links about O.

@@ -27,9 +27,12 @@ template <class T, class S>
 HD Quat<T> quat_cast(const Quat<S>& q) {
   return {T(q.w), T(q.x), T(q.y), T(q.z)};
 }
-/// q / |q|; the identity where |q| is 0.
+template <class T> HD T norm_squared(const Quat<T>& q) { return q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z; }
+/// Where no direction is left of a quaternion.
+template <class T> HD auto vanishes(const Quat<T>& q) { return norm_squared(q) < T(1e-24f); }
+/// q / |q|; the identity where it vanishes.
 template <class T> HD Quat<T> normalized(const Quat<T>& q) {
-  T n = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
+  T n = norm_squared(q);
   auto zero = n < T(1e-24f);
   T s = rsqrt(select(zero, T(1), n));
   return {select(zero, T(1), q.w * s), q.x * s, q.y * s, q.z * s};

@@ -25,6 +25,9 @@ template <class T, class M> HD Vec3<T> select(M m, Vec3<T> a, Vec3<T> b) {
   return {select(m, a.x, b.x), select(m, a.y, b.y), select(m, a.z, b.z)};
 }
 template <class T, class S> HD Vec3<T> vec(Vec3<S> a) { return {T(a.x), T(a.y), T(a.z)}; }
+template <class T, class S> HD Mat3<T> mat(const Mat3<S>& M) {
+  return {{vec<T>(M.row[0]), vec<T>(M.row[1]), vec<T>(M.row[2])}};
+}
 
 template <class T, class S> HD Vec3<T> operator*(const Mat3<T>& M, Vec3<S> a) {
   return {dot(M.row[0], a), dot(M.row[1], a), dot(M.row[2], a)};

@@ -43,6 +43,7 @@ struct LinkModel {
   int dof = -1;     // place in qvel; free base: of the first of six; -1 = ghost
   int joint = -1;
   int qpos = -1;     // place in qpos; ball: of the quaternion (first column only)
+  int hung = -1;     // the body whose place on its parent is part of offset: this is its first joint
   int has_body = 0;  // mass is not 0
   int limited = 0;
   int actuators = 0, actuator_begin = 0;        // ModelView::actuator
@@ -90,6 +91,7 @@ struct ProbeModel {
 };
 template <class S>
 struct PlaneModel {
+  int geom = -1;
   Mat3<S> frame{};  // rows t1, t2, n in world axes
   S distance{};     // n . p of its points                                                                 m
 };
@@ -152,8 +154,9 @@ struct BondModel {
   int link[2] = {};         // flat; of an end that no joint moves: the other's
   int still[2] = {};        // ends that no joint moves
   int mocap[2] = {-1, -1};  // of those, the ones on a mocap body
-  Pose<S> frame[2] = {};    // in the link's, the mocap body's or the world's
-  S scale{};                // m
+  int body[2] = {};
+  Pose<S> frame[2] = {};  // in the link's, the mocap body's or the world's
+  S scale{};              // m
 };
 template <class S>
 struct BodyModel {
@@ -161,7 +164,10 @@ struct BodyModel {
   int mocap = -1;  // the mocap body that carries it
   Pose<S> pose{};  // of the body's frame in the link's, or the mocap body's
   Quat<S> quat{};
-  Vec3<S> com{};  // centre of mass in the link's frame, where xfrc_applied acts               m
+  Vec3<S> com{};          // centre of mass in the link's frame, where xfrc_applied acts              m
+  int parent = 0;         // the body above
+  int jointed = 1;        // placed by joints of its own or as mocap body; else fixed to its parent
+  Vec3<S> pos{}, ipos{};  // of its frame in its parent's; of its centre of mass in its own     m
 };
 /// What a body adds to its link; bodies of a link follow each other.
 template <class S>
@@ -173,8 +179,9 @@ struct MassModel {
 };
 template <class S>
 struct SiteModel {
-  int link = -1, mocap = -1;
-  Vec3<S> pos{};
+  int link = -1, mocap = -1, body = 0;
+  Vec3<S> pos{};    // in the link's frame, or the mocap body's                                 m
+  Vec3<S> local{};  // in its body's                                                            m
 };
 /// A convex hull in its geom's frame: `count` vertices (x, y, z in m), and the neighbours of vertex i at
 /// edge[edgeadr[i] .. edgeadr[i + 1]). edgeadr may be null: every vertex is then visited.

@@ -29,7 +29,7 @@ template <class S, class F>
 LinkModel<S> number_cast(const LinkModel<F>& a) {
   LinkModel<S> b;
   b.kind = a.kind, b.joint = a.joint, b.parent = a.parent, b.dof = a.dof, b.qpos = a.qpos, b.has_body = a.has_body,
-  b.limited = a.limited;
+  b.limited = a.limited, b.hung = a.hung;
   b.actuators = a.actuators, b.actuator_begin = a.actuator_begin, b.station = a.station;
   b.ball_frame = number_cast<S>(a.ball_frame), b.spring_quat = number_cast<S>(a.spring_quat);
   b.offset = number_cast<S>(a.offset), b.axis = number_cast<S>(a.axis), b.q0 = S(a.q0);
@@ -49,7 +49,7 @@ ProbeModel<S> number_cast(const ProbeModel<F>& a) {
 }
 template <class S, class F>
 PlaneModel<S> number_cast(const PlaneModel<F>& a) {
-  return {number_cast<S>(a.frame), S(a.distance)};
+  return {a.geom, number_cast<S>(a.frame), S(a.distance)};
 }
 template <class S, class F>
 GeomModel<S> number_cast(const GeomModel<F>& a) {
@@ -96,18 +96,19 @@ BondModel<S> number_cast(const BondModel<F>& a) {
   BondModel<S> b;
   b.kind = a.kind, b.scale = S(a.scale);
   for (int i = 0; i < 2; ++i) {
-    b.link[i] = a.link[i], b.still[i] = a.still[i], b.mocap[i] = a.mocap[i];
+    b.link[i] = a.link[i], b.still[i] = a.still[i], b.mocap[i] = a.mocap[i], b.body[i] = a.body[i];
     b.frame[i] = number_cast<S>(a.frame[i]);
   }
   return b;
 }
 template <class S, class F>
 BodyModel<S> number_cast(const BodyModel<F>& a) {
-  return {a.link, a.mocap, number_cast<S>(a.pose), number_cast<S>(a.quat), number_cast<S>(a.com)};
+  return {a.link,   a.mocap,   number_cast<S>(a.pose), number_cast<S>(a.quat), number_cast<S>(a.com),
+          a.parent, a.jointed, number_cast<S>(a.pos),  number_cast<S>(a.ipos)};
 }
 template <class S, class F>
 SiteModel<S> number_cast(const SiteModel<F>& a) {
-  return {a.link, a.mocap, number_cast<S>(a.pos)};
+  return {a.link, a.mocap, a.body, number_cast<S>(a.pos), number_cast<S>(a.local)};
 }
 
 template <class S, class F>

@@ -3,6 +3,9 @@
 //
 // body_mass scales the body's inertia unless body_inertia is per environment too. Friction combines as in MuJoCo. Sizes of
 // spheres, capsules, cylinders, ellipsoids and boxes may differ; types and meshes do not.
+//
+// Bodies without joints are merged into what carries them, so that a change of body_pos moves all that they bring along in the
+// frame of their carrier, a link, a mocap body or the world: shift_of(). A body with joints moves where its first one hangs.
 #pragma once
 #include "model/geom_kind.h"
 #include "model/model_view.h"
@@ -17,7 +20,8 @@ struct ParameterArrays {
   const T *dof_damping = nullptr, *dof_armature = nullptr, *dof_frictionloss = nullptr;  // (N, nv)
   const T *jnt_stiffness = nullptr, *jnt_range = nullptr;                                // (N, njnt), (N, njnt, 2)
   const T *actuator_gainprm = nullptr, *actuator_biasprm = nullptr;                      // (N, nu), (N, nu, 3)
-  const T* gravity = nullptr;                                                            // (N, 3)
+  const T *body_pos = nullptr, *body_ipos = nullptr, *site_pos = nullptr;  // (N, nbody, 3) both, (N, nsite, 3)
+  const T* gravity = nullptr;                                              // (N, 3)
 };
 
 /// Writable tables behind a ModelView<Shape, Real>; the caller owns the memory and has filled it from the shared model.
@@ -25,10 +29,13 @@ template <class Shape, class Real>
 struct ParameterTables {
   ModelView<Shape, Real> view;
   ProbeModel<Real>* probe;
+  PlaneModel<Real>* plane;
   GeomModel<Real>* geom;
   PairModel<Real>* pair;
   ActuatorModel<Real>* actuator;
   TieModel<Real>* tie;
+  BondModel<Real>* bond;
+  BodyModel<Real>* body;
 };
 
 /// The friction of two geoms by rule: 0 the larger, 1 the first's, 2 the second's, 3 fixed.
@@ -37,7 +44,66 @@ HD Real friction_of(int rule, Real first, Real second, Real fixed) {
   return rule == 0 ? max(first, second) : rule == 1 ? first : rule == 2 ? second : fixed;
 }
 
-/// Reads one number of each environment of a pack: get(array, stride, i).
+/// What is read of each environment of a pack: get(array, stride, i).
+template <class Real, class Get>
+HD Vec3<Real> get_vec(const Scalar<Real>* array, int count, int i, Get get) {
+  return {get(array, 3 * count, 3 * i), get(array, 3 * count, 3 * i + 1), get(array, 3 * count, 3 * i + 2)};
+}
+
+/// How far a body's place on its parent, and so what hangs there, is from the model's, in the axes of what carries it.
+template <class Real, class Shared, class Get>
+HD Vec3<Real> seat_of(const Shared& m, const ParameterArrays<Scalar<Real>>& a, int body, Get get) {
+  Vec3<Real> sum{Real(0), Real(0), Real(0)};
+  if (a.body_pos == nullptr) return sum;
+  do {
+    const auto& b = m.body[body];
+    const Mat3<Real> axes = mat<Real>(m.body[b.parent].pose.R);
+    sum = sum + axes * (get_vec<Real>(a.body_pos, m.nbody, body, get) - vec<Real>(b.pos));
+    body = b.parent;
+  } while (!m.body[body].jointed);
+  return sum;
+}
+/// The same of its frame, and of all that is fixed to it.
+template <class Real, class Shared, class Get>
+HD Vec3<Real> shift_of(const Shared& m, const ParameterArrays<Scalar<Real>>& a, int body, Get get) {
+  return m.body[body].jointed ? Vec3<Real>{Real(0), Real(0), Real(0)} : seat_of<Real>(m, a, body, get);
+}
+template <class Real, class Shared, class Get>
+HD Vec3<Real> com_shift_of(const Shared& m, const ParameterArrays<Scalar<Real>>& a, int body, Get get) {
+  const Vec3<Real> shift = shift_of<Real>(m, a, body, get);
+  if (a.body_ipos == nullptr) return shift;
+  const auto& b = m.body[body];
+  return shift + mat<Real>(b.pose.R) * (get_vec<Real>(a.body_ipos, m.nbody, body, get) - vec<Real>(b.ipos));
+}
+template <class Real, class Shared, class Get>
+HD Vec3<Real> site_shift_of(const Shared& m, const ParameterArrays<Scalar<Real>>& a, int site, Get get) {
+  const auto& s = m.site[site];
+  const Vec3<Real> shift = shift_of<Real>(m, a, s.body, get);
+  if (a.site_pos == nullptr) return shift;
+  return shift +
+         mat<Real>(m.body[s.body].pose.R) * (get_vec<Real>(a.site_pos, m.nsite, site, get) - vec<Real>(s.local));
+}
+
+/// Where links hang, bodies and bonds are.
+template <class Shape, class Real, class Shared, class Get>
+HD void update_places(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get,
+                      ParameterTables<Shape, Real>& t) {
+  for (int b = 1; b < m.nbody; ++b) {
+    t.body[b].pose.p = vec<Real>(m.body[b].pose.p) + shift_of<Real>(m, a, b, get);
+    t.body[b].com = vec<Real>(m.body[b].com) + com_shift_of<Real>(m, a, b, get);
+  }
+  if (a.body_pos == nullptr) return;
+  auto hang = [&](const auto& shared, LinkModel<Real>& link) {
+    if (shared.hung >= 0) link.offset = vec<Real>(shared.offset) + seat_of<Real>(m, a, shared.hung, get);
+  };
+  for (int i = 0; i < m.trunk_links(); ++i) hang(m.trunk[i], t.view.trunk[i]);
+  for (int l = 0; l < m.limbs(); ++l)
+    for (int k = m.limb[l].first_link; k < m.limb[l].first_link + m.limb[l].links; ++k) hang(m.link[k], t.view.link[k]);
+  for (int i = 0; i < m.bonds; ++i)
+    for (int end = 0; end < 2; ++end)
+      t.bond[i].frame[end].p = vec<Real>(m.bond[i].frame[end].p) + shift_of<Real>(m, a, m.bond[i].body[end], get);
+}
+
 template <class Shape, class Real, class Shared, class Get>
 HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get,
                       ParameterTables<Shape, Real>& t) {
@@ -46,6 +112,7 @@ HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
   };
   const Real zero(0), one(1);
   const Vec3<Real> none{zero, zero, zero};
+  auto com_of = [&](const auto& b) { return vec<Real>(b.com) + com_shift_of<Real>(m, a, b.body, get); };
   Real total(0), bodies(0);
   for (int i = 0; i < m.masses; ++i) {  // first sums of mass and moment, body by body
     const auto& b = m.mass[i];
@@ -55,7 +122,8 @@ HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
       link.mass = link.buoyant_mass = zero, link.com = link.buoyant_com = none,
       link.inertia = {zero, zero, zero, zero, zero, zero};
     link.mass = link.mass + mass, link.buoyant_mass = link.buoyant_mass + buoyant;
-    link.com = link.com + vec<Real>(b.com) * mass, link.buoyant_com = link.buoyant_com + vec<Real>(b.com) * buoyant;
+    const Vec3<Real> com = com_of(b);
+    link.com = link.com + com * mass, link.buoyant_com = link.buoyant_com + com * buoyant;
     total = total + mass, bodies = bodies + select(mass > zero, one, zero);
   }
   t.view.mean_mass = total / max(bodies, one);
@@ -71,12 +139,10 @@ HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, G
     LinkModel<Real>& link = link_of(b.link);
     Real mass = a.body_mass ? get(a.body_mass, m.nbody, b.body) : Real(b.mass);
     Vec3<Real> principal = vec<Real>(b.inertia);
-    if (a.body_inertia)
-      principal = {get(a.body_inertia, 3 * m.nbody, 3 * b.body), get(a.body_inertia, 3 * m.nbody, 3 * b.body + 1),
-                   get(a.body_inertia, 3 * m.nbody, 3 * b.body + 2)};
+    if (a.body_inertia) principal = get_vec<Real>(a.body_inertia, m.nbody, b.body, get);
     else if (b.mass > 0) principal = principal * (mass * (Scalar<Real>(1) / b.mass));
-    Mat3<Real> axes = {{vec<Real>(b.axes.row[0]), vec<Real>(b.axes.row[1]), vec<Real>(b.axes.row[2])}};
-    Vec3<Real> d = vec<Real>(b.com) - link.com;
+    Mat3<Real> axes = mat<Real>(b.axes);
+    Vec3<Real> d = com_of(b) - link.com;
     SymMat3<Real> shift{mass * (d.y * d.y + d.z * d.z), -(mass * d.x * d.y), -(mass * d.x * d.z),
                         mass * (d.x * d.x + d.z * d.z), -(mass * d.y * d.z), mass * (d.x * d.x + d.y * d.y)};
     link.inertia = link.inertia + in_world(axes, principal) + shift;
@@ -132,20 +198,29 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
     for (int i = 0; i < m.probes; ++i) put_friction(m.probe[i], t.probe[i]);
     for (int i = 0; i < m.pairs; ++i) put_friction(m.pair[i], t.pair[i]);
   }
-  if (!a.geom_size) return;
+  if (!a.geom_size && !a.body_pos) return;
   const Real zero(0);
   for (int i = 0; i < m.ngeom; ++i) {
     GeomModel<Real>& x = t.geom[i];
     const int type = m.geom[i].type;
-    if (type < GeomKind::kSphere || m.geom[i].mesh >= 0) continue;
-    x.size = {get(a.geom_size, 3 * m.ngeom, 3 * i), get(a.geom_size, 3 * m.ngeom, 3 * i + 1),
-              get(a.geom_size, 3 * m.ngeom, 3 * i + 2)};
+    const Vec3<Real> shift = shift_of<Real>(m, a, m.geom[i].body, get);
+    x.pose.p = vec<Real>(m.geom[i].pose.p) + shift, x.capsule_center = vec<Real>(m.geom[i].capsule_center) + shift;
+    if (!a.geom_size || type < GeomKind::kSphere || m.geom[i].mesh >= 0) continue;
+    x.size = get_vec<Real>(a.geom_size, m.ngeom, i, get);
     x.radius = bounding_radius(type, x.size, zero);
     x.capsule_center = x.pose.p, x.capsule_axis = {zero, zero, zero}, x.capsule_radius = x.radius;
   }
+  for (int i = 0; i < m.planes; ++i) {
+    const auto& plane = m.plane[i];
+    const Vec3<Real> shift = shift_of<Real>(m, a, m.geom[plane.geom].body, get);
+    t.plane[i].distance = Real(plane.distance) + dot(vec<Real>(plane.frame.row[2]), shift);
+  }
   for (int i = 0; i < m.probes; ++i) {
     const GeomModel<Real>& g = t.geom[m.probe[i].geom2];
-    if (m.geom[m.probe[i].geom2].mesh >= 0) continue;
+    if (!a.geom_size || m.geom[m.probe[i].geom2].mesh >= 0) {
+      t.probe[i].center = vec<Real>(m.probe[i].center) + shift_of<Real>(m, a, m.geom[m.probe[i].geom2].body, get);
+      continue;
+    }
     const Probe<Real> own = probe_of(m.geom[m.probe[i].geom2].type, g.size, m.probe[i].feature);
     t.probe[i].center = g.pose * own.center, t.probe[i].radius = own.radius;
   }
@@ -176,7 +251,8 @@ HD_ONCE void update_environment(const Shared& m, const ParameterArrays<Scalar<Re
     unsound = unsound | negate(is_finite(x));
     return x;
   };
-  if (a.body_mass || a.body_inertia) update_masses<Shape, Real>(m, a, get, t);
+  if (a.body_pos || a.body_ipos) update_places<Shape, Real>(m, a, get, t);
+  if (a.body_mass || a.body_inertia || a.body_pos || a.body_ipos) update_masses<Shape, Real>(m, a, get, t);
   update_joints<Shape, Real>(m, a, get, t);
   update_surfaces<Shape, Real>(m, a, get, t);
   const Scalar<Real> zero(0);

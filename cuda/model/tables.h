@@ -15,8 +15,8 @@ void each_table(const ModelView<Capacity, S>& m, Visit visit, Of&... of) {
 /// The same for the tables that parameters write; ParameterTables have no others.
 template <class S, class Visit, class... Of>
 void each_own_table(const ModelView<Capacity, S>& m, Visit visit, Of&... of) {
-  visit(m.probes, of.probe...), visit(m.ngeom, of.geom...), visit(m.pairs, of.pair...);
-  visit(m.actuators, of.actuator...), visit(m.ties, of.tie...);
+  visit(m.probes, of.probe...), visit(m.planes, of.plane...), visit(m.ngeom, of.geom...), visit(m.pairs, of.pair...);
+  visit(m.actuators, of.actuator...), visit(m.ties, of.tie...), visit(m.bonds, of.bond...), visit(m.nbody, of.body...);
 }
 
 }  // namespace stiction

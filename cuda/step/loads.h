@@ -60,11 +60,29 @@ HD void load_loads(const typename L::Group& g, const typename L::Model& m, const
   });
 }
 
-/// Controls and applied forces; the worlds where one of them is not finite. Every lane reads what its limbs need.
+/// The worlds where the quaternion of a free base or of a ball joint is zero: no orientation, which is no state.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> without_orientation(const typename L::Group& g, const typename L::Model& m,
+                                  const BatchArrays<Scalar<Real>>& a, const Rows<Real>& rows) {
+  auto found = mask_of<Real>(false);
+  auto look = [&](int i) {
+    auto q = [&](int k) { return rows.get(a.qpos, m.nq, i + k); };
+    found = found | vanishes(Quat<Real>{q(0), q(1), q(2), q(3)});
+  };
+  if (m.free_base()) look(m.trunk[0].qpos + 3);
+  each_limb<L>(g, m, [&](const auto& limb, Place) {
+    for (int k = 0; k < limb.links(); ++k)
+      if (limb.link(k).dof >= 0 && limb.link(k).kind == kBallLink) look(limb.link(k).qpos);
+  });
+  return found;
+}
+
+/// Controls and applied forces; the worlds where one of them is not finite, or that have no orientation. Every lane reads what
+/// its limbs need.
 template <class L, class Real = typename L::Real>
 HD Mask<Real> load_controls(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,
                             const Rows<Real>& rows, Loads<L>& loads) {
-  auto bad = mask_of<Real>(false);
+  auto bad = without_orientation<L>(g, m, a, rows);
   load_loads<L>(g, m, a, rows, loads, bad);
   return g.either(bad);
 }
@@ -82,7 +100,11 @@ HD void place_loads(const typename L::Group& g, const typename L::Model& m, cons
                     const Rows<Real>& rows, const Kinematics<L>& kin, Loads<L>& applied, Loads<L>& loads,
                     Mask<Real>& bad) {
   for (int i = 0; i < 3 * m.nmocap; ++i) bad = bad | negate(is_finite(rows.get(a.mocap_pos, 3 * m.nmocap, i)));
-  for (int i = 0; i < 4 * m.nmocap; ++i) bad = bad | negate(is_finite(rows.get(a.mocap_quat, 4 * m.nmocap, i)));
+  for (int i = 0; i < m.nmocap; ++i) {
+    auto q = [&](int k) { return rows.get(a.mocap_quat, 4 * m.nmocap, 4 * i + k); };
+    const Quat<Real> turn{q(0), q(1), q(2), q(3)};
+    bad = bad | negate(is_finite(norm_squared(turn))) | vanishes(turn);
+  }
   loads.any_force = applied.any_force, loads.any_wrench = applied.any_wrench;
   if (applied.any_force) {
     each_dof<L>(g, m, [](Real f, Real& to) { to = f; }, applied.force, loads.force);

@@ -1,6 +1,7 @@
 // What users read of a configuration: poses and velocities of bodies and sites. From qpos and qvel alone.
 #pragma once
 #include "kinematics/jacobian.h"
+#include "model/parameters.h"
 #include "step/user_arrays.h"
 
 namespace stiction {
@@ -11,6 +12,7 @@ struct KinematicArrays {
   T *xpos = nullptr, *xquat = nullptr;               // (N, nbody, 3), (N, nbody, 4)      m, 1
   T *body_linvel = nullptr, *body_angvel = nullptr;  // (N, nbody, 3) of the body's frame  m/s, rad/s
   T* site_xpos = nullptr;                            // (N, nsite, 3)                      m
+  ParameterArrays<T> parameters;                     // read: where bodies and sites are, of each environment
 };
 
 template <class L>
@@ -19,7 +21,7 @@ struct OutputWorkspace {
   PerLink<L, Motion<typename L::Real>> V;
 };
 
-/// Serial groups only: bodies are visited one by one.
+/// Serial groups only: bodies are visited one by one. `m` is shared; of what differs only places count here.
 template <class L>
 HD void write_kinematics(const typename L::Model& m, const BatchArrays<Scalar<typename L::Real>>& arrays,
                          const KinematicArrays<Scalar<typename L::Real>>& out, const Rows<typename L::Real>& rows,
@@ -28,7 +30,12 @@ HD void write_kinematics(const typename L::Model& m, const BatchArrays<Scalar<ty
   typename L::Group g;
   State<L> x;
   load_state<L>(g, m, arrays, rows, x);
-  forward_kinematics<L>(g, m, x, w.kin);
+  const ParameterArrays<Scalar<Real>>& own = out.parameters;
+  auto get = [&](const Scalar<Real>* array, int stride, int i) { return rows.get(array, stride, i); };
+  forward_kinematics<L>(g, m, x, w.kin, [&](const auto& link) {
+    const Vec3<Real> offset = vec<Real>(link.offset);
+    return own.body_pos && link.hung >= 0 ? offset + seat_of<Real>(m, own, link.hung, get) : offset;
+  });
   link_motions<L>(g, m, w.kin, x.v, w.V);
 
   const Real zero(0);
@@ -45,18 +52,20 @@ HD void write_kinematics(const typename L::Model& m, const BatchArrays<Scalar<ty
   };
   for (int b = 0; b < m.nbody; ++b) {
     const auto& body = m.body[b];
-    Vec3<Real> p = vec<Real>(body.pose.p), none{zero, zero, zero}, linear = none, angular = none;
+    Pose<Real> pose{mat<Real>(body.pose.R), vec<Real>(body.pose.p)};
+    if (own.body_pos) pose.p = pose.p + shift_of<Real>(m, own, b, get);
+    Vec3<Real> p = pose.p, none{zero, zero, zero}, linear = none, angular = none;
     Quat<Real> q = quat_cast<Real>(body.quat);
     if (body.mocap >= 0) {
-      const Pose<Real> at = mocap_pose(arrays, rows, m.nmocap, body.mocap) * body.pose;
+      const Pose<Real> at = mocap_pose(arrays, rows, m.nmocap, body.mocap) * pose;
       p = at.p, q = quat_of(at.R);
     }
     if (body.link >= 0) {
       const Pose<Real>& link = at_flat<L>(w.kin.pose, body.link);
       const Motion<Real>& V = at_flat<L>(w.V, body.link);
-      Vec3<Real> local = link * body.pose.p;
+      Vec3<Real> local = link * pose.p;
       p = local + origin(body.link), linear = velocity_at(V, local), angular = V.w;
-      q = quat_of(link.R * body.pose.R);
+      q = quat_of(link.R * pose.R);
     }
     put(out.xpos, m.nbody, b, p), put(out.body_linvel, m.nbody, b, linear), put(out.body_angvel, m.nbody, b, angular);
     if (out.xquat == nullptr) continue;
@@ -65,9 +74,11 @@ HD void write_kinematics(const typename L::Model& m, const BatchArrays<Scalar<ty
   }
   for (int s = 0; s < m.nsite; ++s) {
     const auto& site = m.site[s];
-    Vec3<Real> p = vec<Real>(site.pos);
-    if (site.mocap >= 0) p = mocap_pose(arrays, rows, m.nmocap, site.mocap) * site.pos;
-    if (site.link >= 0) p = at_flat<L>(w.kin.pose, site.link) * site.pos + origin(site.link);
+    Vec3<Real> pos = vec<Real>(site.pos);
+    if (own.body_pos || own.site_pos) pos = pos + site_shift_of<Real>(m, own, s, get);
+    Vec3<Real> p = pos;
+    if (site.mocap >= 0) p = mocap_pose(arrays, rows, m.nmocap, site.mocap) * pos;
+    if (site.link >= 0) p = at_flat<L>(w.kin.pose, site.link) * pos + origin(site.link);
     put(out.site_xpos, m.nsite, s, p);
   }
 }

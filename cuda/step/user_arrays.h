@@ -71,7 +71,7 @@ struct Rows {
   }
 };
 
-/// Where a mocap body stands; a quaternion of zeros is no turn.
+/// Where a mocap body stands; a quaternion of zeros, which a step reports, is no turn.
 template <class Real>
 HD Pose<Real> mocap_pose(const BatchArrays<Scalar<Real>>& a, const Rows<Real>& rows, int nmocap, int i) {
   const auto p = [&](int k) { return rows.get(a.mocap_pos, 3 * nmocap, 3 * i + k); };

@@ -41,6 +41,8 @@ class BatchEnv {
   virtual void reset(const uint64_t* seeds, const uint8_t* seeded, const uint8_t* mask, const EnvOutputs& out) = 0;
   /// actions: T (num_envs, actions).
   virtual void step(const void* actions, const EnvOutputs& out) = 0;
+  /// The rows that began an episode in the last of these calls, again, for who has changed something since.
+  virtual void show_begun(const EnvOutputs& out) = 0;
 
   /// Rows that ended in the last step (kSameStep: 1, and their last observation and reports; others' rows are stale).
   std::span<const uint8_t> ended() const { return rows<uint8_t>(ended_); }

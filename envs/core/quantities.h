@@ -36,7 +36,8 @@ class Quantities {
     v.ctrl = at("ctrl");
     v.mass = numbers("body_mass", m.body_mass), v.inertia = numbers("body_inertia", m.body_inertia);
     v.gain = numbers("actuator_gainprm", m.actuator_gainprm), v.bias = numbers("actuator_biasprm", m.actuator_biasprm);
-    v.body_ipos = copy<T>(m.body_ipos), v.body_iquat = copy<T>(m.body_iquat), v.shared_mass = copy<T>(m.body_mass);
+    v.ipos = numbers("body_ipos", m.body_ipos), v.body_iquat = copy<T>(m.body_iquat),
+    v.shared_mass = copy<T>(m.body_mass);
     std::vector<int> root(m.nbody);
     for (int b = 0; b < m.nbody; ++b) root[b] = b == 0 || m.body_parentid[b] == 0 ? b : root[m.body_parentid[b]];
     v.root = copy<int>(root), v.geom_body = copy<int>(m.geom_bodyid);

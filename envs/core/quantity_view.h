@@ -72,10 +72,10 @@ struct QuantityView {
   const T *xpos = nullptr, *xquat = nullptr, *linvel = nullptr, *angvel = nullptr, *ctrl = nullptr;
   const T *contact_pos = nullptr, *contact_frame = nullptr, *contact_impulse = nullptr;
   const int *contact_geom = nullptr, *contact_count = nullptr;
-  const int *root = nullptr, *geom_body = nullptr, *geom_group = nullptr;       // (nbody), (ngeom), (ngeom)
-  const T *body_ipos = nullptr, *body_iquat = nullptr, *shared_mass = nullptr;  // (nbody, 3), (nbody, 4), (nbody)
-  Numbers<T> mass, inertia, gain, bias;                                         // (nbody), (nbody, 3), (nu), (nu, 3)
-  const Motor<T>* motor = nullptr;  // (motors), none where actuation is disabled
+  const int *root = nullptr, *geom_body = nullptr, *geom_group = nullptr;  // (nbody), (ngeom), (ngeom)
+  const T *body_iquat = nullptr, *shared_mass = nullptr;                   // (nbody, 4), (nbody)
+  Numbers<T> mass, inertia, ipos, gain, bias;                              // (nbody), (nbody, 3) twice, (nu), (nu, 3)
+  const Motor<T>* motor = nullptr;                                         // (motors), none where actuation is disabled
   const JointForceRange<T>* force_range = nullptr;
 
   HD int scratch_size() const { return Scratch::size(nbody, nv, groups); }
@@ -122,12 +122,12 @@ struct QuantityView {
   HD int64_t row(int env, int body) const { return static_cast<int64_t>(env) * nbody + body; }
 
   HD void centres_of_mass(int env, const Scratch& s) const {
-    const T* m = mass.of(env);
+    const T *m = mass.of(env), *own = ipos.of(env);
     clear(s.centre, 3 * nbody), clear(s.tree_mass, nbody);
     for (int b = 1; b < nbody; ++b) {
       const int64_t r = row(env, b);
       T* centre = s.centre + 3 * root[b];
-      const Vec3<T> at = load(xpos + 3 * r) + turned(xquat + 4 * r, load(body_ipos + 3 * b));
+      const Vec3<T> at = load(xpos + 3 * r) + turned(xquat + 4 * r, load(own + 3 * b));
       store(s.moment + 3 * b, at), store(centre, load(centre) + at * m[b]);
       s.tree_mass[root[b]] += m[b];
     }

@@ -73,6 +73,11 @@ class TaskBatch final : public BatchEnv {
     run(RowStage::kShowBegun, call);
   }
 
+  void show_begun(const EnvOutputs& out) override {
+    world_.update(at<uint8_t>(began_));
+    run(RowStage::kShowBegun, {nullptr, out});
+  }
+
   std::vector<std::pair<std::string, ArrayView>> state() override {
     const int64_t n = num_envs();
     const DType real = sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32;

@@ -232,7 +232,7 @@ class Compiler {
       Vec3<double> n = column(x.R, 2);
       // A plane that is level to rounding is level: its frame is then the world's axes.
       if (n.z > 1 - 1e-15) n = {0, 0, 1};
-      out_->plane.push_back({frame_of_normal(n), dot(n, x.p)});
+      out_->plane.push_back({geom, frame_of_normal(n), dot(n, x.p)});
     }
     return it->second;
   }
@@ -425,6 +425,9 @@ class Compiler {
       x.link = at.node < 0 ? -1 : flat_.at(at.node), x.mocap = mocap_of(m_, b);
       x.pose = in_carrier(m_, graph_, b), x.quat = quat_of(x.pose.R);
       x.com = at.pose * vec3_at(m_.body_ipos, b);
+      x.parent = m_.body_parentid[b];
+      x.jointed = b == 0 || m_.body_jntnum[b] > 0 || m_.body_mocapid[b] >= 0;
+      x.pos = vec3_at(m_.body_pos, b), x.ipos = vec3_at(m_.body_ipos, b);
       out_->body.push_back(x);
     }
     View& v = view();
@@ -444,8 +447,9 @@ class Compiler {
     for (int s = 0; s < m_.nsite; ++s) {
       const int b = m_.site_bodyid[s];
       const BodyPlace& at = graph_.place[b];
+      const Vec3<double> local = vec3_at(m_.site_pos, s);
       out_->site.push_back(
-          {at.node < 0 ? -1 : flat_.at(at.node), mocap_of(m_, b), in_carrier(m_, graph_, b) * vec3_at(m_.site_pos, s)});
+          {at.node < 0 ? -1 : flat_.at(at.node), mocap_of(m_, b), b, in_carrier(m_, graph_, b) * local, local});
     }
   }
 

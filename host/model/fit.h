@@ -103,7 +103,7 @@ std::unique_ptr<FittedTables<Shape, S>> fit(const ModelTables<S>& from) {
   v.world_slots = Shape::kSlots, v.mean_mass = a.mean_mass, v.gravity = a.gravity;
   for (int t = 0; t < a.trunk_links_; ++t) v.trunk[t] = a.trunk[t];
   out->plane = from.plane, out->actuator = from.actuator, out->body = from.body;
-  if (out->plane.empty()) out->plane.push_back({frame_of_normal(Vec3<S>{S(0), S(0), S(1)}), S(0)});  // the ghosts'
+  if (out->plane.empty()) out->plane.push_back({-1, frame_of_normal(Vec3<S>{S(0), S(0), S(1)}), S(0)});  // the ghosts'
   v.planes = static_cast<int>(out->plane.size());
 
   // Trunk links' probes lie with one limb each, their host; all limbs of that trunk link take their share.

@@ -42,7 +42,9 @@ class Builder {
     BodyPlace at = graph_.place[m_.body_parentid[b]];
     Vec3<double> pos = vec3_at(m_.body_pos, b);
     at.pose = {at.pose.R * rotation(quat_at(m_.body_quat, b)), at.pose * pos};
+    const size_t first = graph_.node.size();
     for (int j = m_.body_jntadr[b]; j < m_.body_jntadr[b] + m_.body_jntnum[b]; ++j) add_joint(j, at);
+    if (first < graph_.node.size() && !graph_.node[first].free) graph_.node[first].link.hung = b;
     graph_.place[b] = at;
     Pose<double> inertial{at.pose.R * rotation(quat_at(m_.body_iquat, b)), at.pose * vec3_at(m_.body_ipos, b)};
     if (at.node < 0) return;

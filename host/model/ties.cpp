@@ -136,7 +136,7 @@ std::vector<BondModel<double>> bonds_of(const Model& m, const LinkGraph& graph, 
     BondModel<double> bond;
     for (int end = 0; end < 2; ++end) {
       bond.still[end] = flat[end] < 0, bond.link[end] = flat[end] < 0 ? flat[1 - end] : flat[end];
-      bond.mocap[end] = mocap_of(m, body[end]);
+      bond.mocap[end] = mocap_of(m, body[end]), bond.body[end] = body[end];
       bond.frame[end] = in_carrier(m, graph, body[end]) * local[end];
     }
     push(bond);

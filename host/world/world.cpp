@@ -51,24 +51,28 @@ namespace {
 template <class T>
 struct Parameter {
   const char* name;
+  int columns;  // of an entry
   Reals Model::* values;
   const T* ParameterArrays<T>::* place;
   int disabled_by = 0;  // of DisableFlag
 };
 template <class T>
 constexpr Parameter<T> kParameters[] = {
-    {"body_mass", &Model::body_mass, &ParameterArrays<T>::body_mass},
-    {"body_inertia", &Model::body_inertia, &ParameterArrays<T>::body_inertia},
-    {"geom_friction", &Model::geom_friction, &ParameterArrays<T>::geom_friction},
-    {"geom_size", &Model::geom_size, &ParameterArrays<T>::geom_size},
-    {"dof_damping", &Model::dof_damping, &ParameterArrays<T>::dof_damping, kDisableDamper},
-    {"dof_armature", &Model::dof_armature, &ParameterArrays<T>::dof_armature},
-    {"dof_frictionloss", &Model::dof_frictionloss, &ParameterArrays<T>::dof_frictionloss, kDisableFrictionloss},
-    {"jnt_stiffness", &Model::jnt_stiffness, &ParameterArrays<T>::jnt_stiffness, kDisableSpring},
-    {"jnt_range", &Model::jnt_range, &ParameterArrays<T>::jnt_range},
-    {"actuator_gainprm", &Model::actuator_gainprm, &ParameterArrays<T>::actuator_gainprm},
-    {"actuator_biasprm", &Model::actuator_biasprm, &ParameterArrays<T>::actuator_biasprm},
-    {"gravity", &Model::gravity, &ParameterArrays<T>::gravity, kDisableGravity},
+    {"body_mass", 1, &Model::body_mass, &ParameterArrays<T>::body_mass},
+    {"body_inertia", 3, &Model::body_inertia, &ParameterArrays<T>::body_inertia},
+    {"geom_friction", 3, &Model::geom_friction, &ParameterArrays<T>::geom_friction},
+    {"geom_size", 3, &Model::geom_size, &ParameterArrays<T>::geom_size},
+    {"dof_damping", 1, &Model::dof_damping, &ParameterArrays<T>::dof_damping, kDisableDamper},
+    {"dof_armature", 1, &Model::dof_armature, &ParameterArrays<T>::dof_armature},
+    {"dof_frictionloss", 1, &Model::dof_frictionloss, &ParameterArrays<T>::dof_frictionloss, kDisableFrictionloss},
+    {"jnt_stiffness", 1, &Model::jnt_stiffness, &ParameterArrays<T>::jnt_stiffness, kDisableSpring},
+    {"jnt_range", 2, &Model::jnt_range, &ParameterArrays<T>::jnt_range},
+    {"actuator_gainprm", 1, &Model::actuator_gainprm, &ParameterArrays<T>::actuator_gainprm},
+    {"actuator_biasprm", 3, &Model::actuator_biasprm, &ParameterArrays<T>::actuator_biasprm},
+    {"body_pos", 3, &Model::body_pos, &ParameterArrays<T>::body_pos},
+    {"body_ipos", 3, &Model::body_ipos, &ParameterArrays<T>::body_ipos},
+    {"site_pos", 3, &Model::site_pos, &ParameterArrays<T>::site_pos},
+    {"gravity", 3, &Model::gravity, &ParameterArrays<T>::gravity, kDisableGravity},
 };
 
 }  // namespace
@@ -91,17 +95,15 @@ void World::add_parameters() {
     if (found == nullptr)
       throw std::invalid_argument("per_env names '" + name +
                                   "', which cannot differ between environments; these can: " + known);
-    const Reals& values = m.*found->values;
-    const int64_t n = num_envs(), size = static_cast<int64_t>(values.size());
-    std::vector<int64_t> shape{n};
     const int64_t count = name.rfind("body", 0) == 0       ? m.nbody
                           : name.rfind("geom", 0) == 0     ? m.ngeom
                           : name.rfind("dof", 0) == 0      ? m.nv
                           : name.rfind("jnt", 0) == 0      ? m.njnt
                           : name.rfind("actuator", 0) == 0 ? m.nu
-                                                           : 1;
+                                                           : m.nsite;
+    std::vector<int64_t> shape{num_envs()};
     if (name != "gravity") shape.push_back(count);
-    if (size != count) shape.push_back(count ? size / count : 0);
+    if (found->columns > 1) shape.push_back(found->columns);
     add("params." + name, options_.float64 ? DType::kFloat64 : DType::kFloat32, shape, true);
   }
 }

@@ -38,9 +38,10 @@ class WorldOf : public World {
     run_steps();
     update_watched();
   }
-  void previous_state(int env, double* qpos, double* qvel) final {
+  void previous_states(double* qpos, double* qvel) final {
     fetch({records_.get()});
-    state_of_record(tables_->view, record_of(env), qpos, qvel);
+    for (int64_t e = 0; e < num_envs(); ++e)
+      state_of_record(tables_->view, record_of(e), qpos + e * model_->nq, qvel + e * model_->nv);
   }
   int64_t record_size() const final { return layout_.reals(); }
   void get_records(double* rows) final {
@@ -88,7 +89,7 @@ class WorldOf : public World {
     for (int f = 0; f < kCertificateFields; ++f)
       a.certificate[f] = at(std::string("certificate.") + kCertificateNames[f]);
     job_.parameters = parameter_arrays<T>();
-    job_.outputs = {at("xpos"), at("xquat"), at("body_linvel"), at("body_angvel"), at("site_xpos")};
+    job_.outputs = {at("xpos"), at("xquat"), at("body_linvel"), at("body_angvel"), at("site_xpos"), job_.parameters};
     contact_arrays_ = {at<int>("contact.geom"),       at("contact.pos"),
                        at("contact.frame"),           at("contact.dist"),
                        at("contact.impulse"),         at("contact.couple"),

@@ -107,6 +107,15 @@ py::tuple step(BatchEnv& env, const py::array& actions) {
                         fresh.status);
 }
 
+/// Rows of others have no meaning.
+py::array begun_observations(BatchEnv& env) {
+  const World::Call call(env.world());
+  Fresh fresh(env);
+  env.show_begun(env.on_device() ? env.outputs_buffer() : fresh.out);
+  if (env.on_device()) env.read_outputs(fresh.out);
+  return fresh.observations;
+}
+
 /// The batch's own memory, for those who read results where they are computed.
 py::dict buffers(const py::object& self) {
   py::dict all;
@@ -169,6 +178,8 @@ void bind_envs(py::module_& m) {
            py::arg("parameters") = py::dict(), py::arg("names") = py::dict(), py::keep_alive<1, 3>())
       .def("reset", &reset, py::arg("seeds"), py::arg("seeded"), py::arg("mask"))
       .def("step", &step, py::arg("actions"))
+      .def("begun_observations", &begun_observations,
+           "Of who has begun an episode in the last call, anew: something has been changed since.")
       .def("buffers", &buffers,
            "Its own memory by name, where the backend has it: what `advance` and `begin` read and write.")
       .def("get_state", &get_state,
@@ -190,6 +201,13 @@ void bind_envs(py::module_& m) {
             e.step(e.actions_buffer(), e.outputs_buffer());
           },
           py::call_guard<py::gil_scoped_release>(), "A step of the buffer's actions; does not wait for a device.")
+      .def(
+          "show_begun",
+          [](BatchEnv& e) {
+            const World::Call call(e.world());
+            e.show_begun(e.outputs_buffer());
+          },
+          "begun_observations, into the buffers; does not wait for a device.")
       .def("parameters", &parameters)
       .def("observation_signals", [](const BatchEnv& e) { return signals(e.observation_signals()); })
       .def("action_signals", [](const BatchEnv& e) { return signals(e.action_signals()); })

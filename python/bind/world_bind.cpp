@@ -206,12 +206,13 @@ void bind_world(py::module_& m) {
                                   copy(found.impulse, {size(found.impulse) / 3, 3}),
                                   copy(found.row_impulse, {size(found.row_impulse)}), found.residual);
           })
-      .def("previous_state",
-           [](World& w, int env) {
+      .def("previous_states",
+           [](World& w) {
              const World::Call call(w);
-             if (env < 0 || env >= w.num_envs()) throw std::invalid_argument("env is " + std::to_string(env));
-             py::array_t<double> qpos(w.model().nq), qvel(w.model().nv);
-             w.previous_state(env, qpos.mutable_data(), qvel.mutable_data());
+             const auto n = static_cast<py::ssize_t>(w.num_envs());
+             py::array_t<double> qpos({n, static_cast<py::ssize_t>(w.model().nq)});
+             py::array_t<double> qvel({n, static_cast<py::ssize_t>(w.model().nv)});
+             w.previous_states(qpos.mutable_data(), qvel.mutable_data());
              return py::make_tuple(qpos, qvel);
            })
       .def("get_records",

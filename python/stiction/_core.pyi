@@ -283,8 +283,8 @@ class World:
         arg1: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
         arg2: bool,
     ) -> tuple: ...
-    def previous_state(
-        self, arg0: typing.SupportsInt | typing.SupportsIndex
+    def previous_states(
+        self,
     ) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
     def reset(
         self,
@@ -342,6 +342,9 @@ class BatchEnv:
     ) -> None:
         """reset, into the buffers."""
 
+    def begun_observations(self) -> numpy.ndarray:
+        """Of who has begun an episode in the last call, anew: something has been changed since."""
+
     def buffers(self) -> dict:
         """Its own memory by name: what `advance` and `begin` read and write."""
 
@@ -366,6 +369,9 @@ class BatchEnv:
         Copies of all that a later step depends on besides the simulation's state, by name.
         """
     def set_state(self, state: dict) -> None: ...
+    def show_begun(self) -> None:
+        """begun_observations, into the buffers; does not wait for a device."""
+
     def step(self, actions: numpy.ndarray) -> tuple: ...
     @property
     def action_limit(self) -> float: ...

@@ -79,16 +79,20 @@ class BatchRenderer:
 
 
 def write_video(path, frames, fps: float) -> None:
-    """An MP4 of (height, width, 3) bytes through imageio-ffmpeg; ImportError without it, OSError with the reason."""
+    """An MP4 of (height, width, 3) bytes through imageio-ffmpeg; ImportError without it, OSError with the reason.
+
+    A last odd row or column is left out.
+    """
     import imageio_ffmpeg
 
     check_writable(path)
-    height, width = frames[0].shape[:2]
-    writer = imageio_ffmpeg.write_frames(str(path), (width, height), fps=fps, quality=7, ffmpeg_log_level="error")
+    height, width = (size // 2 * 2 for size in frames[0].shape[:2])  # colours are of two by two pixels
+    options = {"quality": 7, "macro_block_size": 2, "ffmpeg_log_level": "error"}
+    writer = imageio_ffmpeg.write_frames(str(path), (width, height), fps=fps, **options)
     try:
         writer.send(None)
         for frame in frames:
-            writer.send(np.ascontiguousarray(frame))
+            writer.send(np.ascontiguousarray(frame[:height, :width]))
         writer.close()
     except OSError as error:
         free = shutil.disk_usage(Path(path).resolve().parent).free

@@ -326,6 +326,7 @@ class TaskBatch:
             new = begin if seeded is None else begin & seeded.astype(bool)
             self._seeds[new], self._episodes[new] = seeds[new], 0
         self._ended[:] = self.any_ended = False
+        self._began = begin
         self._begin(begin)
         return self._observed(), self._beginning() * self._task.array_of(begin), self._status()
 
@@ -420,6 +421,12 @@ class TaskBatch:
 
     def began(self) -> np.ndarray:
         return self._began.copy()
+
+    def begun_observations(self):
+        """Of who has begun an episode in the last call, anew: something has been changed since."""
+        self._sim._update_poses()
+        self._task.sensors.restart(self._task.array_of(np.flatnonzero(self._began)))
+        return self._observed()
 
     def final_observations(self):
         return self._copied(self._final[0])

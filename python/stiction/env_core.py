@@ -30,6 +30,8 @@ class EnvCore:
             simulation.setdefault("timestep", known.timestep)
         simulation.setdefault("integrator", known.integrator)
         simulation, keywords = split_options(simulation)
+        #: Sites that the task knows by name, and takes from the model.
+        self.sites = {name for of in names.values() for name in of if name in model.site_names}
         self.simulation = Simulation(model, num_envs, device=checked_device(device), **simulation)
         self.task = _core.BatchEnv(
             known.task,

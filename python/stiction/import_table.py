@@ -28,9 +28,8 @@ file and not repeated.
 
 def classify(path: Path) -> tuple[str, str, str]:
     """(status, sizes, notes) of one file."""
-    reader = Model.from_urdf if path.suffix == ".urdf" else Model.from_mjcf
     try:
-        model = reader(path)
+        model = Model.from_file(path)
     except UnsupportedModelError as error:
         return "refused", "", "; ".join(error.features)
     except (ValueError, OSError) as error:

@@ -55,7 +55,8 @@ class _Frame:
         )
 
     def in_world(self, vector: np.ndarray) -> np.ndarray:
-        return rotation(self.orientation) @ vector
+        """Of one vector (3,), or of one each (N or 1, 3)."""
+        return (rotation(self.orientation) @ vector[..., None])[..., 0]
 
 
 @dataclass
@@ -69,14 +70,18 @@ class _Body:
     moments: np.ndarray  # (N, 3)
     force: np.ndarray  # that its centre of mass needs at qacc = 0 (N, 3)
     torque: np.ndarray  # the same, in its principal axes (N, 3)
+    number: int
+    center: np.ndarray  # of its mass (N, 3)
+    momentum: np.ndarray  # (N, 3)
+    spin: np.ndarray  # angular momentum about its centre of mass (N, 3)
 
 
 def mass_matrix(sim) -> np.ndarray:
     """M (N, nv, nv) of a `stiction.Simulation`, MuJoCo's ``qM`` as a full matrix."""
     nv = sim.model.nv
     matrix = np.zeros((sim.num_envs, nv, nv))
-    matrix[:, range(nv), range(nv)] = _parameter(sim, "dof_armature")
-    for body in _bodies(sim):
+    matrix[:, range(nv), range(nv)] = parameter(sim, "dof_armature")
+    for body in _bodies(sim, *present(sim)):
         weighed = np.concatenate([body.mass[:, None] * body.moves, body.moments[:, None] * body.turns], axis=2)
         both = np.concatenate([body.moves, body.turns], axis=2)
         matrix[:, np.array(body.chain)[:, None], body.chain] += weighed @ both.transpose(0, 2, 1)
@@ -86,15 +91,29 @@ def mass_matrix(sim) -> np.ndarray:
 def bias(sim) -> np.ndarray:
     """c (N, nv) of a `stiction.Simulation`, MuJoCo's ``qfrc_bias``."""
     forces = np.zeros((sim.num_envs, sim.model.nv))
-    for body in _bodies(sim):
+    for body in _bodies(sim, *present(sim)):
         forces[:, body.chain] += (body.moves @ body.force[:, :, None] + body.turns @ body.torque[:, :, None])[:, :, 0]
     return forces
 
 
-def _bodies(sim) -> Iterator[_Body]:
+def momenta(sim, qpos: np.ndarray, qvel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of all bodies (N, nbody, 3) at these positions and velocities: linear, and angular about the world's origin."""
+    linear, angular = (np.zeros((sim.num_envs, sim.model.nbody, 3)) for _ in range(2))
+    for body in _bodies(sim, qpos, qvel):
+        linear[:, body.number] = body.momentum
+        angular[:, body.number] = body.spin + cross(body.center, body.momentum)
+    return linear, angular
+
+
+def present(sim) -> tuple[np.ndarray, np.ndarray]:
+    """qpos and qvel, in double."""
+    return tuple(sim._arrays.read(name).astype(np.float64) for name in ("qpos", "qvel"))
+
+
+def _bodies(sim, qpos: np.ndarray, qvel: np.ndarray) -> Iterator[_Body]:
     model, n = sim.model, sim.num_envs
-    qpos, qvel = (sim._arrays.read(name).astype(np.float64) for name in ("qpos", "qvel"))
-    mass, inertia, gravity = (_parameter(sim, name) for name in ("body_mass", "body_inertia", "gravity"))
+    mass, inertia, gravity = (parameter(sim, name) for name in ("body_mass", "body_inertia", "gravity"))
+    places, centres = parameter(sim, "body_pos"), parameter(sim, "body_ipos")
     up = -gravity * (not model.disableflags & NO_GRAVITY)
     zero, none = np.zeros((n, 3)), np.broadcast_to([1.0, 0.0, 0.0, 0.0], (n, 4))
     frames, chains = [_Frame(zero, none, zero, zero, zero + up, zero)], [[]]
@@ -102,7 +121,7 @@ def _bodies(sim) -> Iterator[_Body]:
     anchors, turning = np.zeros((n, model.nv, 3)), np.zeros(model.nv, bool)
 
     for body in range(1, model.nbody):
-        frame, dofs = _mounted(frames[model.body_parentid[body]], model, body), []
+        frame, dofs = _mounted(frames[model.body_parentid[body]], places[:, body], model.body_quat[body]), []
         for joint in range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body]):
             frame, own = _beyond(frame, model, joint, qpos, qvel, up, axes, anchors, turning)
             dofs += own
@@ -111,7 +130,7 @@ def _bodies(sim) -> Iterator[_Body]:
         if not chain:
             continue
 
-        heavy = frame.moved(frame.in_world(model.body_ipos[body]))
+        heavy = frame.moved(frame.in_world(centres[:, body]))
         principal = rotation(product(frame.orientation, model.body_iquat[body]))
         m, moments = mass[:, body, None], inertia[:, body]
         spin, spin_up = ((vector[:, None] @ principal)[:, 0] for vector in (heavy.spin, heavy.spin_up))
@@ -119,13 +138,16 @@ def _bodies(sim) -> Iterator[_Body]:
         turns = np.where(turning[chain, None], axes[:, chain], 0)
         arms = heavy.position[:, None] - anchors[:, chain]
         moves = np.where(turning[chain, None], cross(turns, arms), axes[:, chain])
-        yield _Body(chain, moves, turns @ principal, m, moments, m * heavy.acceleration, torque)
+        angular = (principal @ (moments * spin)[:, :, None])[:, :, 0]
+        forces = m * heavy.acceleration, torque
+        of_mass = heavy.position, m * heavy.velocity, angular
+        yield _Body(chain, moves, turns @ principal, m, moments, *forces, body, *of_mass)
 
 
-def _mounted(parent: _Frame, model, body: int) -> _Frame:
+def _mounted(parent: _Frame, place: np.ndarray, quat: np.ndarray) -> _Frame:
     """The body's frame on its parent, before its joints."""
-    frame = parent.moved(parent.in_world(model.body_pos[body]))
-    return frame.turned(np.zeros_like(frame.spin), model.body_quat[body][None])
+    frame = parent.moved(parent.in_world(place))
+    return frame.turned(np.zeros_like(frame.spin), quat[None])
 
 
 def _beyond(frame: _Frame, model, joint: int, qpos, qvel, up, axes, anchors, turning) -> tuple[_Frame, list[int]]:
@@ -161,7 +183,7 @@ def _beyond(frame: _Frame, model, joint: int, qpos, qvel, up, axes, anchors, tur
     return frame.moved(-frame.in_world(model.jnt_pos[joint])), dofs
 
 
-def _parameter(sim, name: str) -> np.ndarray:
+def parameter(sim, name: str) -> np.ndarray:
     """(N, ...) of each environment, or (1, ...) of the model."""
     if name in sim.per_env:
         return sim._arrays.read(f"params.{name}").astype(np.float64)

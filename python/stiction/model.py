@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import warnings
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,8 @@ class UnsupportedModelError(ValueError):
 class Model:
     """What is simulated: read-only NumPy arrays with MuJoCo's field names (``body_mass``, ``jnt_range``, ...).
 
-    Made by `from_mjcf`, `from_urdf`, `from_mjmodel`, `from_arrays` or `load`. Sizes: ``nq, nv, nu, nbody, njnt, ngeom,
-    nsite, ntendon, neq, nkey``. Names: ``body_names, joint_names, ...`` (empty where there is none) and
+    Made by `from_mjcf`, `from_urdf`, `from_file`, `from_mjmodel`, `from_arrays` or `load`. Sizes: ``nq, nv, nu, nbody,
+    njnt, ngeom, nsite, ntendon, neq, nkey``. Names: ``body_names, joint_names, ...`` (empty where there is none) and
     ``body_id(name)`` and its like. ``import_report`` lists what was approximated, ignored, folded or dropped.
     """
 
@@ -71,6 +72,12 @@ class Model:
         _check_choice(unsupported)
         compiled, label, messages, notes = compile_source(source, assets, urdf=True)
         return cls._converted(compiled, label, unsupported, messages, notes)
+
+    @classmethod
+    def from_file(cls, path, *, unsupported: str = "error") -> Model:
+        """`from_urdf` of a file whose name ends in .urdf, `from_mjcf` of others."""
+        read = cls.from_urdf if Path(path).suffix == ".urdf" else cls.from_mjcf
+        return read(path, unsupported=unsupported)
 
     @classmethod
     def from_mjmodel(cls, mjmodel, *, unsupported: str = "error") -> Model:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .mujoco_numbers import HINGE, SLIDE, TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_TENDON
+from .cut_loads import cut_load
+from .mujoco_numbers import EQ_CONNECT, EQ_WELD, HINGE, SLIDE, TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_TENDON
 from .rotations import cross, product, rotation
 from .touch_zones import meets_zone
 
 #: Kinds of MuJoCo's <sensor> that are computed, by what they are of.
 _FRAME = "framepos framequat framexaxis frameyaxis framezaxis framelinvel frameangvel".split()
-_SITE = "gyro accelerometer velocimeter touch".split()
+_SITE = "gyro accelerometer velocimeter touch magnetometer force torque".split()
 _JOINT = "jointpos jointvel ballquat ballangvel jointactfrc".split()
 _ACTUATOR = "actuatorpos actuatorvel actuatorfrc".split()
 _TENDON = "tendonpos tendonvel".split()
@@ -48,6 +49,10 @@ def without_a_reading(m, mujoco, kept: dict[str, np.ndarray]) -> Iterator[tuple[
             yield number, f"{kind} is not computed"
         elif kind in _FRAME and not all(of in _PLACES for of in _frames_of(m, mujoco, number)):
             yield number, f"{kind} of a camera is not computed"
+        elif kind in ("force", "torque") and m.site_bodyid[target] == 0:
+            yield number, f"{kind} on the world is not computed"
+        elif kind in ("force", "torque") and np.isin(m.eq_type, (EQ_CONNECT, EQ_WELD)).any():
+            yield number, f"{kind} is not computed beside connects and welds"
         elif any(np.any(getattr(m, f"sensor_{name}", np.zeros(m.nsensor))[number]) for name in ("delay", "interval")):
             yield number, "a delay or an interval is not simulated"
         elif of and not kept[of][target]:
@@ -88,9 +93,11 @@ class NamedSensors:
     def named(self, name: str):
         """What a <sensor> of the model's file measures (N, dim): MuJoCo's ``sensordata``, within its cutoff, no noise.
 
-        gyro, accelerometer, velocimeter, touch; frame poses, axes, velocities, in a reference frame too; positions and
-        velocities of joints, balls, fixed tendons and actuators, forces of actuators; centres of mass and velocities of
-        subtrees; the clock. An accelerometer has a memory, from when it is first asked for: see `imu`.
+        gyro, accelerometer, velocimeter, magnetometer, touch, force, torque; frame poses, axes, velocities, in a
+        reference frame too; positions and velocities of joints, balls, fixed tendons and actuators, forces of
+        actuators; centres of mass and velocities of subtrees; the clock. An accelerometer has a memory, from when it is
+        first asked for: see `imu`. Force and torque are means over the last time step (MuJoCo's are of its beginning);
+        before the first one, at rest.
         """
         if name not in self._file_sensors:
             there = ", ".join(map(repr, self.names)) or "none"
@@ -136,6 +143,11 @@ class NamedSensors:
             return self._touch(m, target)
         if kind in _SITE:
             _, orientation, linear, angular = self._moving("site", target)
+            if kind in ("force", "torque"):
+                load = cut_load(self._sim, int(m.site_bodyid[target]), target)
+                return _into(orientation, self._sim._computed(load[kind == "torque"], None))
+            if kind == "magnetometer":
+                return _into(orientation, self._constant("magnetic", lambda: np.asarray(m.opt.magnetic)[None]))
             return _into(orientation, angular if kind == "gyro" else linear)
         if kind in _JOINT:
             return self._of_joint(target, kind)
@@ -155,7 +167,7 @@ class NamedSensors:
         )
         if offset is None:
             return position, orientation, linear, angular
-        arm = (rotation(orientation) * self._model_rows(offset, ids)[..., None, :]).sum(-1)
+        arm = (rotation(orientation) * self._parameter(offset)[:, ids][..., None, :]).sum(-1)
         turned = product(orientation, self._model_rows(turn, ids))
         return position + arm, turned, linear + cross(angular, arm), angular
 

@@ -15,6 +15,7 @@ base, and its velocity as a blue one. A `stiction.Task` may draw by `Task.marker
 from __future__ import annotations
 
 import base64
+import copy
 import operator
 import tempfile
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ import numpy as np
 
 from .batch_renderer import choose_gl, write_video
 
+#: Of parameters that differ between environments, what is seen.
+_SEEN = ("body_pos", "site_pos", "geom_size")
 #: Of `Simulation.render` and of environments.
 PICTURE_OPTIONS = ("width", "height", "camera")
 _GREEN, _BLUE = (0.1, 0.8, 0.2, 0.7), (0.2, 0.4, 1.0, 0.7)
@@ -61,9 +64,9 @@ class Picture:
         choose_gl()
         import mujoco
 
-        self._mujoco, self._model = mujoco, model.mjmodel
-        if self._model is None:
+        if model.mjmodel is None:
             raise ValueError("this model has no mjmodel and cannot be drawn: it was made of arrays")
+        self._mujoco, self._model = mujoco, copy.copy(model.mjmodel)  # whose numbers are those of who is drawn
         camera = self._camera_of(camera)
         offscreen = self._model.vis.global_
         offscreen.offwidth, offscreen.offheight = max(offscreen.offwidth, width), max(offscreen.offheight, height)
@@ -95,8 +98,10 @@ class Picture:
             raise ValueError(f"camera is {camera}, and the model has {m.ncam}")
         return camera
 
-    def draw(self, qpos, qvel, markers=()) -> np.ndarray:
-        """(height, width, 3) bytes."""
+    def draw(self, qpos, qvel, markers=(), own=None) -> np.ndarray:
+        """(height, width, 3) bytes; ``own``: arrays of the model, by name, with other numbers than its file's."""
+        for name, values in (own or {}).items():
+            getattr(self._model, name)[:] = values
         self._data.qpos[:], self._data.qvel[:] = qpos, qvel
         self._mujoco.mj_forward(self._model, self._data)
         self._renderer.update_scene(self._data, self._camera, self._options)
@@ -110,7 +115,12 @@ class Picture:
 def draw_row(picture: Picture, simulation, env: int, markers=()) -> np.ndarray:
     """One environment of a simulation."""
     qpos, qvel = (np.asarray(simulation._arrays.read(name)[env]) for name in ("qpos", "qvel"))
-    return picture.draw(qpos, qvel, markers)
+    return picture.draw(qpos, qvel, markers, own_numbers(simulation, env))
+
+
+def own_numbers(simulation, env: int) -> dict[str, np.ndarray]:
+    """What is seen of one environment's parameters, by name: other numbers than the model's file has."""
+    return {name: simulation._arrays.read(f"params.{name}")[env] for name in _SEEN if name in simulation.per_env}
 
 
 def shown_groups(mujoco, model):

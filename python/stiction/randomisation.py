@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .mujoco_numbers import FREE
 from .random_numbers import NOISE, Draws, named_stream
 from .signals import Signal, term_columns
 from .simulation import Simulation
@@ -35,8 +36,11 @@ from .simulation_arrays import NOT_NEGATIVE, near
 PARAMETERS = {
     "body_mass": "body", "body_inertia": "body", "geom_friction": "geom", "geom_size": "geom", "dof_damping": "joint",
     "dof_armature": "joint", "dof_frictionloss": "joint", "jnt_stiffness": "joint", "jnt_range": "joint",
-    "actuator_gainprm": "actuator", "actuator_biasprm": "actuator", "gravity": "axis",
+    "actuator_gainprm": "actuator", "actuator_biasprm": "actuator", "body_pos": "body", "body_ipos": "body",
+    "site_pos": "site", "gravity": "axis",
 }  # fmt: skip
+#: Of these, what moves what observations may have told before an episode's numbers were drawn.
+_PLACES = ("body_pos", "body_ipos", "site_pos")
 _AXES = ("x", "y", "z")
 _NOISE_STREAM, _BIAS_STREAM = named_stream("noise", NOISE), named_stream("bias")
 _OPERATIONS = {
@@ -50,14 +54,15 @@ _OPERATIONS = {
 class Parameter:
     """A parameter of the model, drawn from [low, high].
 
-    ``operation``: "scale" the model's value, "add" to it, or "set" it. ``names``: of the bodies, geoms, joints or
-    actuators it is for, "x", "y", "z" of gravity; all by default. ``columns``: of the parameter's last axis (0 of
-    ``geom_friction`` slides); all by default. ``each``: a number for each of them instead of one for all.
+    ``operation``: "scale" the model's value, "add" to it, or "set" it. ``names``: of the bodies, geoms, joints,
+    actuators or sites it is for, "x", "y", "z" of gravity; all by default. ``columns``: of the parameter's last axis
+    (0 of ``geom_friction`` slides); all by default. ``each``: a number for each of them instead of one for all.
     ``distribution``: "uniform", "log_uniform", or "normal" about the middle, with low and high two deviations away and
-    as bounds. ``every``: seconds between two draws, (low, high); by default when an
-    episode begins.
-    ``body_mass`` scales the inertia with it. ``label``: parameters of the same label get the same numbers; by default
-    the name, the names and the columns.
+    as bounds. ``every``: seconds between two draws, (low, high); by default when an episode begins. ``label``:
+    parameters of the same label get the same numbers; by default the name, the names and the columns.
+
+    ``body_mass`` scales the inertia with it. ``body_pos`` is a body's place on its parent, not of free and mocap
+    bodies, ``body_ipos`` its centre of mass in its own frame, ``site_pos`` a site's place.
     """
 
     name: str
@@ -192,6 +197,23 @@ def flattened(terms) -> list:
     return flat
 
 
+def moves_places(terms) -> bool:
+    """Whether beginnings have to be observed again once their numbers are drawn."""
+    return any(isinstance(term, Parameter) and term.name in _PLACES for term in terms)
+
+
+def require_shared_sites(terms, sites) -> None:
+    """ValueError where a term moves one of ``sites``, whose places a compiled task takes from the model."""
+    for term in terms:
+        if isinstance(term, Parameter) and term.name == "site_pos":
+            named = {term.names} if isinstance(term.names, str) else set(sites if term.names is None else term.names)
+            if moved := sorted(named & sites):
+                raise ValueError(
+                    f"site_pos of {moved[0]!r}: the task has its place from the model, the same for all environments; "
+                    "names=(...) says which sites a Parameter is for"
+                )
+
+
 KINDS = {"parameter": Parameter, "gains": Gains, "push": Push, "force": Force, "latency": Latency, "noise": Noise}
 KINDS["bias"] = Bias
 
@@ -218,7 +240,7 @@ class Randomiser:
 
     def __init__(self, terms, sim: Simulation, step_dt: float, observations: Sequence[Signal], actions: int):
         n = sim.num_envs
-        self._sim, self._dt, self._terms = sim, step_dt, terms
+        self._sim, self._dt, self._terms, self.moves_places = sim, step_dt, terms, moves_places(terms)
         self._seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
         self._episodes = np.zeros(n, np.uint64)
         self._steps = np.zeros(n, np.int64)
@@ -305,6 +327,8 @@ class ParameterEvent:
         nominal = np.asarray(getattr(model, term.name), np.float64)
         self._arrays = sim._arrays
         rows = _rows(term, model, len(nominal))
+        if not len(rows):
+            raise ValueError(f"{term.name}: the model has no {PARAMETERS[term.name]} that it could be of")
         index: tuple = (rows,)
         if term.columns is not None and nominal.ndim < 2:
             raise ValueError(f"{term.name} has one axis: no columns")
@@ -420,15 +444,27 @@ def _check_amounts(what: str, given, meant: str) -> None:
 def _rows(term: Parameter, model, count: int) -> np.ndarray:
     """The entries that a term is for."""
     kind = PARAMETERS[term.name]
+    placed = {} if term.name != "body_pos" else _placed_by_state(model)
     if term.names is None:
-        return np.arange(1 if kind == "body" else 0, count)  # the world is no body that moves
+        rows = np.arange(1 if kind == "body" else 0, count)  # the world is no body that moves
+        return np.setdiff1d(rows, list(placed))
     if kind == "axis":
         return np.array([_AXES.index(axis) for axis in ([term.names] if isinstance(term.names, str) else term.names)])
     names = [term.names] if isinstance(term.names, str) else term.names
     ids = [getattr(model, f"{kind}_id")(name) for name in names]
+    if wrong := [body for body in ids if body in placed]:
+        raise ValueError(f"{term.name}: body {model.body_names[wrong[0]]!r} {placed[wrong[0]]}")
     if not term.name.startswith("dof_"):
         return np.array(ids)
     return np.flatnonzero(np.isin(model.dof_jntid, ids))
+
+
+def _placed_by_state(model) -> dict[int, str]:
+    """Bodies whose ``body_pos`` does nothing -> why."""
+    free = np.asarray(model.jnt_bodyid)[np.asarray(model.jnt_type) == FREE].tolist()
+    mocap = np.flatnonzero(np.asarray(model.body_mocapid) >= 0).tolist()
+    why = dict.fromkeys(free, "has a free joint: qpos says where it is")
+    return why | dict.fromkeys(mocap, "is a mocap body: mocap_pos says where it is")
 
 
 def _check_range(name: str, low: float, high: float) -> None:

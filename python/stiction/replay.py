@@ -29,7 +29,7 @@ _CERTIFICATE = (
 
 def write_dump(sim, env, path):
     """Everything that one substep of one environment depends on, and what came of it."""
-    qpos, qvel = sim._world.previous_state(env)
+    qpos, qvel = (rows[env] for rows in sim._world.previous_states())
     meta = {
         "format": _FORMAT,
         "timestep": sim.timestep,

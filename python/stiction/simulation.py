@@ -35,7 +35,7 @@ from .simulation_checks import (
     count,
     usable_cores,
 )
-from .simulation_state import SimulationState
+from .simulation_state import SimulationState, require_orientations
 from .solver_options import SolverOptions
 
 
@@ -65,7 +65,8 @@ class Simulation:
     solver: a name of `stiction.solver_names`, such as "canal", or an object with settings:
         ``stiction.Canal(iterations=50)``; see `SolverOptions`.
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. What the
-        model's flags disable (springs, dampers, dry friction, gravity) stays off, whatever their numbers.
+        model's flags disable (springs, dampers, dry friction, gravity) stays off, whatever their numbers. ``body_pos``
+        of free and mocap bodies does nothing: `qpos` and `mocap_pos` say where they are.
     max_contacts: length of the arrays in `contact`; None is every slot.
     array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
     num_threads: None is every core that this process may use. Results do not depend on it.
@@ -281,12 +282,19 @@ class Simulation:
         """Puts a state of `get_state` back; `status` stays as it is.
 
         ``envs``: into these environments alone, rows in their order: indices, a mask or a slice; the state has as many
-        rows, or one for all of them.
+        rows, or one for all of them. A quaternion of zeros is refused by joint and row; one that is written into
+        `qpos` itself makes its environment NON_FINITE.
         """
         if not isinstance(state, SimulationState):
             raise TypeError(f"state is {type(state).__name__}, expected what get_state returned")
+        given = state
         if envs is not None:
             state = self.get_state().replaced(self._numbers(envs), state)
+        checked = self._checked_state(state)
+        require_orientations(self._model, given)
+        self._put_state(checked)
+
+    def _checked_state(self, state: SimulationState) -> dict[str, np.ndarray]:
         checked = {}
         for field in fields(SimulationState):
             values = checked[field.name] = as_numbers(f"state.{field.name}", getattr(state, field.name))
@@ -295,6 +303,9 @@ class Simulation:
                     f"state.{field.name} has shape {values.shape}, expected {expected}: a state of as many "
                     "environments of the same model, or envs=[...] to put rows into some of them"
                 )
+        return checked
+
+    def _put_state(self, checked: dict[str, np.ndarray]) -> None:
         records = checked.pop("records")
         try:
             self._world.set_records(records)
@@ -484,5 +495,5 @@ def _rebuilt(kind, model: Model, num_envs: int, made: dict, state: SimulationSta
     simulation = kind(model, num_envs, **made)
     for name, values in params.items():
         simulation._arrays.write(f"params.{name}", values)
-    simulation.set_state(state)
+    simulation._put_state(simulation._checked_state(state))  # whatever it was
     return simulation

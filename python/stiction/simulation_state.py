@@ -6,6 +6,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from .mujoco_numbers import BALL, FREE
+from .simulation_arrays import as_numbers
+
 
 @dataclass
 class SimulationState:
@@ -41,3 +44,22 @@ class SimulationState:
             together[field.name] = mine.copy()
             together[field.name][envs] = given
         return SimulationState(**together)
+
+
+def require_orientations(model, state: SimulationState) -> None:
+    """ValueError, by joint and environment, where a quaternion of a state is zero or not finite."""
+    qpos, turns = (as_numbers(f"state.{name}", getattr(state, name)) for name in ("qpos", "mocap_quat"))
+    for joint, kind in enumerate(model.jnt_type):
+        if kind in (FREE, BALL):
+            at = int(model.jnt_qposadr[joint]) + (3 if kind == FREE else 0)
+            _require_direction(f"state.qpos of joint {model.joint_names[joint] or joint!r}", qpos[:, at : at + 4])
+    for body in np.flatnonzero(np.asarray(model.body_mocapid) >= 0):
+        quat = turns[:, model.body_mocapid[body]]
+        _require_direction(f"state.mocap_quat of body {model.body_names[body] or body!r}", quat)
+
+
+def _require_direction(what: str, quat: np.ndarray) -> None:
+    size = np.linalg.norm(quat, axis=1)
+    wrong = np.flatnonzero(~(np.isfinite(size) & (size > 1e-12)))
+    if len(wrong):
+        raise ValueError(f"{what} is no orientation in environment {wrong[0]}: its quaternion is {quat[wrong[0]]}")

@@ -10,9 +10,9 @@ import numpy as np
 class Status(enum.IntFlag):
     """Why an environment needs attention. Bits stick until `Simulation.reset` or `Simulation.clear_status`."""
 
-    #: A position, velocity or input was NaN, infinite or absurdly large (speeds: beyond 1e6 m/s or rad/s in all). The
-    #: environment keeps its last finite state and stands still until it is reset. Look at the action, the applied
-    #: forces and the parameters; take a smaller time step.
+    #: A position, velocity or input was NaN, infinite or absurdly large (speeds: beyond 1e6 m/s or rad/s in all), or a
+    #: quaternion was zero. The environment keeps its last finite state and stands still until it is reset. Look at the
+    #: action, the applied forces and the parameters; take a smaller time step.
     NON_FINITE = 1
     #: The certificate of a step exceeded `SolverOptions.certify`. More iterations, or another solver; where
     #: ``certificate.r_dyn`` is above 1e-4, ``dtype="float64"``.

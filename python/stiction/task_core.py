@@ -18,6 +18,8 @@ from .task_options import merged_parameters, split_options
 class TaskCore(EnvCore):
     """`EnvCore` of a `Task`: simulation, batch, spaces and pictures."""
 
+    sites = frozenset()
+
     def __init__(self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, options: dict):
         for name in ("model", "array"):
             if name in options:

@@ -58,6 +58,7 @@ class ExtendedCore(TaskCore):
             kind.base, num_envs, "Disabled", max_episode_steps, device, simulation | robot | {"task": of_base}
         )
         self.simulation, self.dtype, self.period = self._base.simulation, self._base.dtype, self._base.period
+        self.sites = self._base.sites
         super().set_parameters({name: value for name, value in given.items() if name in own})
         made.sim, made.sensors = self.simulation, Sensors(self.simulation)
         made.substeps = self._base.task.substeps
@@ -148,6 +149,7 @@ class ExtendedBatch(TaskBatch):
             new = begin if seeded is None else begin & seeded.astype(bool)
             self._seeds[new], self._episodes[new] = seeds[new], 0
         self._ended[:] = self.any_ended = False
+        self._began = begin
         results = self._base.reset(seeds, seeded, mask)
         observations, reports, status = self._started(begin, results)
         return self._beside(observations), self._with_room(reports), status
@@ -160,11 +162,15 @@ class ExtendedBatch(TaskBatch):
         self._step_at[envs] = 0
         if type(task).reset is not Task.reset:
             task.reset(envs, task._draws(envs, _STREAM))
-            self._sim._update_poses()
-            observations = self._base.reset(None, None, np.zeros(task.num_envs, np.uint8))[0]  # begins none, shows all
+            observations[envs] = self._base.begun_observations()[envs]
         self._episodes[envs] += np.uint64(1)
         task.sensors.restart(envs)
         return observations, reports, status
+
+    def begun_observations(self):
+        shown = self._base.begun_observations()
+        self._task.sensors.restart(np.flatnonzero(self._began))
+        return self._beside(shown)
 
     def _with_room(self, reports):
         own = self._zeros(len(self._own_names), self._task.num_envs)

@@ -41,8 +41,7 @@ class TensorBatch:
         if self._random is not None:
             if seeds is not None:
                 self._random.seed(seeds, seeded.astype(bool) if mask is None else seeded.astype(bool) & mask)
-            self._random.begin(begun)
-            observations = self._random.observe(observations)
+            observations = self._random.observe(self._drawn(begun, observations))
         if self._groups:
             observations = self._shown(observations, begun, stepped=False)
         infos, masks = {}, begun.repeat(len(self._names), 1)
@@ -70,12 +69,20 @@ class TensorBatch:
         if self._same_step:
             self._add_final(infos)
         if self._random is not None:
-            self._random.begin(begun)
-            results[0] = self._random.observe(results[0])
+            results[0] = self._random.observe(self._drawn(begun, results[0]))
         if self._groups:
             results[0] = self._shown(results[0], begun, stepped=True)
             results[1] = self._groups.rewarded(results[1])
         return *results, infos
+
+    def _drawn(self, begun, observations):
+        """``observations`` that tell of the numbers of episodes that begin, which it draws."""
+        self._random.begin(begun)
+        if not self._random.moves_places:
+            return observations
+        self._order()
+        self._task.show_begun()
+        return self._at["observations"].clone()
 
     def reports(self):
         """What the last call told, (names, N)."""

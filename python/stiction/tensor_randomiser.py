@@ -18,6 +18,7 @@ from .randomisation import (
     Push,
     PushEvent,
     Randomiser,
+    moves_places,
     observed_amounts,
 )
 from .simulation_arrays import torch_view
@@ -29,7 +30,7 @@ class TensorRandomiser(Randomiser):
     """A `Randomiser` whose masks and data are tensors."""
 
     def __init__(self, terms, sim, step_dt: float, observations, actions: int):
-        n, self._dt = sim.num_envs, step_dt
+        n, self._dt, self.moves_places = sim.num_envs, step_dt, moves_places(terms)
         view = torch_view(sim.device)
         array = sim._arrays.memory
         self._device = view(array("status")).device

@@ -18,7 +18,7 @@ from .env_checks import checked_limit, checked_mask, checked_mode, checked_seed,
 from .env_core import EnvCore, checked_render_mode
 from .goals import GoalGroups, groups_of
 from .picture import task_markers
-from .randomisation import Parameter, Randomiser, flattened
+from .randomisation import Parameter, Randomiser, flattened, require_shared_sites
 from .signals import interface
 from .simulation_arrays import as_numbers
 from .task_core import task_core
@@ -128,6 +128,7 @@ class VectorEnv(vector.VectorEnv):
             simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
         core = task_core if is_task(env_id) else EnvCore
         self._core = core(env_id, num_envs, mode.value, limit, device, simulation)
+        require_shared_sites(terms, self._core.sites)
         self._env_id = env_id.__name__ if is_task(env_id) else env_id
         self._task = self._core.task
         self._names = self._task.report_names
@@ -270,8 +271,8 @@ class VectorEnv(vector.VectorEnv):
         if self._random is not None:
             if seeds is not None:
                 self._random.seed(seeds, told & seeded.view(bool))
-            self._random.begin(self._data(told))
-            observations = self._random.observe(observations)
+            self._draw(self._data(told), clean)
+            observations = self._random.observe(clean)
         if self._groups:
             observations = self._groups.shown(clean, observations, reports, self._data(told), stepped=False)
         for name, row in zip(self._names[: self._task.reset_reports], reports, strict=False):
@@ -302,8 +303,8 @@ class VectorEnv(vector.VectorEnv):
             self._add_final(infos)
         clean, began = observations, self._data(self._task.began())
         if self._random is not None:
-            self._random.begin(began)
-            observations = self._random.observe(observations)
+            self._draw(began, clean)
+            observations = self._random.observe(clean)
         if self._groups:
             observations = self._groups.shown(clean, observations, reports, began, stepped=True)
             rewards = self._groups.rewarded(rewards)
@@ -384,6 +385,13 @@ class VectorEnv(vector.VectorEnv):
         setattr(self, name, values)
 
     # ---- inside
+
+    def _draw(self, began, observations) -> None:
+        """The numbers of episodes that begin, whose ``observations`` are to tell of them."""
+        self._random.begin(began)
+        if self._random.moves_places and began.any():
+            (shown,) = self._of_backend((self._task.begun_observations(),))
+            observations[began] = shown[began]
 
     def _infos(self, reports: np.ndarray, status: np.ndarray) -> dict:
         infos = {}

@@ -196,7 +196,9 @@ def test_reset_is_gymnasiums_distribution(name, theirs):
     np.testing.assert_array_equal(infos["x_position"], env.simulation.qpos[:, 0])
 
 
-@pytest.mark.parametrize("per_env", [("body_mass",), ("body_mass", "body_inertia"), ("body_inertia",)])
+@pytest.mark.parametrize(
+    "per_env", [("body_mass",), ("body_mass", "body_inertia"), ("body_inertia",), ("body_pos", "body_ipos")]
+)
 def test_body_quantities_are_of_each_environments_masses(per_env):
     """Humanoid's centres, inertias, twists and wrenches where masses differ, against MuJoCo with those masses."""
     env = make("Humanoid", 3, per_env=per_env, dtype="float64", task={"terminate_when_unhealthy": False})
@@ -211,6 +213,10 @@ def test_body_quantities_are_of_each_environments_masses(per_env):
             model.body_inertia[1:] *= sim.params.body_mass[e, 1:, None] / sim.model.body_mass[1:, None]
         if "body_inertia" in per_env:
             model.body_inertia[:] = sim.params.body_inertia[e]
+        if "body_pos" in per_env:
+            model.body_pos[:], model.body_ipos[:] = sim.params.body_pos[e], sim.params.body_ipos[e]
+            for shortcut in (model.body_sameframe, model.body_simple, model.dof_simplenum):
+                shortcut[:] = 0  # of frames that were the body's in the file
         mujoco.mj_setConst(model, mujoco.MjData(model))  # masses of subtrees
     touching = 0
     for action, (obs, *_) in random_walk(env, 60):

@@ -43,6 +43,14 @@ def test_urdf_robot_from_file():
     assert model.nu == model.nv == 12 and model.actuator_names == model.joint_names
 
 
+def test_the_name_of_a_file_says_what_it_is(tmp_path):
+    for name, text in (("arm.urdf", URDF), ("arm.xml", HINGE.format("")), ("arm.mjcf", HINGE.format(""))):
+        (tmp_path / name).write_text(text)
+    assert Model.from_file(tmp_path / "arm.urdf").actuator_names == ["shoulder", "slider"]
+    for name in ("arm.xml", "arm.mjcf"):
+        assert Model.from_file(str(tmp_path / name)).njnt == 1
+
+
 def test_wrong_kind_of_file_says_which_function():
     with pytest.raises(ValueError, match="use Model.from_urdf"):
         Model.from_mjcf(URDF)

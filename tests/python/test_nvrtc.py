@@ -43,7 +43,8 @@ def test_the_whole_step_compiles_for_a_tile(nvrtc):
     using L = Lane<float, Capacity, Tile<4>>;
     extern "C" __global__ void step_kernel(const ModelView<Capacity, float>* m, StepOptions<float> options,
                                            BatchArrays<float> arrays, Workspace<L>* w) {
-      step_batch<L>(Tile<4>(), *m, options, arrays, Rows<float>{0, 1}, arrays.records, 1, w[threadIdx.x]);
+      const Rows<float> rows{0, 1};
+      step_batch<L>(Tile<4>(), *m, SteppedWorlds<L>{options, arrays, rows, {arrays.records}}, 1, w[threadIdx.x]);
     }"""
     ptx = [option.replace("sm_90", "compute_90") for option in OPTIONS if not option.startswith("--ptxas")]
     compiled, log = nvrtc_library.compile_source(nvrtc, source, ptx)

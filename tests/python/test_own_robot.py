@@ -304,6 +304,35 @@ def test_a_robots_file_is_viewed(robot):
     envs.close()
 
 
+def test_without_a_display_the_viewer_says_what_to_do(robot, capsys, monkeypatch, tmp_path):
+    from stiction import cli
+    from stiction.training import view
+
+    shown = []
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(view, "_web", lambda envs, act, arguments: shown.append(envs.simulation.model.nu))
+    there = {"mjviser": None}
+    monkeypatch.setattr(view.importlib.util, "find_spec", lambda name: there[name])
+    assert cli.main(["view", str(robot)]) == 1
+    assert "no display for a window, and the web viewer is not installed: pip" in capsys.readouterr().err
+    assert cli.main(["view", str(robot), "--viewer", "window"]) == 1
+    assert "no display for a window: use --viewer web" in capsys.readouterr().err
+    there["mjviser"] = "is there"
+    pendulum = tmp_path / "pendulum.urdf"
+    pendulum.write_text(PENDULUM)
+    for what in (robot, pendulum):
+        assert cli.main(["view", str(what)]) == 0
+    assert shown == [12, 1]
+    (tmp_path / "notes.txt").write_text("no robot")
+    assert cli.main(["view", str(tmp_path / "notes.txt")]) == 1
+    assert "notes.txt is no checkpoint of `stiction train`\n" in capsys.readouterr().err
+
+
+PENDULUM = """<robot name="pendulum"><link name="base"/>
+  <link name="arm"><inertial><mass value="1"/><origin xyz="0 0 -.5"/>
+  <inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="swing" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
 GO1 = Path(os.environ.get("STICTION_DATA", "/nowhere")) / "mujoco_menagerie/unitree_go1/scene.physics.xml"
 
 

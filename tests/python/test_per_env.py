@@ -138,6 +138,9 @@ MATES = {
     "jnt_range": 0.1,
     "actuator_gainprm": 20.0,
     "actuator_biasprm": 20.0,
+    "body_pos": 1.2,
+    "body_ipos": 1.5,
+    "site_pos": 2.0,
     "gravity": 100.0,
 }
 SOLVERS = {
@@ -191,3 +194,117 @@ def test_no_parameter_of_a_neighbour_shows(solver, device):
     for field in MATES:
         for place, num_envs in ((0, 16), (11, 16), (16, 17), (5, 6)):
             np.testing.assert_array_equal(bits_of(model, SOLVERS[solver], place, num_envs, field)[0], alone, field)
+
+
+#: Bodies that a joint places, and some that are merged into a link, into each other, into a mocap body or into the
+#: world; every kind of joint, geom and bond that a place may move.
+PLACED = """
+<mujoco><option timestep="0.002" integrator="Euler">{flag}</option><worldbody>
+  <body name="shelf" pos="0 0 .1" euler="0 0 30"><body name="floor" pos=".1 0 -.1" euler="0 0 20">
+    <geom type="plane" size="0 0 1"/><geom type="box" size=".2 .2 .05" pos="0 0 .02"/></body></body>
+  <body name="hand" mocap="true" pos="0 1 1"><body name="finger" pos=".1 0 0" euler="0 40 0"><site name="finger" pos="0 0 .1"/></body></body>
+  <body name="base" pos="0 0 .4" euler="10 20 30"><freejoint/><geom type="box" size=".15 .1 .05" mass="2"/>
+    <body name="pack" pos="0 .05 .08" euler="30 0 50"><geom type="capsule" size=".04 .06" mass=".5"/><site name="pack" pos=".1 0 0"/>
+      <body name="lid" pos="0 0 .1" euler="0 30 0" gravcomp=".5"><inertial pos=".01 .02 .03" mass=".4" diaginertia="1e-3 2e-3 1.5e-3"/>
+        <geom size=".03"/></body></body>
+    <body name="upper" pos=".2 0 0" euler="0 0 20"><joint name="hip" axis="0 1 0" pos="0 .01 .02" damping=".1"/><joint name="hip 2" axis="1 0 0" pos="0 0 .03" damping=".1"/>
+      <geom type="capsule" size=".03 .08" pos=".1 0 0" euler="0 90 0" mass=".5"/>
+      <body name="lower" pos=".25 0 0" euler="0 50 0"><joint name="knee" axis="0 1 0" damping=".1"/>
+        <geom type="capsule" size=".03 .08" pos=".1 0 0" euler="0 90 0" mass=".3"/><site name="foot" pos=".2 0 0" euler="10 0 0"/></body></body>
+    <body name="tail" pos="-.2 0 0"><joint name="tail" type="ball" damping=".1"/><geom size=".06" pos="-.1 0 0" mass=".3"/></body></body>
+  <body name="rail" pos="1 0 .5" euler="0 10 0"><joint name="rail" type="slide" axis="1 0 0" damping="1"/><geom type="cylinder" size=".05 .1" mass="1"/>
+    <body name="arm" pos="0 0 .1"><joint name="arm" axis="0 1 0" damping=".1"/><geom type="ellipsoid" size=".05 .06 .2" pos="0 0 .2" mass=".5"/></body></body>
+  <body name="ball" pos="1.05 0 1"><freejoint/><geom size=".08" mass=".5"/><body name="horn" pos="0 .1 0"><geom size=".02" mass=".1"/></body></body>
+</worldbody>{rest}</mujoco>"""  # noqa: E501
+NO_CONTACT = '<flag contact="disable"/>'
+BONDS = """<equality><connect body1="arm" body2="lower" anchor="0 0 .4"/><weld body1="ball" body2="finger"/>
+  <connect body1="horn" anchor="0 0 0"/></equality>"""
+PLACES = ("body_pos", "body_ipos", "site_pos")
+
+
+def shifted(model, env):
+    """By name: a random number of cm on every coordinate of what has a place, but the world's."""
+    rng = np.random.default_rng(env)
+    values = {name: np.array(getattr(model, name)) for name in PLACES}
+    for name, of in values.items():
+        of[0 if name == "site_pos" else 1 :] += rng.uniform(-0.02, 0.02, (len(of) - (name != "site_pos"), 3))
+    return values
+
+
+def beginning(model):
+    """Away from where the file has it, and in motion: qpos, qvel."""
+    rng = np.random.default_rng(1)
+    return model.qpos0 + rng.uniform(-0.03, 0.03, model.nq), rng.standard_normal(model.nv)
+
+
+def placed(model, **options):
+    """Three environments with places of their own, in that motion."""
+    sim = Simulation(model, 3, per_env=PLACES, num_threads=1, **options)
+    for env in range(3):
+        for name, values in shifted(model, env).items():
+            getattr(sim.params, name)[env] = values
+    sim.qpos[:], sim.qvel[:] = beginning(model)
+    sim.forward()
+    return sim
+
+
+def test_bodies_centres_of_mass_and_sites_have_their_places_as_in_mujoco():
+    """Motion without contact, poses, mass matrix, bias and sensors, against a model with these numbers."""
+    import mujoco
+    from stiction import Sensors
+
+    xml = PLACED.format(flag=NO_CONTACT, rest='<sensor><velocimeter name="v" site="foot"/></sensor>')
+    model = Model.from_mjcf(xml)
+    sim = placed(model, dtype="float64", integrator="euler")
+    sensors, trees = Sensors(sim), ["base", "rail", "ball"]
+    for steps in (0, 100):
+        sim.step(steps)
+        seen = {name: np.array(getattr(sim, name)) for name in ("xpos", "site_xpos", "qvel")}
+        seen |= {"qfrc_bias": sim.bias(), "M": sim.mass_matrix()}
+        seen |= {"v": sensors.named("v"), "com": sensors.subtree_com(trees)}
+        for env in range(3):
+            m = mujoco.MjModel.from_xml_string(xml)
+            for name, values in shifted(model, env).items():
+                getattr(m, name)[:] = values
+            for shortcut in (m.body_sameframe, m.site_sameframe, m.body_simple, m.dof_simplenum):
+                shortcut[:] = 0  # of frames that were the body's in the file
+            d, full = mujoco.MjData(m), np.zeros((m.nv, m.nv))
+            d.qpos, d.qvel = beginning(model)
+            d.mocap_pos = sim.mocap_pos[env]
+            mujoco.mj_step(m, d, steps)
+            mujoco.mj_forward(m, d)
+            mujoco.mj_fullM(m, d, full)
+            expected = {name: getattr(d, name) for name in ("xpos", "site_xpos", "qvel", "qfrc_bias")}
+            expected |= {"v": d.sensor("v").data, "M": full}
+            expected |= {"com": d.subtree_com[[m.body(name).id for name in trees]]}
+            for name, value in expected.items():
+                np.testing.assert_allclose(seen[name][env], value, rtol=1e-7, atol=1e-8, err_msg=f"{name} {env}")
+    assert np.ptp(seen["site_xpos"], axis=0).min() > 1e-4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_contacts_and_bonds_go_along_with_places(dtype):
+    """Planes, boxes and all that moves, welds and connects: as of a model with these numbers."""
+    model, solver = Model.from_mjcf(PLACED.format(flag="", rest=BONDS)), SolverOptions(name="canal", certify=1e-9)
+    sim = placed(model, dtype=dtype, solver=solver)
+    alone = []
+    for env in range(3):
+        own = Model.from_arrays(model.to_arrays() | shifted(model, env))
+        alone.append(Simulation(own, dtype=dtype, solver=solver, num_threads=1))
+        alone[-1].qpos[:], alone[-1].qvel[:] = beginning(model)
+        alone[-1].mocap_pos[:] = sim.mocap_pos[env]
+        alone[-1].forward()
+    close = {"rtol": 0, "atol": 2e-6 if dtype == "float32" else 1e-6}
+    touched = set()
+    for _ in range(20 if dtype == "float64" else 1):
+        for env, other in enumerate(alone):
+            for name in ("qpos", "qvel", "xpos", "xquat", "body_linvel", "site_xpos"):
+                found, expected = getattr(sim, name)[env], getattr(other, name)[0]
+                np.testing.assert_allclose(found, expected, **close, err_msg=f"{name} {env}")
+            touched |= set(sim.contact.geom[env].ravel().tolist())
+            for name in ("geom", "dist", "pos", "impulse"):
+                found, expected = getattr(sim.contact, name)[env], getattr(other.contact, name)[0]
+                np.testing.assert_allclose(found, expected, **close, err_msg=f"{name} {env}")
+        for each in (sim, *alone):
+            each.step(10)
+    assert len(touched) > (6 if dtype == "float64" else 2)

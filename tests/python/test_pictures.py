@@ -60,6 +60,18 @@ def test_a_simulation_is_drawn():
         sim.render(width=0)
 
 
+def test_an_environment_is_drawn_with_its_own_numbers():
+    sim = Simulation(model(), 2, per_env=("body_pos", "geom_size"))
+    before, same = sim.render(0), sim.render(1)
+    np.testing.assert_array_equal(before, same)
+    for name in ("body_pos", "geom_size"):
+        getattr(sim.params, name)[1] *= 1.3
+        assert (sim.render(1) != before).sum() > 1000
+        np.testing.assert_array_equal(sim.render(0), before)
+        getattr(sim.params, name)[1] /= 1.3
+    assert (sim.model.mjmodel.body_pos == sim.model.body_pos).all()
+
+
 def test_the_camera_follows():
     sim = Simulation(model(lambda text: text.replace('name="track"', 'name="side"')), 2)
     sim.qpos[1, :2] = 30, -20
@@ -189,6 +201,22 @@ def test_a_video_plays_in_a_notebook(tmp_path):
     assert repr(video).startswith("stiction.Video(")
     with pytest.raises(ValueError, match="no render_mode"):
         stiction.record(stiction.make_vec("stiction/Hopper-v0", 1))
+
+
+@pytest.mark.parametrize(("height", "width"), [(120, 168), (33, 51)])
+def test_a_video_has_the_size_that_was_asked_for(tmp_path, capfd, height, width):
+    """Pixel by pixel: nothing is stretched to a multiple of 16. What is odd loses its last row or column."""
+    import imageio.v3
+    from stiction.batch_renderer import write_video
+
+    dark = np.zeros((height, width, 3), np.uint8)
+    dark[: height // 2, : width // 2] = 255
+    write_video(tmp_path / "a.mp4", [dark] * 3, 10)
+    frame = imageio.v3.imread(tmp_path / "a.mp4")[1]
+    assert frame.shape == (height // 2 * 2, width // 2 * 2, 3)
+    assert np.abs(frame.astype(int) - dark[: frame.shape[0], : frame.shape[1]]).mean() < 5
+    told = capfd.readouterr()
+    assert "divisible" not in told.out + told.err
 
 
 def test_no_display_needs_no_word():

@@ -251,6 +251,13 @@ def test_custom_tasks_are_randomised_too():
         (lambda: make([Parameter("body_mass", 1, 2, columns=0)]), ValueError, "no columns"),
         (lambda: make([Parameter("geom_friction", 1, 2, columns=3)]), ValueError, "columns 0 to 2"),
         (lambda: make([Push(1.0, joint="hip_1")]), (KeyError, ValueError), "joint|no free"),
+        (lambda: make([Parameter("site_pos", 1, 2)]), ValueError, "site_pos: the model has no site"),
+        (
+            lambda: make([Parameter("site_pos", 1, 2)], 1, "stiction/ArmLift-v0"),
+            ValueError,
+            "site_pos of 'grasp': the task",
+        ),
+        (lambda: make([Parameter("body_pos", 1, 2, names="torso")]), ValueError, "'torso' has a free joint: qpos says"),
     ],
 )
 def test_refuses(make_term, error, text):
@@ -335,3 +342,63 @@ def test_a_force_is_sustained_and_pushes(backend):
         pushed.step(np.zeros((6, 8), np.float32))
     moved = pushed.simulation.qpos[:, :2] - other.simulation.qpos[:, :2]
     assert ((moved * force).sum(axis=1) > 0).all()
+
+
+# ---- places
+
+
+def test_places_differ_and_free_bodies_are_left_alone():
+    env = make([Parameter("body_pos", 0.9, 1.1, each=True), Parameter("body_ipos", -0.01, 0.01, operation="add")], 8)
+    env.reset(seed=0)
+    params, model = env.simulation.params, env.simulation.model
+    np.testing.assert_array_equal(params.body_pos[:, :2], np.broadcast_to(model.body_pos[:2], (8, 2, 3)))
+    legs = params.body_pos[:, 2:] - model.body_pos[2:]
+    assert np.ptp(legs, axis=0)[model.body_pos[2:] != 0].min() > 0.01
+    shift = params.body_ipos[:, 1:] - model.body_ipos[1:]
+    np.testing.assert_allclose(shift, np.broadcast_to(shift[:, :1, :1], shift.shape), atol=1e-6)
+    assert np.ptp(shift) > 0.01
+
+
+REACH = """<mujoco><worldbody><body pos="0 0 1"><joint name="a" axis="0 1 0"/><geom size=".05" pos=".1 0 0"/>
+  <body name="wrist" pos=".2 0 0"><joint name="b" axis="0 1 0"/><geom size=".05" pos=".1 0 0"/><site name="tip" pos=".2 0 0"/></body>
+  </body></worldbody><actuator><motor joint="a"/></actuator></mujoco>"""  # noqa: E501
+
+
+class Reach(stiction.Task):
+    model = REACH
+
+    def observe(self):
+        return {"tip": self.sensors.site_pose("tip")[0]}
+
+    def reward(self, action):
+        return self.sensors.site_pose("tip")[0][:, 2]
+
+
+class Extended(stiction.Task):
+    base = "stiction/ArmLift-v0"
+
+    def observe(self):
+        return {"hand": self.sensors.body_pose(self.sim.model.body_names[-2])[0]}
+
+
+@pytest.mark.parametrize("task", ["stiction/ArmLift-v0", Reach, Extended])
+def test_the_first_observation_tells_of_the_places_of_its_episode(task, backend):
+    """Before anything has moved: the numbers drawn with this beginning, not those of the episode before."""
+    if task is Extended and backend == "torch":
+        pytest.skip("extensions are NumPy's")
+    terms = [Parameter("body_pos", -0.03, 0.03, operation="add", each=True, names=None)]
+    if task is Reach:
+        terms.append(Parameter("site_pos", -0.03, 0.03, operation="add", names=("tip",)))
+    env, plain = (make(t, 3, task, max_episode_steps=4, backend=backend) for t in (terms, None))
+    first, without, again = (np.array(e.reset(seed=0)[0]) for e in (env, plain, env))
+    assert np.abs(first - without).max() > 1e-3
+    np.testing.assert_array_equal(again, first)
+    if task is not Reach:
+        return
+    seen = []
+    for _ in range(8):  # and where episodes begin in a step
+        action = np.zeros(env.action_space.shape, np.float32)
+        seen.append((np.array(env.step(action)[0]), np.array(env.simulation.site_xpos[:, 0])))
+    for told, there in seen:
+        np.testing.assert_allclose(told, there, atol=1e-6)
+    assert np.abs(seen[3][0] - first).max() > 1e-3

@@ -268,3 +268,42 @@ def test_states_of_other_environments_change_nothing():
         envs.set_state(make("random", "numpy", n=3).get_state())
     for name, values in envs.get_state().items():
         np.testing.assert_array_equal(values, before[name])
+
+
+TURNING = """<mujoco><worldbody><body name="hand" mocap="true"><geom size=".1" contype="0" conaffinity="0"/></body>
+  <body pos="0 0 2"><freejoint name="base"/><geom size=".1"/><body pos="0 0 .2"><joint type="ball"/><geom size=".1"/></body></body>
+  <body name="kite" pos="1 0 2"><freejoint name="kite"/><geom size=".1"/></body></worldbody></mujoco>"""  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "of"),
+    [
+        ("qpos", slice(3, 7), "qpos of joint 'base'"),
+        ("qpos", slice(7, 11), "qpos of joint 1"),
+        ("qpos", slice(14, 18), "qpos of joint 'kite'"),
+        ("mocap_quat", 0, "mocap_quat of body 'hand'"),
+    ],
+)
+@pytest.mark.parametrize("bad", [0.0, np.nan, 1e-20])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_has_no_orientation_is_no_state(name, columns, of, bad, dtype):
+    """Refused by joint and environment; written into the array, the environment is flagged and its mates are not."""
+    sim = Simulation(stiction.Model.from_mjcf(TURNING), 4, dtype=dtype, num_threads=1)
+    sim.step(5)
+    state, alone = sim.get_state(), sim.get_state()
+    getattr(state, name)[2, columns] = bad
+    with pytest.raises(ValueError, match=f"state.{of} is no orientation in environment 2: its quaternion is"):
+        sim.set_state(state)
+    for field in STATE:
+        np.testing.assert_array_equal(getattr(sim, field), getattr(alone, field))  # nothing was written
+    with pytest.raises(ValueError, match=f"{of} is no orientation in environment 0"):
+        sim.set_state(state[[2]], envs=[1])
+    sim.set_state(alone)
+    getattr(sim, name)[2, columns] = bad
+    sim.step()
+    assert (sim.status == [0, 0, stiction.Status.NON_FINITE, 0]).all()
+    copied = copy.deepcopy(sim)
+    np.testing.assert_array_equal(getattr(copied, name), getattr(sim, name))
+    sim.reset([2])
+    sim.step()
+    assert not sim.status.any()

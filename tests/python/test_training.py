@@ -345,6 +345,28 @@ def test_train_play_and_export(tmp_path, capsys):
     assert Checkpoint.load(run).ppo["samples"] == 768
 
 
+def test_an_evaluation_shows_how_far_it_is():
+    """Steps of all that episodes could have; what one that ends spares counts at once."""
+
+    class Bar:
+        told, total = [], None
+
+        def reset(self, total):
+            self.total = total
+
+        def update(self, n):
+            self.told.append(n)
+
+    bar = Bar()
+    with closing(stiction.make_vec("stiction/Hopper-v0", 5, backend="torch", max_episode_steps=200)) as envs:
+        lengths = evaluate(lambda observations: torch.zeros(5, 3), envs, 0, bar)[1]
+    assert lengths.max() < 200
+    assert sum(bar.told) == bar.total == 1000
+    assert min(bar.told) > 0
+    assert len(bar.told) == lengths.max()
+    assert len(lengths.unique()) > 1
+
+
 def test_video_of_a_policy(tmp_path):
     """In a process of its own: how mujoco renders is settled when it is first imported."""
     ppo = ant(SMALL)

@@ -8,6 +8,8 @@ terms = [
     Parameter("body_mass", 0.8, 1.2, distribution="normal"),
     Parameter("body_inertia", 0.8, 1.25, distribution="log_uniform"),
     Parameter("geom_friction", 0.5, 1.25, operation="set", columns=0),
+    Parameter("body_ipos", -0.02, 0.02, operation="add", each=True),
+    Parameter("body_pos", 0.98, 1.02, each=True),
     Gains(0.9, 1.1),
     Push(0.5, every=(0.1, 0.5)),
     Force(20.0, every=(0.1, 0.5)),

@@ -35,8 +35,8 @@ def run(arguments):
     kept = Checkpoint.load(arguments.run)
     policy = kept.policy()
     with closing(environments(kept.setup, arguments.episodes, arguments.threads)) as envs:
-        with progress(total=arguments.episodes, desc="evaluating", unit=" episodes") as bar:
-            returns, lengths = evaluate(policy, envs, arguments.seed, bar.update)
+        with progress(desc="evaluating", unit=" steps", unit_scale=True) as bar:
+            returns, lengths = evaluate(policy, envs, arguments.seed, bar)
         seconds = lengths.double().mean().item() * envs.step_dt
     print(
         f"{kept.env_id}: return {returns.mean():.1f}, from {returns.min():.1f} to {returns.max():.1f}, of "

@@ -445,8 +445,11 @@ _UNDER_WAY = ("observations", "discounted", "whole")
 def evaluate(policy: Policy, envs, seed: int, progress=None) -> tuple[Tensor, Tensor]:
     """(returns, lengths), each (N,): the first episode of every environment under the policy without noise.
 
-    ``progress(n)`` is told of episodes as they end.
+    ``progress``: a bar of tqdm, told of steps; those that an episode could still have had count when it ends.
     """
+    limit = 0 if progress is None else envs.max_episode_steps or 0
+    if limit:
+        progress.reset(total=envs.num_envs * limit)
     observations = policy_part(envs.reset(seed=seed)[0])
     zeros = partial(torch.zeros, envs.num_envs, device=observations.device)
     returns, lengths = zeros(dtype=torch.float64), zeros(dtype=torch.int64)
@@ -457,6 +460,7 @@ def evaluate(policy: Policy, envs, seed: int, progress=None) -> tuple[Tensor, Te
         lengths += going
         still = going & ~(terminated | truncated)
         if progress is not None:
-            progress(int(going.sum() - still.sum()))
+            spared = (limit - lengths)[going & ~still].sum() if limit else 0
+            progress.update(int(going.sum() + spared))
         going = still
     return returns, lengths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import warnings
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
@@ -52,7 +53,7 @@ class Checkpoint:
             data = torch.load(path, weights_only=True, map_location="cpu")
             written = data["format"]
         except Exception as error:
-            raise ValueError(f"{path} is no checkpoint of `stiction train`: {error}") from error
+            raise ValueError(f"{path} is no checkpoint of `stiction train`") from error
         if written == 1:  # an id was all that there was
             data["setup"] = Setup(data["env_id"]).plain()
         elif written != _FORMAT:
@@ -82,7 +83,12 @@ def progress(**options):
         from tqdm import tqdm
     except ImportError:
         return _NoBar()
-    return tqdm(dynamic_ncols=True, leave=False, **options)
+    return tqdm(dynamic_ncols=True, leave=False, mininterval=bar_interval(), **options)
+
+
+def bar_interval() -> float:
+    """Seconds between two states of a bar: where nobody watches, each is a line of a log."""
+    return 0.2 if sys.stderr.isatty() else 10.0
 
 
 class _NoBar(nullcontext):

@@ -123,7 +123,7 @@ def groups_of_tables(tables: dict) -> dict[str, Group]:
 
 def add_arguments(parser) -> None:
     """What every command about environments takes beside the task."""
-    parser.add_argument("--model", type=Path, metavar="FILE.xml", help="MJCF of one's own robot, with a floor")
+    parser.add_argument("--model", type=Path, metavar="FILE.xml", help="MJCF or URDF of one's own robot, with a floor")
     parser.add_argument("--names", nargs="+", default=[], metavar="ROLE=NAME,...",
                         help="what the model calls its parts: feet=FL,FR,RL,RR")  # fmt: skip
     parser.add_argument("--task", nargs="+", default=[], metavar="NAME=VALUE", dest="parameters",
@@ -156,7 +156,7 @@ def of_arguments(task: str, arguments) -> tuple[Setup, dict]:
         randomize += read_toml(arguments.randomize, only=("randomize",)).get("randomize", [])
     setup = Setup(
         environment_id(str(folder / said["task"]) if _is_file_class(said["task"]) else said["task"]),
-        None if model is None else Model.from_mjcf(model),
+        None if model is None else Model.from_file(model),
         said.get("names", {}) | {role: text.split(",") for role, text in pairs_of("--names", arguments.names)},
         _tuples(said.get("parameters", {})) | values_of("--task", arguments.parameters),
         simulation_table(said, arguments),

@@ -186,6 +186,7 @@ class Training:
 
         from .board import Board
         from .options import task_name
+        from .run import bar_interval
 
         ppo, folder = self.ppo, self.folder
         board = None
@@ -198,7 +199,7 @@ class Training:
         started = saved = time.monotonic()
         over = False
         unit |= {"total": round(total), "desc": task_name(self.setup.env_id), "disable": not self.first}
-        with tqdm(dynamic_ncols=True, mininterval=0.5, **unit) as bar:
+        with tqdm(dynamic_ncols=True, mininterval=bar_interval(), **unit) as bar:
             while not over:
                 told = ppo.iterate()
                 seconds = time.monotonic() - started
@@ -274,8 +275,8 @@ class Training:
         found["simulator_share"] = round(ppo.simulator_seconds / ppo.cpu_seconds, 3)
         episodes = min(QUICK_EPISODES, arguments.evaluate) if self.stopped else arguments.evaluate
         if episodes > 0:
-            with progress(total=episodes, desc="evaluating", unit=" episodes") as bar:
-                evaluated = self._evaluate(episodes, bar.update)
+            with progress(desc="evaluating", unit=" steps", unit_scale=True) as bar:
+                evaluated = self._evaluate(episodes, bar)
             found |= evaluated
             folder.note_evaluation(ppo, evaluated)
         folder.write("result.json", found)

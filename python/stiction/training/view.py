@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import os
 import time
@@ -12,7 +13,7 @@ import gymnasium
 import numpy as np
 
 from stiction.model import Model
-from stiction.picture import add_markers, shown_groups
+from stiction.picture import add_markers, own_numbers, shown_groups
 from stiction.simulation import Simulation
 
 from . import setup
@@ -20,7 +21,7 @@ from . import setup
 
 def add_arguments(parser):
     parser.add_argument(
-        "what", help="a task as of `stiction train`, a robot's XML, or the folder of a run or a checkpoint"
+        "what", help="a task as of `stiction train`, a robot's MJCF or URDF, or the folder of a run or a checkpoint"
     )
     setup.add_arguments(parser)
     parser.add_argument("--viewer", choices=["auto", "web", "window"], default="auto",
@@ -34,7 +35,7 @@ def add_arguments(parser):
 def run(arguments):
     show = _chosen(arguments.viewer)
     path, policy, kind = Path(arguments.what), None, arguments.actions
-    if path.suffix == ".xml":
+    if path.suffix in (".xml", ".urdf"):
         envs = Robot(path, setup.simulation_options(setup.simulation_table({}, arguments)))
         kind = kind or "zero"
     elif path.exists() and path.suffix != ".toml":
@@ -60,7 +61,7 @@ class Robot:
     """
 
     def __init__(self, path: Path, options: dict):
-        model = Model.from_mjcf(path, unsupported="warn")
+        model = Model.from_file(path, unsupported="warn")
         self.simulation = Simulation(model, 1, **options)
         self.step_dt = max(1, round(1 / 60 / self.simulation.timestep)) * self.simulation.timestep
         self._key = next((name for name in ("home", "stand") if name in model.key_names), None)
@@ -137,7 +138,9 @@ def _steps(envs, act, seconds: float, seed: int):
         time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _show(mujoco, model, data, qpos, qvel) -> None:
+def _show(mujoco, model, data, simulation, qpos, qvel) -> None:
+    for name, values in own_numbers(simulation, 0).items():
+        getattr(model, name)[:] = values
     data.qpos[:], data.qvel[:] = qpos, qvel
     mujoco.mj_forward(model, data)
 
@@ -146,14 +149,14 @@ def _window(envs, act, arguments) -> None:
     import mujoco
     import mujoco.viewer
 
-    model = envs.simulation.model.mjmodel
+    model = copy.copy(envs.simulation.model.mjmodel)
     data = mujoco.MjData(model)
     with mujoco.viewer.launch_passive(model, data) as viewer:
         viewer.opt.geomgroup[:] = shown_groups(mujoco, model).geomgroup
         for qpos, qvel, markers in _steps(envs, act, arguments.seconds, arguments.seed):
             if not viewer.is_running():
                 return
-            _show(mujoco, model, data, qpos, qvel)
+            _show(mujoco, model, data, envs.simulation, qpos, qvel)
             viewer.user_scn.ngeom = 0
             add_markers(mujoco, viewer.user_scn, markers)
             viewer.sync()
@@ -174,14 +177,14 @@ def _web(envs, act, arguments) -> None:
     import viser
     from mjviser import ViserMujocoScene
 
-    model = envs.simulation.model.mjmodel
+    model = copy.copy(envs.simulation.model.mjmodel)
     data = mujoco.MjData(model)
     server = viser.ViserServer(port=arguments.port)
     try:
         scene = ViserMujocoScene(server, model, num_envs=1)
         scene.create_visualization_gui()
         for qpos, qvel, markers in _steps(envs, act, arguments.seconds, arguments.seed):
-            _show(mujoco, model, data, qpos, qvel)
+            _show(mujoco, model, data, envs.simulation, qpos, qvel)
             _web_markers(server, markers)
             scene.update_from_mjdata(data)
     except KeyboardInterrupt:
