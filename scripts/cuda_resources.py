@@ -1,12 +1,16 @@
-"""What the CUDA kernels need: registers, stack, spills, code size and compile time of each, without a GPU.
+"""What the CUDA kernels need: registers, stack, spills, instructions and compile time of each, without a GPU.
 
     scripts/cuda_resources.py              compiles them (minutes) and prints the table
-    scripts/cuda_resources.py BUILD.LOG    reads what ptxas -v printed into the log of a build instead (no code size)
+    scripts/cuda_resources.py BUILD.LOG    reads what ptxas -v printed into the log of a build instead
+    ... --record                           keeps it in cuda/kernels/resources.json: what it needs from now on
+    ... --gate                             fails where a kernel needs more than is kept there, or is missing
 
-"0 spills" alone proves nothing: arrays that are indexed at run time show only in the stack frame.
+"0 spills" alone proves nothing: arrays that are indexed at run time show only in the stack frame. Instructions are those in the
+kernel's code with the functions it calls, local the share of them that reads or writes the stack.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -19,6 +23,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "cuda" / "kernels"
+RECORD = FOLDER / "resources.json"
+#: What counts, and how much more than recorded passes for the same: a part, and so many.
+GATED = {"registers": (0, 4), "stack": (0.03, 64), "spill_stores": (0.1, 64), "instructions": (0.03, 0)}
+#: Low 12 bits of an instruction of sm_80 and later that touches the stack: LDL, STL.
+LOCAL = (0x983, 0x387)
 FLAGS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-Xptxas", "-v"]
 
 
@@ -38,20 +47,30 @@ def kernels_in_log(text):
     return kernels
 
 
-def code_sizes(cubin):
-    """name -> bytes of its machine code, from the sections .text.<name> of a 64-bit ELF file."""
+def machine_code(cubin):
+    """name -> its code, from the sections .text.<name> of a 64-bit ELF file."""
     data = Path(cubin).read_bytes()
     table = struct.unpack_from("<Q", data, 0x28)[0]
     size, count, names = struct.unpack_from("<HHH", data, 0x3A)
     sections = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
     strings = sections[names][4]
-    sizes = {}
+    found = {}
     for section in sections:
         start = strings + section[0]
         name = data[start : data.index(b"\0", start)].decode()
         if name.startswith(".text."):
-            sizes[name.removeprefix(".text.")] = section[5]
-    return sizes
+            found[name.removeprefix(".text.")] = data[section[4] : section[4] + section[5]]
+    return found
+
+
+def instructions(code):
+    """How many there are, of 16 bytes each, and which share of them is local."""
+    words = [low & 0xFFF for low, _ in struct.iter_unpack("<QQ", code)]
+    return {"instructions": len(words), "local": round(sum(w in LOCAL for w in words) / max(len(words), 1), 4)}
+
+
+def version(nvcc):
+    return re.search(r"V([\d.]+)", subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout)[1]
 
 
 def compiled(nvcc, source, architecture):
@@ -64,46 +83,70 @@ def compiled(nvcc, source, architecture):
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode != 0:
             sys.exit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
-        seconds, sizes = time.monotonic() - started, code_sizes(cubin)
+        seconds, code = time.monotonic() - started, machine_code(cubin)
     kernels = kernels_in_log(result.stdout + result.stderr)
     for name, kernel in kernels.items():
-        kernel |= {"code": sizes.get(name), "seconds": seconds}
+        kernel |= {**instructions(code[name]), "seconds": seconds}
     return kernels
 
 
 def readable(name):
     if shutil.which("c++filt"):
         name = subprocess.run(["c++filt", name], capture_output=True, text=True).stdout.strip()
-    return re.sub(r"\(.*|stiction::|^void ", "", name)
+    return re.sub(r"\((?!anonymous).*|stiction::|\(anonymous namespace\)::|^void ", "", name)
 
 
 def print_table(rows):
-    print(f"{'kernel':<62}{'registers':>10}{'stack B':>9}{'spill st/ld B':>15}{'code KB':>9}{'nvcc s':>8}")
+    print(f"{'kernel':<62}{'registers':>10}{'stack B':>9}{'spill st/ld B':>15}{'instr.':>9}{'local':>8}{'nvcc s':>8}")
     for name, k in rows:
         spills = f"{k.get('spill_stores', '?')}/{k.get('spill_loads', '?')}"
-        code = f"{k['code'] / 1024:.0f}" if k.get("code") else ""
+        code = f"{k['instructions']:>9}{k['local']:>8.1%}" if "instructions" in k else f"{'':17}"
         seconds = f"{k['seconds']:.1f}" if "seconds" in k else ""
-        needs = f"{k.get('registers', '?'):>10}{k.get('stack', '?'):>9}{spills:>15}{code:>9}{seconds:>8}"
+        needs = f"{k.get('registers', '?'):>10}{k.get('stack', '?'):>9}{spills:>15}{code}{seconds:>8}"
         print(f"{readable(name):<62}{needs}".rstrip())
+
+
+def excess(rows):
+    """What is above the record, in words."""
+    kept, told = json.loads(RECORD.read_text())["kernels"], []
+    for name, kernel in rows:
+        if (name := readable(name)) not in kept:
+            told.append(f"{name} is not in {RECORD.name}")
+            continue
+        for what, (part, some) in GATED.items():
+            now, before = kernel.get(what), kept[name][what]
+            if now is not None and now > before * (1 + part) + some:
+                told.append(f"{name} has {now} {what.replace('_', ' ')}, {before} are recorded")
+    missing = kept.keys() - {readable(name) for name, _ in rows}
+    return told + [f"{name} is recorded, but was not built" for name in sorted(missing)]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("log", nargs="?", help="the output of a build instead of compiling")
     parser.add_argument("--architecture", default="90")
+    parser.add_argument("--record", action="store_true", help="compiles, and keeps what is found")
+    parser.add_argument("--gate", action="store_true", help="fails above what is kept")
     found = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     parser.add_argument("--nvcc", default=found)
     arguments = parser.parse_args()
     if arguments.log:
-        print_table(sorted(kernels_in_log(Path(arguments.log).read_text(errors="replace")).items()))
-        return 0
-    if not shutil.which(arguments.nvcc):
+        rows = sorted(kernels_in_log(Path(arguments.log).read_text(errors="replace")).items())
+    elif not shutil.which(arguments.nvcc):
         sys.exit(f"no nvcc at {arguments.nvcc}: set CUDACXX, or pass --nvcc")
-    rows = []
-    for source in sorted(FOLDER.glob("*.cu")):
-        rows += compiled(arguments.nvcc, source, arguments.architecture).items()
+    else:
+        rows = []
+        for source in sorted(FOLDER.glob("*.cu")):
+            rows += compiled(arguments.nvcc, source, arguments.architecture).items()
     print_table(rows)
-    return 0
+    if arguments.record and not arguments.log:
+        kept = {readable(name): {k: v for k, v in kernel.items() if k != "seconds"} for name, kernel in rows}
+        report = {"nvcc": version(arguments.nvcc), "architecture": arguments.architecture, "kernels": kept}
+        RECORD.write_text(json.dumps(report, indent=1) + "\n")
+    more = excess(rows) if arguments.gate else []
+    for line in more:
+        print(f"above {RECORD.relative_to(ROOT)}: {line}")
+    return 1 if more else 0
 
 
 if __name__ == "__main__":
