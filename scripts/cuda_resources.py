@@ -5,8 +5,8 @@
     ... --record                           keeps it in cuda/kernels/resources.json: what it needs from now on
     ... --gate                             fails where a kernel needs more than is kept there, or is missing
 
-"0 spills" alone proves nothing: arrays that are indexed at run time show only in the stack frame. Instructions are those in the
-kernel's code with the functions it calls, local the share of them that reads or writes the stack.
+"0 spills" alone proves nothing: arrays that are indexed at run time show only in the stack frame. Instructions are
+those in the kernel's code with the functions it calls, local the share of them that reads or writes the stack.
 """
 
 import argparse

@@ -28,7 +28,9 @@ struct SlotLane {
 /// Worlds first .. first + count - 1 of a batch, in slots 0, 1, ..., in a step of the call.
 struct StagePass {
   int first = 0, count = 0, step = 0;
-  bool recovers = false;  // of the solve stage: for the second time in a step
+  bool recovers = false;       // of the solve stage: for the second time in a step
+  bool finds = false;          // of the prepare stage: contacts alone, of present states,
+  FoundContacts<float> found;  // into these
 };
 
 __device__ inline SlotLane& slot_lane(const CudaJob& job, int slot, int lane) {
@@ -92,7 +94,6 @@ Stage judge_stage();    // takes the answer and certifies it
 Stage improve_stage();  // where the certificate is not met
 Stage settle_stage();   // records; moves on, or poses the way out of overlaps
 Stage end_stage();      // takes that way; at last what users see
-const void* find_contacts_address();
 
 /// visit(pass) for all worlds, as many at a time as there are slots.
 template <class Visit>

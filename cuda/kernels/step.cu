@@ -61,7 +61,7 @@ constexpr size_t kKinematicsBytes = kThreads * sizeof(OutputWorkspace<Lane<float
 CudaPlan plan_launches(int num_envs, int64_t world_bytes, int device) {
   CudaPlan plan;
   const auto* kinematics = reinterpret_cast<const void*>(kinematics_kernel);
-  plan.local_bytes = std::max(local_memory(kinematics, device), local_memory(find_contacts_address(), device));
+  plan.local_bytes = local_memory(kinematics, device);
   for (const Launch& l : launches())
     plan.local_bytes = std::max(plan.local_bytes, local_memory(l.stage.kernel, device));
 
@@ -108,6 +108,12 @@ std::vector<std::pair<std::string, double>> time_step(const CudaJob& job) {
   for (size_t i = 0; i < laps.size(); ++i)
     if (const size_t number = i % (step.size() + 1); number < step.size()) times[number].second += laps[i];
   return times;
+}
+void launch_find_contacts(const CudaJob& job, const FoundContacts<float>& found) {
+  each_pass(job, [&](StagePass pass) {
+    pass.finds = true, pass.found = found;
+    prepare_stage().run(job, pass);
+  });
 }
 void launch_kinematics(const CudaJob& job, const uint8_t* mask) {
   launch(kinematics_kernel, job.plan.kinematics_blocks, kThreads, job.queue, job, mask);

@@ -122,8 +122,8 @@ HD_ONCE void move_freely(const typename L::Group& g, const typename L::Model& m,
 
 /// Poses, the free motion, and what may touch within the step: what is hit, or turned by a contact, is looked at again.
 template <class L, class Real = typename L::Real>
-HD void find_contacts(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                      const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
+HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                           const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
   const Options<Scalar<Real>>& opt = worlds.options.step;
   move_freely<L>(g, m, worlds, x, w, bad);
   link_motions<L>(g, m, w.kin, w.problem.free, w.free);
