@@ -173,6 +173,11 @@ def test_cuda_says_what_to_do_where_it_cannot_be_had(walker):
         Simulation(walker, device="cuda")
 
 
+def test_stages_are_timed_on_a_gpu_alone(walker):
+    with pytest.raises(ValueError, match="on a CUDA device only"):
+        Simulation(walker, device="cpu")._world.time_step()
+
+
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
