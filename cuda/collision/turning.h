@@ -21,18 +21,21 @@ struct Turning {
   bool straight;      // it does: the body is on its own
 };
 
-/// Turns (rad) below the first change no contact of a fixed point, those above twice that change it wholly: what rests or walks
-/// has no use for it.
-inline constexpr float kLeastTurn = 0.02f;
+/// Turns (rad) up to this leave contacts where they are, those above twice that move them wholly. Contacts at the middle of a
+/// turn hold what spins on the floor, but damp what rocks and rolls; at the beginning of small turns they do neither.
+inline constexpr float kLeastTurn = 0.05f;
+template <class Real>
+HD Real moved_part(const Turning<Real>& body) {
+  return clamp(norm(body.turn) * Scalar<Real>(1 / kLeastTurn) - Real(1), Real(0), Real(1));
+}
 
 /// The candidate c of a point x of the body. Where it gets less deep than it seems from its velocity that is left as it is: a blow
 /// that takes the turn away takes this, too.
 template <class Real>
 HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
   using S = Scalar<Real>;
-  if (!body.straight) return c;
-  const Real part = clamp(norm(body.turn) * S(1 / kLeastTurn) - Real(1), Real(0), Real(1));
-  if (!any(part > Real(0))) return c;
+  const Real part = moved_part(body);
+  if (!body.straight || !any(part > Real(0))) return c;
   const Vec3<Real> arm = x - body.centre;
   const Vec3<Real> off = (RootTurn<Real>(body.turn, S(1)).mean(arm, S(1)) - arm) * part;
   const Mask<Real> deeper = dot(c.normal, cross(body.turn, off)) < Real(0);
@@ -44,6 +47,8 @@ template <class Real>
 HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Real>& ellipsoid,
                                      const Turning<Real>& body) {
   using S = Scalar<Real>;
+  const Real part = moved_part(body);
+  if (!any(part > Real(0))) return c;
   const Vec3<Real>&n = c.normal, &size = ellipsoid.size;
   const RootTurn<Real> on(body.turn, S(1)), back(-body.turn, S(1));
   auto scaled = [&](Vec3<Real> d) { return Vec3<Real>{d.x * size.x, d.y * size.y, d.z * size.z}; };
@@ -53,7 +58,8 @@ HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Re
   const Vec3<Real> x = R * scaled(now + end) * (Real(-1) / max(norm(now) + norm(end), Real(1e-30f)));
   const Vec3<Real> centre = body.straight ? body.centre : ellipsoid.pose.p;
   const Vec3<Real> p = centre + on.mean(ellipsoid.pose.p + x - centre, S(1));
-  return {p + n * dot(n, c.pos - p), n, c.dist};
+  const Vec3<Real> off = p - c.pos;
+  return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
 }
 
 }  // namespace stiction

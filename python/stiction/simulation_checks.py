@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _build, _core
 from .model import Model
+from .mujoco_numbers import EQ_CONNECT, EQ_WELD
 from .simulation_arrays import near, parameter_names
 
 _INTEGRATORS = ("implicit", "euler")
@@ -80,6 +81,18 @@ def checked_device(device) -> tuple[str, int]:
     return kind, int(number or -1)
 
 
+def _held_sites(model: Model) -> str:
+    """The first connect or weld between sites, whose places are constants of it; "" without one, or without ``mjmodel``."""
+    m = model.mjmodel
+    if m is None:
+        return ""
+    import mujoco
+
+    of_sites = (np.asarray(m.eq_objtype) == int(mujoco.mjtObj.mjOBJ_SITE)) & np.isin(m.eq_type, (EQ_CONNECT, EQ_WELD))
+    found = np.flatnonzero(of_sites & np.asarray(m.eq_active0, bool))
+    return repr(m.equality(int(found[0])).name or int(found[0])) if len(found) else ""
+
+
 def checked_per_env(per_env, model: Model) -> tuple[str, ...]:
     if isinstance(per_env, str):
         raise TypeError(f"per_env is the string {per_env!r}, expected a sequence of names: ({per_env!r},)")
@@ -87,6 +100,8 @@ def checked_per_env(per_env, model: Model) -> tuple[str, ...]:
     for name in names:
         if name not in known:
             raise ValueError(f"per_env names {name!r}, which is no array of a model{near(name, known)}")
+    if "site_pos" in names and (held := _held_sites(model)):
+        raise ValueError(f"per_env names 'site_pos', but equality {held} holds sites together where the model has them")
     if names and "per_env" not in (_core.World.__init__.__doc__ or ""):
         raise ValueError(f"per_env is {names}, but this build shares every parameter between environments")
     return names

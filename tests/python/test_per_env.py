@@ -308,3 +308,16 @@ def test_contacts_and_bonds_go_along_with_places(dtype):
         for each in (sim, *alone):
             each.step(10)
     assert len(touched) > (6 if dtype == "float64" else 2)
+
+
+@pytest.mark.parametrize("kind", ["connect", "weld"])
+def test_places_of_sites_that_an_equality_holds_are_shared(kind):
+    """Their places are constants of it: sites would move, and what holds them would not."""
+    model = Model.from_mjcf(
+        f"""<mujoco><worldbody><site name="b" pos="0 0 1.1"/><body pos="0 0 1"><freejoint/><geom size=".05"/>
+        <site name="a" pos="0 0 .1"/></body></worldbody>
+        <equality><{kind} name="held" site1="a" site2="b"/></equality></mujoco>"""
+    )
+    with pytest.raises(ValueError, match="site_pos.*'held' holds sites together"):
+        Simulation(model, 2, per_env=("site_pos",))
+    assert Simulation(model, 2, per_env=("body_pos",)).num_envs == 2
