@@ -87,7 +87,8 @@ HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedG
   GeomPose<double> x = lane_of<double>(a, i), y = lane_of<double>(b, i);
   const Vec3<double> origin = x.pose.p;
   x.pose.p = {0, 0, 0}, y.pose.p = y.pose.p - origin;
-  x.pose.R = straightened(x.pose.R), y.pose.R = straightened(y.pose.R);
+  if constexpr (sizeof(Scalar<Real>) < sizeof(double))
+    x.pose.R = straightened(x.pose.R), y.pose.R = straightened(y.pose.R);
   Closing<double> nears = lane_of<double>(closing, i);
   nears.v = velocity_at(nears, origin);
   const HullView<Scalar<Real>> none = {nullptr, nullptr, nullptr, 0};
