@@ -1,7 +1,7 @@
 // World slots: the contacts of every link with static geometry, up to the station's slots, chosen out of its candidates.
 //
 // Most candidates are probes, points with a radius against a plane: a sphere, the ends of a capsule, the corners of a box.
-// The rest comes from the narrow phase. A station with no more candidates than slots gives each its own slot; else those that
+// The rest comes from the narrow phase. With no more of them near than there are slots each has its own; else those that
 // touch or close first and spread the patch most are kept (select_spread), and `overflow` tells where one that can close in
 // the step is missing. A skip may save work, never change a bit.
 #pragma once
@@ -198,10 +198,13 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   auto overflow = mask_of<Real>(false);
   for (int k = 0; k < K; ++k)
     chosen[k] = absent<Real>(), of[k] = {Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)}, feature[k] = Real(-1);
-  if (n <= st.slots) {
-    for (int k = 0; k < n; ++k)
-      chosen[k] = candidate[k], of[k] = surface_from<Real>(surface[k]), feature[k] = Real(Scalar<Real>(k));
-  } else if (any(active)) {
+  int live = 0;
+  for (int k = 0; k < n; ++k) live += any(candidate[k].dist < reach.margin);
+  if (live <= st.slots) {
+    for (int k = 0, to = 0; k < n; ++k)
+      if (any(candidate[k].dist < reach.margin))
+        chosen[to] = candidate[k], of[to] = surface_from<Real>(surface[k]), feature[to++] = Real(Scalar<Real>(k));
+  } else {
     overflow = select_spread<Real, K>(candidate, n, st.slots, reach.margin, closing, Real(step.slack), chosen, feature);
     for (int i = 0; i < n; ++i) {
       if (!any(candidate[i].dist < reach.margin)) continue;

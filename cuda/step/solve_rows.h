@@ -132,9 +132,8 @@ struct DoubleRows {
   }
   /// Impulses as they were.
   HD void take_impulses(const Real* impulse, const Mask<Double>& which) {
-    each_of(which, [&](int i, int w) {
-      set_lane(rows.impulse[i], w, static_cast<double>(lane(impulse[i], of[w].world)));
-    });
+    each_of(which,
+            [&](int i, int w) { set_lane(rows.impulse[i], w, static_cast<double>(lane(impulse[i], of[w].world))); });
   }
   HD void drop_impulses(const Mask<Double>& which) {
     for (int i = 0; i < rows.rows(); ++i) rows.impulse[i] = select(which, Double(0), rows.impulse[i]);
@@ -181,8 +180,7 @@ HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, cons
     CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
     auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };
     auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };
-    keep(used & bounded() &
-         (stats.converged | (stats.score.own * before.scale <= before.own * stats.score.scale)));
+    keep(used & bounded() & (stats.converged | (stats.score.own * before.scale <= before.own * stats.score.scale)));
 
     // What asks for too much may be near all the same, with pushes that grew as long as they were let.
     const Mask<Double> left = used & negate(stats.converged),
