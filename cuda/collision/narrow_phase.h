@@ -74,7 +74,8 @@ template <class Real, class T> HD void set_lane_of(Candidate<Real>& c, int i, co
   set_lane(c.dist, i, S(x.dist));
 }
 
-/// Two convex geoms in one world, about the origin of the first.
+/// Two convex geoms in one world, about the origin of the first. Axes that are rotations to float only would make a face of a
+/// box of 100 m uneven by some micrometers.
 template <class S> struct ConvexLane {
   ConvexShape<double, S> a, b;
   Vec3<double> origin;
@@ -86,6 +87,8 @@ HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedG
   GeomPose<double> x = lane_of<double>(a, i), y = lane_of<double>(b, i);
   const Vec3<double> origin = x.pose.p;
   x.pose.p = {0, 0, 0}, y.pose.p = y.pose.p - origin;
+  if constexpr (sizeof(Scalar<Real>) < sizeof(double))
+    x.pose.R = straightened(x.pose.R), y.pose.R = straightened(y.pose.R);
   Closing<double> nears = lane_of<double>(closing, i);
   nears.v = velocity_at(nears, origin);
   const HullView<Scalar<Real>> none = {nullptr, nullptr, nullptr, 0};

@@ -1,7 +1,7 @@
 // World slots: the contacts of every link with static geometry, up to the station's slots, chosen out of its candidates.
 //
 // Most candidates are probes, points with a radius against a plane: a sphere, the ends of a capsule, the corners of a box.
-// The rest comes from the narrow phase. A station with no more candidates than slots gives each its own slot; else those that
+// The rest comes from the narrow phase. With no more of them near than there are slots each has its own; else those that
 // touch or close first and spread the patch most are kept (select_spread), and `overflow` tells where one that can close in
 // the step is missing. A skip may save work, never change a bit.
 #pragma once
@@ -94,9 +94,20 @@ HD PlacedPair<Real> placed_pair(const typename L::Model& m, int i, const Pose<Re
   const auto &fixed = own_first ? g2 : g1, &own = own_first ? g1 : g2;
   Pose<Real> pose{{{vec<Real>(fixed.pose.R.row[0]), vec<Real>(fixed.pose.R.row[1]), vec<Real>(fixed.pose.R.row[2])}},
                   vec<Real>(fixed.pose.p) - origin};
-  const int count = candidate_count(g1.type, g2.type);
+  const int count = candidate_count(g1.type, g2.type) + pair.middle;
   const Real noise = Real(own.radius) * Scalar<Real>(3e-5);
   return {carried_geom<L>(m, own, link), geom_at<L>(m, fixed, pose), own_first, pair.id, count, noise};
+}
+
+/// The middle of a free geom above the plane of the deepest of its n candidates: whatever turn a blow gives it, which no free
+/// motion tells, that stays there.
+template <class Real>
+HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, Vec3<Real> middle, const Turning<Real>& body) {
+  Candidate<Real> c = found[0];
+  for (int k = 1; k < n; ++k) c = select<Real>(found[k].dist < c.dist, found[k], c);
+  const Real height = dot(c.normal, middle - c.pos) + c.dist * Scalar<Real>(0.5);
+  const Vec3<Real> halfway = middle - c.normal * (height * Scalar<Real>(0.5));
+  return select<Real>(c.dist < Real(kFar), turning_point({halfway, c.normal, height}, middle, body), absent<Real>());
 }
 
 /// Candidates of the geom pairs of a station against static geometry other than probes; calls found(candidate, surface).
@@ -113,7 +124,7 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     Real radius = Real(own.radius) + reach.margin, height = dot(d, column(x.fixed.pose.R, 2));
     Mask<Real> near = fixed.type == GeomKind::kPlane ? height < radius
                                                      : dot(d, d) < (radius + fixed.radius) * (radius + fixed.radius);
-    Candidate<Real> out[kMaxCandidates];
+    Candidate<Real> out[kMaxCandidates + 1];
     if (!any(near)) {
       for (int k = 0; k < x.count; ++k) out[k] = absent<Real>();
     } else if (x.own_first) {
@@ -121,12 +132,14 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     } else {
       collide(x.fixed, x.own, near, reach, closing, out);
     }
-    for (int k = 0; k < x.count; ++k) {
+    const int shaped = x.count - pair.middle;
+    for (int k = 0; k < shaped; ++k) {
       if (x.own_first) out[k].normal = -out[k].normal;
       if (own.type == GeomKind::kEllipsoid && any(out[k].dist < reach.margin))
         out[k] = turning_ellipsoid(out[k], x.own, body);
-      found(out[k], surface_from<typename L::Number>(pair));
     }
+    if (pair.middle) out[shaped] = middle_candidate(out, shaped, x.own.pose.p, body);
+    for (int k = 0; k < x.count; ++k) found(out[k], surface_from<typename L::Number>(pair));
   }
 }
 
@@ -139,7 +152,8 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
   for (int k = 0; k < n; ++k) active += is_active(k);
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& pair = m.pair[i];
-    const int type1 = m.geom[pair.geom1].type, count = candidate_count(type1, m.geom[pair.geom2].type);
+    const int type1 = m.geom[pair.geom1].type;
+    const int count = candidate_count(type1, m.geom[pair.geom2].type) + pair.middle;
     int own = 0;
     for (int k = pair.id; k < pair.id + count; ++k) own += is_active(k);
     if (own == 0 || own == active || type1 == GeomKind::kPlane) continue;
@@ -184,10 +198,13 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   auto overflow = mask_of<Real>(false);
   for (int k = 0; k < K; ++k)
     chosen[k] = absent<Real>(), of[k] = {Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)}, feature[k] = Real(-1);
-  if (n <= st.slots) {
-    for (int k = 0; k < n; ++k)
-      chosen[k] = candidate[k], of[k] = surface_from<Real>(surface[k]), feature[k] = Real(Scalar<Real>(k));
-  } else if (any(active)) {
+  int live = 0;
+  for (int k = 0; k < n; ++k) live += any(candidate[k].dist < reach.margin);
+  if (live <= st.slots) {
+    for (int k = 0, to = 0; k < n; ++k)
+      if (any(candidate[k].dist < reach.margin))
+        chosen[to] = candidate[k], of[to] = surface_from<Real>(surface[k]), feature[to++] = Real(Scalar<Real>(k));
+  } else {
     overflow = select_spread<Real, K>(candidate, n, st.slots, reach.margin, closing, Real(step.slack), chosen, feature);
     for (int i = 0; i < n; ++i) {
       if (!any(candidate[i].dist < reach.margin)) continue;

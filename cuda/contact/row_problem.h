@@ -37,6 +37,13 @@ struct RowCounts {
   HD int block_of(int i) const {
     return i < 3 * contacts ? i / 3 : i < 3 * contacts + scalars ? i - 2 * contacts : (i - spin_row(0)) / 3;
   }
+  /// visit(i) for the rows of contact k, or of another row, counted behind the contacts.
+  template <class Visit>
+  HD void each_row(int k, Visit visit) const {
+    if (k >= contacts) return visit(scalar_row(k - contacts));
+    for (int d = 0; d < 3; ++d) visit(3 * k + d);
+    for (int d = 0; d < 3 && spins > 0; ++d) visit(spin_row(k) + d);
+  }
 };
 
 /// Read-only. n = rows().

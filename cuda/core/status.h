@@ -18,8 +18,9 @@ enum Status : int {
   kFallback = 8,
   /// A contact between bodies that cannot move (its W_ii is 0) was ignored.
   kImmovable = 16,
-  /// In a step that no solver found an answer to nothing pushed: no contact, limit, dry friction, equality or implicit servo of
-  /// a tendon. kNotConverged is set, too. Remedy: double, smaller ratios of mass, a smaller time step, a start without overlaps.
+  /// No solver found an answer to a step for some bodies that touch each other, and nothing pushed them: no contact, limit, dry
+  /// friction, equality or implicit servo of a tendon. kNotConverged is set, too. Remedy: double, smaller ratios of mass, a
+  /// smaller time step, a start without overlaps.
   kNoImpulses = 32,
 };
 

@@ -19,6 +19,16 @@ template <class T> HD Mat3<T> rotation(const Quat<T>& q) {
            {two * (xz - wy), two * (yz + wx), one - two * (xx + yy)}}};
 }
 
+/// The rotation next to a matrix that rounding took off one: the square of what it was off by is left.
+template <class T> HD Mat3<T> straightened(const Mat3<T>& R) {
+  Mat3<T> out;
+  for (int i = 0; i < 3; ++i) {
+    out.row[i] = R.row[i] * T(1.5);
+    for (int j = 0; j < 3; ++j) out.row[i] = out.row[i] - R.row[j] * (dot(R.row[i], R.row[j]) * T(0.5));
+  }
+  return out;
+}
+
 template <class T> HD Quat<T> operator*(const Quat<T>& a, const Quat<T>& b) {
   return {a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z, a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
           a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x, a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w};

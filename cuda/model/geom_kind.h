@@ -35,18 +35,13 @@ template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real me
   }
 }
 
-/// How many fixed points of a geometry may meet a plane: a sphere, the ends of a capsule, the corners of a box; the middle of
-/// an ellipsoid or a hull that is free, which stays above whatever turn a blow gives it.
+/// How many fixed points of a geometry meet a plane: a sphere, the ends of a capsule, the corners of a box. 0: others do, too.
 HD constexpr int probe_count(int type) {
   if (type == GeomKind::kCapsule) return 2;
   if (type == GeomKind::kBox) return 8;
-  return type == GeomKind::kSphere || type == GeomKind::kEllipsoid || type == GeomKind::kMesh ? 1 : 0;
+  return type == GeomKind::kSphere ? 1 : 0;
 }
-/// Whether these are all that meets it.
-HD constexpr bool has_only_probes(int type) {
-  return type == GeomKind::kSphere || type == GeomKind::kCapsule || type == GeomKind::kBox;
-}
-/// One of these in the geometry's frame, but of a mesh, and the radius around it.
+/// One of these in the geometry's frame, and the radius around it.
 template <class Real> struct Probe {
   Vec3<Real> center;
   Real radius;
@@ -55,7 +50,6 @@ template <class Real> HD Probe<Real> probe_of(int type, Vec3<Real> size, int fea
   const Real zero(0);
   if (type == GeomKind::kSphere) return {{zero, zero, zero}, size.x};
   if (type == GeomKind::kCapsule) return {{zero, zero, feature == 0 ? size.y : -size.y}, size.x};
-  if (type == GeomKind::kEllipsoid) return {{zero, zero, zero}, zero};
   return {{feature & 1 ? size.x : -size.x, feature & 2 ? size.y : -size.y, feature & 4 ? size.z : -size.z}, zero};
 }
 

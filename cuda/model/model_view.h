@@ -113,6 +113,7 @@ struct PairModel {
   S mu{}, stiffness{}, dissipation{}, restitution{};
   int dim = 3;
   S torsion{}, rolling{};
+  int middle = 0;  // 1: that of a free geom is a candidate, too, behind those of its shape
 };
 /// Two moving links with geoms that may touch.
 struct LinkPairModel {

@@ -217,7 +217,7 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
   }
   for (int i = 0; i < m.probes; ++i) {
     const GeomModel<Real>& g = t.geom[m.probe[i].geom2];
-    if (!a.geom_size || m.geom[m.probe[i].geom2].mesh >= 0) {
+    if (!a.geom_size) {
       t.probe[i].center = vec<Real>(m.probe[i].center) + shift_of<Real>(m, a, m.geom[m.probe[i].geom2].body, get);
       continue;
     }

@@ -4,7 +4,8 @@
 //
 // A problem need not have a solution: a body wedged between two walls it overlaps cannot leave both, and impulses that try
 // grow without bound. Where Newton stays far from one too, the step asks for no recovery of overlaps, and where that fails
-// as well there are no impulses; what this does is the certificate's to tell, of the problem as it was.
+// as well there are no impulses; what this does is the certificate's to tell, of the problem as it was. Bodies that no row
+// couples are problems of their own: what is wedged somewhere takes the floor from nothing else.
 // docs/theory.md, section 12.
 #pragma once
 #include "contact/row_problem.h"
@@ -36,12 +37,6 @@ struct DoubleOf<Pack<T, W>> {
 };
 #endif
 
-/// How well the solver did.
-template <class Real>
-struct FallbackScore {
-  Real r_con, scale;  // m/s
-};
-
 /// Bytes of memory that fall_back needs for problems up to that size.
 template <class Real>
 HD int64_t fallback_bytes(const RowCounts& most) {
@@ -51,10 +46,10 @@ HD int64_t fallback_bytes(const RowCounts& most) {
           max(Canal::memory<Double>(most), max(Bisection::memory<Double>(most), Pgs::memory<Double>(most))));
 }
 
-/// Improves the impulses (n) of the flagged worlds where that does better. Returns the worlds that have none now, because
+/// Improves the impulses (n) of the flagged worlds where that does better. Returns the worlds where bodies have none now, because
 /// nothing solves them. Defined in step/solve_rows.h.
 template <class Real>
 HD_CALL Mask<Real> fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
-                             const FallbackScore<Real>& before, void* memory, Real* impulse);
+                             void* memory, Real* impulse);
 
 }  // namespace stiction

@@ -25,49 +25,98 @@ HD_CALL SolveStats<Real> solve_rows(const Group& g, const RowProblem<Real>& prob
 
 namespace fallback_detail {
 
-/// Some worlds of a problem in double, to be changed.
+/// Bodies of a world that its rows couple with each other and nothing else: blocks of its columns.
+struct Island {
+  int world;
+  uint32_t blocks;
+};
+
+/// What contact k, or another row behind the contacts, touches in world w: often less than in all of a pack.
+template <class Real>
+HD uint32_t touched_in(const RowProblem<Real>& p, int k, int w) {
+  uint32_t set = 0;
+  p.each_row(k, [&](int i) {
+    ColumnBlocks::each(p.touches(k), [&](int b) {
+      for (int a = p.blocks.begin[b]; a < p.blocks.begin[b + 1]; ++a)
+        if (lane(p.row(i)[a], w) != 0) set |= uint32_t(1) << b;
+    });
+  });
+  return set;
+}
+
+/// Adds the islands of world w to n others. Returns how many there are then.
+template <class Real>
+HD int add_islands(const RowProblem<Real>& p, int w, Island* island, int n) {
+  const int first = n;
+  for (int k = 0; k < p.contacts + p.scalars; ++k) {
+    uint32_t set = touched_in(p, k, w);
+    if (set == 0) continue;
+    for (int i = n; i-- > first;)
+      if (island[i].blocks & set) set |= island[i].blocks, island[i] = island[--n];
+    island[n++] = {w, set};
+  }
+  return n;
+}
+
+/// Some islands of a problem in double, each as a world in which nothing else is; to be changed.
 template <class Double, class Real>
 struct DoubleRows {
   static constexpr int W = kWidth<Double>;
+  const RowProblem<Real>& from;
+  const Island (&of)[W];
   RowArrays<Double> rows;
   RowProblem<Double> view;
 
-  HD DoubleRows(const RowProblem<Real>& p, const int (&from)[W], const Real* impulse, Arena<Double>& arena)
-      : rows(static_cast<const RowCounts&>(p)) {
+  HD DoubleRows(const RowProblem<Real>& p, const Island (&islands)[W], const Real* impulse, Arena<Double>& arena)
+      : from(p), of(islands), rows(static_cast<const RowCounts&>(p)) {
     rows.near = p.near, rows.blocks = p.blocks;
     rows.carve(arena);
     auto copy = [&](int64_t n, const Real* a, Double* b) {
-      for (int64_t i = 0; i < n; ++i) b[i] = taken(a[i], from);
+      for (int64_t i = 0; i < n; ++i) b[i] = taken(a[i]);
     };
     const int64_t n = p.rows();
     copy(n * p.width, p.Y, rows.Y), copy(n, p.free, rows.free), copy(n, p.e, rows.e), copy(n, p.R, rows.R);
     copy(n, p.W, rows.W), copy(p.contacts, p.mu, rows.mu), copy(p.scalars, p.lower, rows.lower);
     copy(p.scalars, p.upper, rows.upper), copy(n, impulse, rows.impulse);
     if (p.by_tree) copy(p.contacts + p.scalars, p.scales, rows.scale);
-    for (int k = 0; k < p.contacts + p.scalars; ++k) rows.touched[k] = touched(k);
-    view = rows.view(taken(p.least_velocity, from), taken(p.scale, from));
+    for (int k = 0; k < p.contacts + p.scalars; ++k) rows.touched[k] = 0;
+    for (int w = 0; w < W; ++w)
+      for (int k = 0; k < p.contacts + p.scalars; ++k) {
+        const uint32_t set = touched_in(p, k, of[w].world);
+        if (set & of[w].blocks) rows.touched[k] |= set;
+        else p.each_row(k, [&](int i) { leave_out(i, k, w); });
+      }
+    view = rows.view(taken(p.least_velocity), taken(p.scale));
   }
-  HD static Double taken(const Real& x, const int (&from)[W]) {
+  HD Double taken(const Real& x) const {
     Double y;
-    for (int w = 0; w < W; ++w) set_lane(y, w, static_cast<double>(lane(x, from[w])));
+    for (int w = 0; w < W; ++w) set_lane(y, w, static_cast<double>(lane(x, of[w].world)));
     return y;
   }
-  /// What these worlds touch: often less than all of a pack.
-  HD uint32_t touched(int k) const {
-    const bool contact = k < rows.contacts;
-    const int first = contact ? 3 * k : 2 * rows.contacts + k, count = contact ? 3 : 1;
-    return touched_by(first, count) | (contact && rows.spins > 0 ? touched_by(rows.spin_row(k), 3) : 0);
+  /// Row i, of block k, is in a place that lane w does not use.
+  HD void leave_out(int i, int k, int w) {
+    for (int a = 0; a < rows.width; ++a) set_lane(rows.Y[static_cast<int64_t>(i) * rows.width + a], w, 0.0);
+    set_lane(rows.free[i], w, 0.0), set_lane(rows.e[i], w, 0.0), set_lane(rows.R[i], w, 0.0);
+    set_lane(rows.W[i], w, 0.0), set_lane(rows.impulse[i], w, 0.0);
+    if (rows.by_tree) set_lane(rows.scale[k], w, 0.0);
   }
-  HD uint32_t touched_by(int first, int count) const {
-    uint32_t set = 0;
-    for (int b = 0; b < rows.blocks.count; ++b) {
-      Double most(0);
-      for (int i = first; i < first + count; ++i)
-        for (int a = rows.blocks.begin[b]; a < rows.blocks.begin[b + 1]; ++a)
-          most = max(most, abs(rows.Y[static_cast<int64_t>(i) * rows.width + a]));
-      if (any(most > Double(0))) set |= uint32_t(1) << b;
-    }
-    return set;
+  /// visit(i, w) for all rows i of the islands in lanes w.
+  template <class Visit>
+  HD void each_of(const Mask<Double>& which, Visit visit) const {
+    for (int w = 0; w < W; ++w)
+      for (int k = 0; lane(which, w) && k < rows.contacts + rows.scalars; ++k)
+        if (touched_in(from, k, of[w].world) & of[w].blocks) from.each_row(k, [&](int i) { visit(i, w); });
+  }
+  /// Gives the impulses of these islands back.
+  HD void put(const Mask<Double>& which, Real* impulse) const {
+    each_of(which, [&](int i, int w) {
+      set_lane(impulse[i], of[w].world, static_cast<Scalar<Real>>(lane(rows.impulse[i], w)));
+    });
+  }
+  /// Of the impulses there. memory: width numbers.
+  HD RowScore<Double> score(Double* memory) const {
+    view.push(rows.impulse, memory);
+    return score_rows(view, Law::kCoulomb, rows.impulse, [&](int i) { return view.slip(i, rows.impulse, memory); });
   }
 
   /// Overlaps, limits that are passed and joints that drifted apart need not close any more. Starts from no impulses.
@@ -82,8 +131,9 @@ struct DoubleRows {
     drop_impulses(which);
   }
   /// Impulses as they were.
-  HD void take_impulses(const Real* impulse, const int (&from)[W], const Mask<Double>& which) {
-    for (int i = 0; i < rows.rows(); ++i) rows.impulse[i] = select(which, taken(impulse[i], from), rows.impulse[i]);
+  HD void take_impulses(const Real* impulse, const Mask<Double>& which) {
+    each_of(which,
+            [&](int i, int w) { set_lane(rows.impulse[i], w, static_cast<double>(lane(impulse[i], of[w].world))); });
   }
   HD void drop_impulses(const Mask<Double>& which) {
     for (int i = 0; i < rows.rows(); ++i) rows.impulse[i] = select(which, Double(0), rows.impulse[i]);
@@ -96,10 +146,10 @@ struct DoubleRows {
   }
 };
 
-/// fall_back for the flagged worlds, as many at a time as Double has lanes.
+/// fall_back for n islands, as many at a time as Double has lanes.
 template <class Double, class Real>
-HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, const Mask<Real>& flagged,
-                           const FallbackScore<Real>& before, void* memory, Real* impulse) {
+HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, const Island* island, int n, void* memory,
+                           Real* impulse) {
   using Rows = DoubleRows<Double, Real>;
   constexpr int W = Rows::W;
   SolveLimits<double> sweeps, slow, limits;
@@ -112,36 +162,25 @@ HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, cons
   const Double hopeless(max(kHopeless, certify)), most(kLargestPush<Scalar<Real>>);
   Mask<Real> without = mask_of<Real>(false);
 
-  for (int next = 0; next < kWidth<Real>;) {
-    int from[W], count = 0;
-    for (; next < kWidth<Real> && count < W; ++next)
-      if (lane(flagged, next)) {
-        if (count == 0)
-          for (int& w : from) w = next;  // something finite where there are fewer; what becomes of it is not looked at
-        from[count++] = next;
-      }
-    if (count == 0) break;
-
+  for (int next = 0; next < n; next += W) {
+    Island of[W];  // something finite where there are fewer; what becomes of it is not looked at
+    for (int w = 0; w < W; ++w) of[w] = island[min(next + w, n - 1)];
     Arena<Double> arena(static_cast<Double*>(memory));
-    Rows d(problem, from, impulse, arena);
-    Mask<Double> used{};
-    for (int w = 0; w < count; ++w) set_lane(used, w, W == 1 ? 1 : -1);
-    const Double r_con = Rows::taken(before.r_con, from), scale = Rows::taken(before.scale, from);
-    auto keep = [&](const Mask<Double>& which) {
-      for (int w = 0; w < count; ++w)
-        if (lane(which, w))
-          for (int i = 0; i < problem.rows(); ++i)
-            set_lane(impulse[i], from[w], static_cast<Scalar<Real>>(lane(d.rows.impulse[i], w)));
-    };
+    Rows d(problem, of, impulse, arena);
+    const RowScore<Double> before = d.score(arena.rest());
+    Mask<Double> used = before.worst() > Double(limits.tolerance);
+    for (int w = n - next; w < W; ++w) set_lane(used, w, 0);
+    if (!any(used)) continue;
+    auto keep = [&](const Mask<Double>& which) { d.put(which, impulse); };
     if (problem.spins == 0) {  // which it cannot carry
       const Double swept =
           solve_with<Bisection, Double>(Serial{}, d.view, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
-      d.take_impulses(impulse, from, negate(swept < Double(kExactSweeps)));
+      d.take_impulses(impulse, negate(swept < Double(kExactSweeps)));
     }
     CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
     auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };
     auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };
-    keep(used & bounded() & (stats.converged | (stats.score.own * scale <= r_con * stats.score.scale)));
+    keep(used & bounded() & (stats.converged | (stats.score.own * before.scale <= before.own * stats.score.scale)));
 
     // What asks for too much may be near all the same, with pushes that grew as long as they were let.
     const Mask<Double> left = used & negate(stats.converged),
@@ -156,7 +195,7 @@ HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, cons
       keep(better & bounded());
     }
 
-    const Mask<Double> lost = used & negate(answers() | (r_con <= hopeless * scale));
+    const Mask<Double> lost = used & negate(answers() | (before.own <= hopeless * before.scale));
     const Mask<Double> grew = grown & negate(lost | stats.converged);
     if (!any(lost | grew)) continue;
     d.give_up_recovery(lost | grew);
@@ -164,8 +203,8 @@ HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, cons
     const Mask<Double> unsolved = lost & negate(answers());
     d.drop_impulses(unsolved);  // nothing is pushed by what is not understood
     keep(lost | (grew & stats.converged));
-    for (int w = 0; w < count; ++w)
-      if (lane(unsolved, w)) set_lane(without, from[w], kWidth<Real> == 1 ? 1 : -1);
+    for (int w = 0; w < W; ++w)
+      if (lane(unsolved, w)) set_lane(without, of[w].world, kWidth<Real> == 1 ? 1 : -1);
   }
   return without;
 }
@@ -174,14 +213,16 @@ HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, cons
 
 template <class Real>
 HD_CALL Mask<Real> fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
-                             const FallbackScore<Real>& before, void* memory, Real* impulse) {
+                             void* memory, Real* impulse) {
   using Wide = typename DoubleOf<Real>::Type;
-  int worlds = 0;
-  for (int w = 0; w < kWidth<Real>; ++w) worlds += lane(flagged, w) ? 1 : 0;
-  // A world alone fills a register by its columns; which way is taken changes no bit.
-  if (4 * worlds <= kWidth<Wide>)
-    return fallback_detail::improve<double>(problem, static_cast<double>(certify), flagged, before, memory, impulse);
-  return fallback_detail::improve<Wide>(problem, static_cast<double>(certify), flagged, before, memory, impulse);
+  fallback_detail::Island island[kWidth<Real> * ColumnBlocks::kMost];
+  int n = 0;
+  for (int w = 0; w < kWidth<Real>; ++w)
+    if (lane(flagged, w)) n = fallback_detail::add_islands(problem, w, island, n);
+  // An island alone fills a register by its columns; which way is taken changes no bit.
+  if (4 * n <= kWidth<Wide>)
+    return fallback_detail::improve<double>(problem, static_cast<double>(certify), island, n, memory, impulse);
+  return fallback_detail::improve<Wide>(problem, static_cast<double>(certify), island, n, memory, impulse);
 }
 
 }  // namespace stiction

@@ -192,8 +192,7 @@ HD Real solve_posed(const Group& g, const StepOptions<Scalar<Real>>& options, co
 template <class L, class Real = typename L::Real>
 HD void improve_posed(const StepOptions<Scalar<Real>>& options, typename L::Real* impulse, void* memory,
                       StepState<L>& s) {
-  const FallbackScore<Real> before{s.c.r_con, s.c.scale};
-  const Mask<Real> without = fall_back(s.rows, options.step.certify, s.flagged, before, memory, impulse);
+  const Mask<Real> without = fall_back(s.rows, options.step.certify, s.flagged, memory, impulse);
   s.out.without_impulses = s.out.without_impulses | without;
   s.out.fallback = s.out.fallback | s.flagged;
 }

@@ -210,10 +210,11 @@ class Compiler {
         throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
       } else {
         int link = g1.link >= 0 ? g1.link : g2.link;
-        const bool on_plane = g1.type == GeomKind::kPlane, only_probes = on_plane && has_only_probes(g2.type);
-        if (only_probes || (on_plane && probe_count(g2.type) > 0 && is_alone(link)))
-          probes_[link].push_back(surface_of(m_, p));
-        if (!only_probes) statics_[link].push_back(surface_of(m_, p));
+        const bool by_probes = g1.type == GeomKind::kPlane && probe_count(g2.type) > 0;
+        PairModel<double> pair = surface_of(m_, p);
+        // What stays where it is however it turns needs no other point.
+        pair.middle = !by_probes && is_alone(link) && (g1.link >= 0 ? g1 : g2).type != GeomKind::kSphere;
+        (by_probes ? probes_ : statics_)[link].push_back(pair);
       }
     }
   }
@@ -237,12 +238,9 @@ class Compiler {
     return it->second;
   }
 
-  /// The mean of a hull's vertices.
-  Vec3<double> middle(int mesh) const {
-    Vec3<double> sum{};
-    const int first = m_.mesh_vertadr[mesh], count = m_.mesh_vertnum[mesh];
-    for (int i = first; i < first + count; ++i) sum = sum + vec3_at(m_.mesh_vert, i);
-    return sum * (1.0 / count);
+  /// How many candidates a pair with static geometry has.
+  int candidates_of(const PairModel<double>& p) const {
+    return candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type) + p.middle;
   }
 
   void add_probes(const PairModel<double>& pair, StationModel& station) {
@@ -254,7 +252,7 @@ class Compiler {
     probe.restitution = pair.restitution;
     probe.dim = pair.dim, probe.torsion = pair.torsion, probe.rolling = pair.rolling;
     for (int k = 0; k < probe_count(geom.type); ++k) {
-      const Probe<double> own = geom.mesh < 0 ? probe_of(geom.type, geom.size, k) : Probe<double>{middle(geom.mesh), 0};
+      const Probe<double> own = probe_of(geom.type, geom.size, k);
       probe.center = geom.pose * own.center, probe.radius = own.radius, probe.feature = k;
       out_->probe.push_back(probe);
       ++station.probes;
@@ -269,7 +267,7 @@ class Compiler {
     int candidates = station.probes;
     for (auto p : statics_[link]) {
       p.id = candidates;
-      candidates += candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type);
+      candidates += candidates_of(p);
       out_->pair.push_back(p);
       ++station.statics;
     }
@@ -283,8 +281,7 @@ class Compiler {
     for (const auto& [link, pairs] : probes_)
       for (const auto& p : pairs) candidates[link] += probe_count(out_->geom[p.geom2].type);
     for (const auto& [link, pairs] : statics_)
-      for (const auto& p : pairs)
-        candidates[link] += candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type);
+      for (const auto& p : pairs) candidates[link] += candidates_of(p);
     for (int total = Capacity::kSlots + 1; total > Capacity::kSlots && station_slots_ > 1;) {
       total = 0;
       for (const auto& [link, count] : candidates) total += std::min(count, station_slots_);

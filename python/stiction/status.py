@@ -24,9 +24,9 @@ class Status(enum.IntFlag):
     FALLBACK = 8
     #: A contact between bodies that cannot move was ignored.
     IMMOVABLE = 16
-    #: No solver found an answer to a step, and nothing pushed in it: no contact, limit, dry friction, equality or
-    #: implicit servo of a tendon. NOT_CONVERGED is set, too. Take ``dtype="float64"``, smaller ratios of mass, a
-    #: smaller time step, or a start without overlaps.
+    #: No solver found an answer to a step for some bodies that touch each other, and nothing pushed them: no contact,
+    #: limit, dry friction, equality or implicit servo of a tendon. NOT_CONVERGED is set, too. Take
+    #: ``dtype="float64"``, smaller ratios of mass, a smaller time step, or a start without overlaps.
     NO_IMPULSES = 32
 
     @classmethod

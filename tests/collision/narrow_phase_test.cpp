@@ -277,6 +277,37 @@ TEST_P(NarrowPhase, IsFiniteWhenDegenerate) {
 
 INSTANTIATE_TEST_SUITE_P(Pairs, NarrowPhase, testing::ValuesIn(all_pairs()), pair_name);
 
+/// Flat on a face of a box of up to 100 m, whose axes are rounded to float: every contact is at the small body.
+TEST(NarrowPhaseOfFar, LeavesContactsOfWhatLiesOnALargeBoxAtTheBody) {
+  for (int type : {GeomKind::kSphere, GeomKind::kCapsule, GeomKind::kEllipsoid, GeomKind::kCylinder, GeomKind::kBox,
+                   GeomKind::kMesh}) {
+    oracle::Poses random(700 + type);
+    for (int i = 0; i < 2000; ++i) {
+      Body own = random.body(type, &small_hull()), ground = random.body(GeomKind::kBox, nullptr);
+      const double yaw = random.uniform(-3, 3), tilt = i % 4 == 0 ? 0 : std::pow(10, random.uniform(-7, -3));
+      own.geom.pose.R = ground.geom.pose.R * rotation(normalized(Quat<double>{std::cos(yaw), tilt, 0, std::sin(yaw)}));
+      Vec3<double> half = {random.uniform(1, 50), random.uniform(1, 50), random.uniform(0.1, 50)};
+      ground.geom.size = {float(half.x), float(half.y), float(half.z)};
+      const double height = oracle::reach(own, array(column(ground.geom.pose.R, 2) * -1.0));
+      const double gap = std::pow(10, random.uniform(-8, -3)) * (i % 3 - 1);
+      const Vec3<double> at = {random.uniform(-0.9, 0.9) * half.x, random.uniform(-0.9, 0.9) * half.y,
+                               half.z + height + gap};
+      const Vec3<double> p = ground.geom.pose.R * at;
+      ground.geom.pose.p = {float(-p.x), float(-p.y), float(-p.z)};
+      own.geom.pose.p = {0, 0, 0};
+      const bool first = type < GeomKind::kBox || (type == GeomKind::kBox && i % 2 == 0);
+      int found = 0;
+      for (const auto& c : collide_bodies<float>(first ? own : ground, first ? ground : own)) {
+        if (c.dist > 0.1f) continue;
+        ++found;
+        ASSERT_LT(norm(c.pos), 1.001 * oracle::size_of(own) + 1e-3) << "type " << type << ", pose " << i;
+        EXPECT_LT(1 - std::abs(dot(c.normal, vec<float>(column(ground.geom.pose.R, 2)))), 1e-4);
+      }
+      EXPECT_GT(found, 0);
+    }
+  }
+}
+
 TEST(CandidateCount, NeverExceedsTheMost) {
   for (int a = 0; a < 8; ++a)
     for (int b = a; b < 8; ++b) EXPECT_LE(candidate_count(a, b), kMaxCandidates);

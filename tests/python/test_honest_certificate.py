@@ -32,6 +32,24 @@ def test_a_step_without_impulses_has_a_status_of_its_own():
     assert Status.counts(sim.status)["NO_IMPULSES"] == 0
 
 
+@pytest.mark.parametrize("envs", [1, 5])
+def test_what_has_no_solution_takes_the_floor_from_nothing_else(envs):
+    """A block slides and a ball lies while that plate is pressed, as they do alone."""
+    bodies = body("block", (3, 0, 0.05), box(0.05), 1) + body("marble", (0, 3, 0.02), sphere(0.02), 0.1)
+    ball, plate = body("ball", (0, 0, 0.01), sphere(0.01), 1e-5), body("plate", (0, 0, 0.03), box((0.1, 0.1, 0.01)), 1)
+    sim = Simulation(Model.from_mjcf(scene(bodies + ball + plate)), envs, dtype="float32")
+    alone = Simulation(Model.from_mjcf(scene(bodies)), dtype="float32")
+    sim.xfrc_applied[0, 4, 2] = -100
+    sim.qvel[:, 0] = alone.qvel[:, 0] = 1
+    steps = 0
+    for _ in range(300):
+        sim.clear_status()
+        sim.step(), alone.step()
+        steps += bool(sim.status[0] & Status.NO_IMPULSES)
+        np.testing.assert_allclose(sim.qpos[0, :14], alone.qpos[0], atol=1e-5)
+    assert steps > 5
+
+
 def test_large_friction_hides_no_error():
     """r_con of a contact that closes with u while it slides is u / mu where it has no impulse; r_split is u."""
     solver = SolverOptions(name="admm", iterations=3, fallback=False, warm_start=False)

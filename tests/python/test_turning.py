@@ -60,11 +60,20 @@ def test_what_spins_on_a_floor_stays_on_it_and_gains_nothing(kind, floor, fricti
     assert now.sum() <= 0.6 * first.sum()  # there were blows
 
 
-@pytest.mark.parametrize("kind", ["egg", "disc", "needle", "hull"])
-def test_a_blow_that_turns_it_anywhere_does_not_put_its_middle_under_the_floor(kind):
+MORE = {
+    "hull": 'type="mesh" mesh="hull"',
+    "can": 'type="cylinder" size=".02 .05"',
+    "block": 'type="box" size=".01 .03 .06"',
+}
+BOX = 'type="box" size="50 60 1" pos="0 0 -1"'
+
+
+@pytest.mark.parametrize("floor", ['type="plane" size="0 0 1"', BOX], ids=["plane", "box"])
+@pytest.mark.parametrize("kind", [*BODIES, *MORE])
+def test_a_blow_that_turns_it_anywhere_does_not_put_its_middle_under_the_floor(kind, floor):
     """It falls at 10 m/s, 10 cm a step, and slides: what the blow makes of its turn, no free motion tells."""
-    geom = BODIES[kind][0] if kind in BODIES else 'type="mesh" mesh="hull"'
-    sim = Simulation(model(geom, 1e-2, 0.8), 64)
+    geom = BODIES[kind][0] if kind in BODIES else MORE[kind]
+    sim = Simulation(model(geom, 1e-2, 0.8, floor), 64)
     spun(sim, 0.2)
     sim.qvel[:, 0], sim.qvel[:, 2] = 10, -10
     for _ in range(60):
