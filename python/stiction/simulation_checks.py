@@ -82,7 +82,7 @@ def checked_device(device) -> tuple[str, int]:
 
 
 def _held_sites(model: Model) -> str:
-    """The first connect or weld between sites, whose places are constants of it; "" without one, or without ``mjmodel``."""
+    """The first connect or weld between sites, whose places are constants of it; "" where we know of none."""
     m = model.mjmodel
     if m is None:
         return ""
