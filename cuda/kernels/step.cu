@@ -38,18 +38,20 @@ struct Launch {
   Stage stage;
   bool recovers = false;
 };
-std::vector<Launch> launches() {
-  return {{"prepare", prepare_stage()}, {"solve", solve_stage()},   {"judge", judge_stage()},
-          {"improve", improve_stage()}, {"settle", settle_stage()}, {"recover", solve_stage(), true},
-          {"end", end_stage()}};
+const Launch (&launches())[7] {
+  static const Launch step[] = {{"prepare", prepare_stage()}, {"solve", solve_stage()},
+                                {"judge", judge_stage()},     {"improve", improve_stage()},
+                                {"settle", settle_stage()},   {"recover", solve_stage(), true},
+                                {"end", end_stage()}};
+  return step;
 }
-/// One step of the worlds of a pass; after(number) of every launch.
-template <class After>
-void run_step(const std::vector<Launch>& step, const CudaJob& job, StagePass pass, After after) {
-  for (size_t i = 0; i < step.size(); ++i) {
-    pass.recovers = step[i].recovers;
-    step[i].stage.run(job, pass);
-    after(i);
+/// One step of the worlds of a pass; before(launch) of every launch.
+template <class Before>
+void run_step(const CudaJob& job, StagePass pass, Before before) {
+  for (const Launch& launch : launches()) {
+    before(launch);
+    pass.recovers = launch.recovers;
+    launch.stage.run(job, pass);
   }
 }
 
@@ -82,31 +84,26 @@ void prepare_launches(const CudaJob& job) {
   CudaJob idle = job;
   idle.arrays.num_envs = 0, idle.plan.kinematics_blocks = 1;
   const StagePass none{.count = 0};
-  run_step(launches(), idle, none, [](size_t) {});
+  run_step(idle, none, [](const Launch&) {});
   launch_kinematics(idle, nullptr);
   note_local_memory(job.plan.local_bytes, job.queue.device);
 }
 
 void launch_step(const CudaJob& job) {
-  const std::vector<Launch> step = launches();
   each_pass(job, [&](StagePass pass) {
-    for (; pass.step < job.steps; ++pass.step) run_step(step, job, pass, [](size_t) {});
+    for (; pass.step < job.steps; ++pass.step) run_step(job, pass, [](const Launch&) {});
   });
 }
 std::vector<std::pair<std::string, double>> time_step(const CudaJob& job) {
-  CudaJob one = job;
-  one.steps = 1;
-  const std::vector<Launch> step = launches();
   StreamClock clock(job.queue);
-  each_pass(one, [&](const StagePass& pass) {
-    clock.mark();
-    run_step(step, one, pass, [&](size_t) { clock.mark(); });
+  each_pass(job, [&](StagePass pass) {
+    for (; pass.step < job.steps; ++pass.step) run_step(job, pass, [&](const Launch&) { clock.mark(); });
   });
+  clock.mark();
   std::vector<std::pair<std::string, double>> times;
-  for (const Launch& launch : step) times.emplace_back(launch.name, 0);
-  const std::vector<double> laps = clock.laps();  // and between passes
-  for (size_t i = 0; i < laps.size(); ++i)
-    if (const size_t number = i % (step.size() + 1); number < step.size()) times[number].second += laps[i];
+  for (const Launch& launch : launches()) times.emplace_back(launch.name, 0);
+  const std::vector<double> laps = clock.laps();
+  for (size_t i = 0; i < laps.size(); ++i) times[i % times.size()].second += laps[i];
   return times;
 }
 void launch_find_contacts(const CudaJob& job, const FoundContacts<float>& found) {

@@ -136,8 +136,9 @@ class CudaWorld final : public WorldOf<CudaJob> {
   }
   std::string isa() const override { return "cuda"; }
   std::vector<std::pair<std::string, double>> time_step() override {
-    release();
-    return stiction::time_step(job_);
+    std::vector<std::pair<std::string, double>> times;
+    advance(1, [&] { times = stiction::time_step(job_); });
+    return times;
   }
 
  protected:

@@ -32,11 +32,7 @@ class WorldOf : public World {
   void step(int n) final {
     if (n < 0) throw std::invalid_argument("n is " + std::to_string(n) + ", expected >= 0");
     if (n == 0) return;
-    release();
-    job_.steps = n;
-    contacts_found_ = false;
-    run_steps();
-    update_watched();
+    advance(n, [this] { run_steps(); });
   }
   void previous_states(double* qpos, double* qvel) final {
     fetch({records_.get()});
@@ -61,6 +57,15 @@ class WorldOf : public World {
  protected:
   /// job_.steps steps of all environments.
   virtual void run_steps() = 0;
+  /// n > 0 steps, which `run` queues, and what follows from them.
+  template <class Run>
+  void advance(int n, Run run) {
+    release();
+    job_.steps = n;
+    contacts_found_ = false;
+    run();
+    update_watched();
+  }
 
   FoundContacts<T> found_contacts(const uint8_t* mask) const {
     FoundContacts<T> found{contact_arrays_, max_contacts_, mask};

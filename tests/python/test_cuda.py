@@ -423,3 +423,20 @@ def test_only_what_was_asked_for_is_copied():
     before = library.cuda_emulator_copied()
     sim.step()
     assert library.cuda_emulator_copied() - before == 2 * (ctrl.nbytes + qpos.nbytes) + count.nbytes
+
+
+@emulated
+def test_a_step_that_is_timed_is_a_step():
+    """What is watched follows, also where contacts had been found without one."""
+    told = []
+    for timed in (False, True):
+        sim = fallen(MODEL, 3, "subadmm").get_state(), Simulation(MODEL, 3, device="cuda")
+        sim[1].set_state(sim[0])
+        sim[1].forward()
+        if timed:
+            assert all(ms >= 0 for ms in sim[1]._world.time_step().values())
+        else:
+            sim[1].step()
+        told.append([np.array(values) for values in (sim[1].qpos, sim[1].contact.impulse, sim[1].xpos)])
+    for once, again in zip(*told, strict=True):
+        np.testing.assert_array_equal(once, again)
