@@ -43,12 +43,15 @@ def spread(values) -> dict:
 
 
 class Driven:
-    """A batch under random controls, settled."""
+    """A batch under random controls around the first keyframe's, settled."""
 
     def __init__(self, name: str, num_envs: int, device: str, settle: int = 200, solver="subadmm"):
-        self.sim = stiction.Simulation(load(name), num_envs, device=device, solver=solver)
+        model = load(name)
+        self.sim = stiction.Simulation(model, num_envs, device=device, solver=solver)
         self.amplitude = MODELS.get(name, ("", 0.1))[1]
         self.random = np.random.default_rng(1)
+        if model.nkey:  # stands there
+            self.sim.reset(keyframe=0)
         self.home = np.array(self.sim.ctrl)
         self.run(settle)
 

@@ -113,7 +113,7 @@ int main() {
   REQUIRE(cudaFree(from)), REQUIRE(cudaFree(to));
 
   // As many lanes as 12 warps a processor, which is what a step's kernels have.
-  const size_t lanes = size_t(processors) * 12 * 32, apart = 196 * 1024 / sizeof(float);
+  const size_t lanes = size_t(processors) * 12 * 32, apart = 126016 / sizeof(float);  // of a slot's lane
   const int blocks = static_cast<int>(lanes / kThreads);
   float* memory;
   REQUIRE(cudaMalloc(&memory, lanes * apart * sizeof(float)));

@@ -34,13 +34,13 @@ struct CudaJob : StepJob<float> {
 };
 
 /// For a batch of that size: as many slots as it has worlds, bounded by what the device works on at once and by a quarter of the
-/// memory that is free besides the kernels' own, for a slot takes 0.8 MB. world_bytes: WorldMemory of one world.
+/// memory that is free besides the kernels' own, for a slot takes 0.5 MB. world_bytes: WorldMemory of one world.
 CudaPlan plan_launches(int num_envs, int64_t world_bytes, int device);
 /// Every kernel of a step, of no world: after it the device has loaded them and set their local memory aside.
 void prepare_launches(const CudaJob& job);
 /// `steps` steps of all worlds: any robot, every feature. Seven launches a step.
 void launch_step(const CudaJob& job);
-/// One step, and the milliseconds that each of its launches took on the device, by name. Waits.
+/// The same, and the milliseconds that each of its launches took on the device, by name, over all steps. Waits.
 std::vector<std::pair<std::string, double>> time_step(const CudaJob& job);
 /// The contacts of the present states of worlds with found.mask[i] != 0 (null: all).
 void launch_find_contacts(const CudaJob& job, const FoundContacts<float>& found);
