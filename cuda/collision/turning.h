@@ -13,29 +13,29 @@
 
 namespace stiction {
 
+/// Turns (rad) up to this leave contacts where they are, those above twice that move them wholly. Contacts at the middle of a
+/// turn hold what spins on the floor, but damp what rocks and rolls; at the beginning of small turns they do neither.
+inline constexpr float kLeastTurn = 0.05f;
+
 /// Of a body in the free motion of a step.
 template <class Real>
 struct Turning {
   Vec3<Real> turn;    // about its axis                                                                    rad
   Vec3<Real> centre;  // goes straight                                                                     m
   bool straight;      // it does: the body is on its own
-};
 
-/// Turns (rad) up to this leave contacts where they are, those above twice that move them wholly. Contacts at the middle of a
-/// turn hold what spins on the floor, but damp what rocks and rolls; at the beginning of small turns they do neither.
-inline constexpr float kLeastTurn = 0.05f;
-template <class Real>
-HD Real moved_part(const Turning<Real>& body) {
-  return clamp(norm(body.turn) * Scalar<Real>(1 / kLeastTurn) - Real(1), Real(0), Real(1));
-}
+  /// How much of the way its contacts move.
+  HD Real part() const { return clamp(norm(turn) * Scalar<Real>(1 / kLeastTurn) - Real(1), Real(0), Real(1)); }
+};
 
 /// The candidate c of a point x of the body. Where it gets less deep than it seems from its velocity that is left as it is: a blow
 /// that takes the turn away takes this, too.
 template <class Real>
 HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
   using S = Scalar<Real>;
-  const Real part = moved_part(body);
-  if (!body.straight || !any(part > Real(0))) return c;
+  if (!body.straight) return c;
+  const Real part = body.part();
+  if (!any(part > Real(0))) return c;
   const Vec3<Real> arm = x - body.centre;
   const Vec3<Real> off = (RootTurn<Real>(body.turn, S(1)).mean(arm, S(1)) - arm) * part;
   const Mask<Real> deeper = dot(c.normal, cross(body.turn, off)) < Real(0);
@@ -47,7 +47,7 @@ template <class Real>
 HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Real>& ellipsoid,
                                      const Turning<Real>& body) {
   using S = Scalar<Real>;
-  const Real part = moved_part(body);
+  const Real part = body.part();
   if (!any(part > Real(0))) return c;
   const Vec3<Real>&n = c.normal, &size = ellipsoid.size;
   const RootTurn<Real> on(body.turn, S(1)), back(-body.turn, S(1));

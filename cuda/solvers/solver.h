@@ -13,8 +13,9 @@
 // IterativeSolver makes all of it but the name from a class that iterates, of which one lane of a group has one and the others wait;
 // SharedSolver from one whose lanes iterate together (parallel_for). What it stops on: solvers/score.h.
 //
-// solve: all lanes of a group call it and get the same; memory and impulse are theirs together. `problem` is read only; `impulse` (n) is the warm start on entry, 0 for what is not finite, and the answer on exit, in
-// each world of a pack by that world's numbers alone. A world is frozen as soon as its own residual is below limits.tolerance V; tolerance 0:
+// solve: all lanes of a group call it and get the same; memory and impulse are theirs together. `problem` is read only;
+// `impulse` (n) is the warm start on entry, 0 for what is not finite, and the answer on exit, in each world of a pack by that
+// world's numbers alone. A world is frozen as soon as its own residual is below limits.tolerance V; tolerance 0:
 // limits.iterations, or until rounding is all that changes. Rows with W = 0 get 0. No allocation, no error: what is not finite,
 // or not solved, the certificate shows.
 // What a solver cannot carry is refused where a world is made.
