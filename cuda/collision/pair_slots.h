@@ -57,7 +57,7 @@ HD void link_bounds(const typename L::Group& g, const typename L::Model& m, cons
 inline constexpr float kAstray = 0.25f;
 
 /// Which geoms of two links may come within `margin` of each other: by balls, first one around all of link 2 (center2, reach2
-/// with the margin), then, but for those that are capsules themselves, by capsules. Pairs come geom by geom of link 1.
+/// with the margin), then by capsules. Pairs come geom by geom of link 1.
 template <class Real>
 struct NearGeoms {
   const Pose<Real>&pose1, &pose2;
@@ -78,7 +78,7 @@ struct NearGeoms {
     }
     if (!any_near) return near;
     const Mask<Real> balls = near & within(pose2 * g2.pose.p - center, margin + g1.radius + g2.radius);
-    if (max(g1.type, g2.type) <= GeomKind::kCapsule || !any(balls)) return balls;
+    if (max(g1.type, g2.type) == GeomKind::kSphere || !any(balls)) return balls;
     const Real touch = margin + g1.capsule_radius + g2.capsule_radius;
     const Vec3<Real> between = pose2 * g2.capsule_center - pose1 * g1.capsule_center;
     return balls & (segment_distance_squared<Real>(pose1.R * g1.capsule_axis, pose2.R * g2.capsule_axis, between) <
