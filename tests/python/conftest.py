@@ -26,8 +26,10 @@ def is_emulated() -> bool:
 
 
 @pytest.fixture(autouse=True)
-def device(monkeypatch):
+def device(monkeypatch, request):
     """The device that simulations are on by default."""
+    if DEVICE != "cpu" and request.node.get_closest_marker("on_cpu"):
+        pytest.skip("asks for what is computed on the CPU only")
     if is_emulated():
         emulate(monkeypatch)
     if DEVICE != "cpu":

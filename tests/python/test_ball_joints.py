@@ -173,6 +173,7 @@ def angle_of(quat):
     return 2 * np.arctan2(np.linalg.norm(quat[..., 1:], axis=-1), np.abs(quat[..., 0]))
 
 
+@pytest.mark.on_cpu
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_pendulum_comes_to_rest_at_its_limit(solver, dtype, device):
