@@ -21,7 +21,7 @@ from stiction import _core
 from .engines import Stiction, Times
 from .scenes import SCENES, option
 
-_WRAPPERS = {"step", "step_batch", "step_world", "prepare_step", "assemble_world", "parallel_for", "operator"}
+_WRAPPERS = {"step", "step_batch", "step_world", "find_step", "pose_step", "assemble_world", "parallel_for", "operator"}
 _SOLVERS = ("subadmm_detail", "Passes", "pgs_detail")
 
 

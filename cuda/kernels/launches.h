@@ -38,7 +38,7 @@ struct CudaJob : StepJob<float> {
 CudaPlan plan_launches(int num_envs, int64_t world_bytes, int device);
 /// Every kernel of a step, of no world: after it the device has loaded them and set their local memory aside.
 void prepare_launches(const CudaJob& job);
-/// `steps` steps of all worlds: any robot, every feature. Seven launches a step.
+/// `steps` steps of all worlds: any robot, every feature. Eight launches a step.
 void launch_step(const CudaJob& job);
 /// The same, and the milliseconds that each of its launches took on the device, by name, over all steps. Waits.
 std::vector<std::pair<std::string, double>> time_step(const CudaJob& job);

@@ -29,7 +29,7 @@ struct SlotLane {
 struct StagePass {
   int first = 0, count = 0, step = 0;
   bool recovers = false;       // of the solve stage: for the second time in a step
-  bool finds = false;          // of the prepare stage: contacts alone, of present states,
+  bool finds = false;          // of the find stage: contacts alone, of present states,
   FoundContacts<float> found;  // into these
 };
 
@@ -88,12 +88,13 @@ Stage stage_of() {
           }};
 }
 // In files of their own, which compile side by side.
-Stage prepare_stage();  // state, controls and loads at first; to the rows of the contact problem
-Stage solve_stage();    // where there is something to solve
-Stage judge_stage();    // takes the answer and certifies it
-Stage improve_stage();  // where the certificate is not met
-Stage settle_stage();   // records; moves on, or poses the way out of overlaps
-Stage end_stage();      // takes that way; at last what users see
+Stage find_stage();      // state, controls and loads at first; to what may touch within the step
+Stage assemble_stage();  // to the rows of the contact problem
+Stage solve_stage();     // where there is something to solve
+Stage judge_stage();     // takes the answer and certifies it
+Stage improve_stage();   // where the certificate is not met
+Stage settle_stage();    // records; moves on, or poses the way out of overlaps
+Stage end_stage();       // takes that way; at last what users see
 
 /// visit(pass) for all worlds, as many at a time as there are slots.
 template <class Visit>

@@ -38,11 +38,11 @@ struct Launch {
   Stage stage;
   bool recovers = false;
 };
-const Launch (&launches())[7] {
-  static const Launch step[] = {{"prepare", prepare_stage()}, {"solve", solve_stage()},
-                                {"judge", judge_stage()},     {"improve", improve_stage()},
-                                {"settle", settle_stage()},   {"recover", solve_stage(), true},
-                                {"end", end_stage()}};
+const Launch (&launches())[8] {
+  static const Launch step[] = {{"find", find_stage()},           {"assemble", assemble_stage()},
+                                {"solve", solve_stage()},         {"judge", judge_stage()},
+                                {"improve", improve_stage()},     {"settle", settle_stage()},
+                                {"recover", solve_stage(), true}, {"end", end_stage()}};
   return step;
 }
 /// One step of the worlds of a pass; before(launch) of every launch.
@@ -71,7 +71,7 @@ CudaPlan plan_launches(int num_envs, int64_t world_bytes, int device) {
   auto fitting = [memory](int64_t wanted, size_t bytes) {
     return static_cast<int>(std::max<int64_t>(1, std::min(wanted, static_cast<int64_t>(memory / bytes))));
   };
-  const int64_t resident = resident_blocks(prepare_stage().kernel, kThreads, device) * (kThreads / kTreeTile);
+  const int64_t resident = resident_blocks(find_stage().kernel, kThreads, device) * (kThreads / kTreeTile);
   plan.slots = fitting(std::min<int64_t>(num_envs, resident), kSlotBytes + static_cast<size_t>(world_bytes));
   const int64_t blocks = std::min((num_envs + kThreads - 1) / kThreads, resident_blocks(kinematics, kThreads, device));
   plan.kinematics_blocks = fitting(blocks, kKinematicsBytes);
@@ -109,7 +109,7 @@ std::vector<std::pair<std::string, double>> time_step(const CudaJob& job) {
 void launch_find_contacts(const CudaJob& job, const FoundContacts<float>& found) {
   each_pass(job, [&](StagePass pass) {
     pass.finds = true, pass.found = found;
-    prepare_stage().run(job, pass);
+    find_stage().run(job, pass);
   });
 }
 void launch_kinematics(const CudaJob& job, const uint8_t* mask) {

@@ -9,7 +9,7 @@
 //   certify     ContactProblem, impulses, v        Certificate
 //   integrate   State, v                           State
 //
-// Solvers stand between: prepare_step; solve; judge_step; improve what is flagged; settle_step; solve what is deep; end_step. A
+// Solvers stand between: find_step, pose_step; solve; judge_step; improve what is flagged; settle_step; solve what is deep; end_step. A
 // CPU calls these one after the other (step_world), a GPU launches them (kernels/), and StepState is what they leave each other.
 #pragma once
 #include "contact/bonds.h"
@@ -144,11 +144,10 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
   }
 }
 
-/// All that is known before solving: from the state to the contact problem and its warm start.
-template <class L, class Real = typename L::Real>
+/// All that is known before solving, once contacts are found: the contact problem and its warm start.
+template <class L>
 HD void assemble_world(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                       const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
-  find_contacts<L>(g, m, worlds, x, w, bad);
+                       const State<L>& x, Workspace<L>& w) {
   w.problem.any_row = assemble<L>(g, m, worlds, x, w);
   g.sync();  // records of pairs and ties were written by one lane
   worlds.records.warm_start(g, m, w.contacts, w.problem, worlds.options.step.warm_start != 0, w.impulses);
@@ -336,12 +335,18 @@ HD void gather_worst(const Mask<Real>& moving, const Mask<Real>& converged, cons
   out.converged = select(converged | negate(moving), out.converged, Real(0));
 }
 
+/// To what may touch within the step.
+template <class L>
+HD void find_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                  Workspace<L>& w, StepState<L>& s) {
+  find_contacts<L>(g, m, worlds, s.x, w, s.out.bad);
+}
 /// To the contact problem of this step, and its rows.
 template <class L>
-HD void prepare_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                     Workspace<L>& w, StepState<L>& s) {
+HD void pose_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                  Workspace<L>& w, StepState<L>& s) {
   using Real = typename L::Real;
-  assemble_world<L>(g, m, worlds, s.x, w, s.out.bad);
+  assemble_world<L>(g, m, worlds, s.x, w);
   s.solving = w.problem.any_row, s.iterations = Real(0);
   if (s.solving) return pose_rows<L>(g, m, worlds.options.step, w, s);
   each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, w.problem.free, w.v);
@@ -387,7 +392,8 @@ HD void step_world(const typename L::Group& g, const typename L::Model& m, const
   using Real = typename L::Real;
   const StepOptions<Scalar<Real>>& options = worlds.options;
   const RowArrays<Real>& rows = w.problem.table.rows;
-  prepare_step<L>(g, m, worlds, w, s);
+  find_step<L>(g, m, worlds, w, s);
+  pose_step<L>(g, m, worlds, w, s);
   if (s.solving) s.iterations = solve_posed(g, options, s.rows, rows.impulse, w.memory.solver);
   judge_step<L>(g, m, worlds, w, s);
   if (any(s.flagged)) {
@@ -489,7 +495,9 @@ HD DenseProblem<T> last_problem(const typename L::Model& m, const StepOptions<Sc
   StepOptions<Scalar<Real>> warm = options;
   warm.step.warm_start = 1;
   if (!m.free_base()) x.position = {Real(0), Real(0), Real(0)};
-  assemble_world<L>(g, m, {warm, arrays, rows, {record}}, x, space, bad);
+  const SteppedWorlds<L> worlds{warm, arrays, rows, {record}};
+  find_contacts<L>(g, m, worlds, x, space, bad);
+  assemble_world<L>(g, m, worlds, x, space);
   RowList<L> list;
   list.build(m, space.contacts, space.problem, space.impulses);
   return dense_problem<L>(m, space.kin, space.problem, list, w, memory);

@@ -1,4 +1,4 @@
-// From states to contact problems, or to contacts alone.
+// From states to what may touch within the step, or to contacts alone.
 #include "kernels/stages.cuh"
 #include "step/find_contacts.h"
 
@@ -6,7 +6,7 @@ namespace stiction {
 namespace {
 
 /// One kernel, for both are collision for the most part, which takes nvcc most of its time.
-__global__ void __launch_bounds__(kThreads, kBlocks) prepare_kernel(const CudaJob job, const StagePass pass) {
+__global__ void __launch_bounds__(kThreads, kBlocks) find_kernel(const CudaJob job, const StagePass pass) {
   const bool enters = pass.finds || pass.step == 0;
   each_world(job, pass, enters, [&](const auto& tile, const auto& model, const auto& worlds, auto& w, auto& s) {
     if (pass.finds) {
@@ -16,12 +16,12 @@ __global__ void __launch_bounds__(kThreads, kBlocks) prepare_kernel(const CudaJo
     }
     if (pass.step == 0) begin_steps<TileLane>(tile, model, worlds, w, s);
     if (pass.step + 1 == job.steps) keep_state<TileLane>(tile, model, worlds, s);
-    prepare_step<TileLane>(tile, model, worlds, w, s);
+    find_step<TileLane>(tile, model, worlds, w, s);
   });
 }
 
 }  // namespace
 
-Stage prepare_stage() { return stage_of<prepare_kernel, kTreeTile>(); }
+Stage find_stage() { return stage_of<find_kernel, kTreeTile>(); }
 
 }  // namespace stiction
