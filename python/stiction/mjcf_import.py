@@ -1,4 +1,4 @@
-"""Compiling MJCF and URDF through the `mujoco` package: sources, assets, errors, motors for URDF joints.
+"""Compiling MJCF and URDF through the `mujoco` package: sources, assets, errors.
 
 MuJoCo reports through a process-wide warning handler; without one it writes MUJOCO_LOG.TXT into the working folder;
 `collected_warnings` holds a handler for the time of an import, so that nothing is written, and puts the old one back.
@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 
 from .batch_renderer import choose_gl
+from .urdf_import import UrdfRobot
 
 _handler_lock = threading.RLock()
 
@@ -47,22 +48,25 @@ def collected_warnings(mujoco):
             mujoco.set_mju_user_warning(previous)
 
 
-def compile_source(source, assets, *, urdf: bool):
-    """(MjModel, label, warnings, notes) of a path or an XML string; ValueError with the label and MuJoCo's message."""
+def compile_source(source, assets, urdf: UrdfRobot | None = None):
+    """(MjModel, label, warnings, notes) of a path or an XML string; ValueError with the label and MuJoCo's message.
+
+    ``urdf``: what a URDF does not say; without it the source is MJCF.
+    """
     mujoco = require_mujoco()
     text, path, label = _read(source)
     root = re.search(r"<\s*([A-Za-z_]\w*)", re.sub(r"<!--.*?-->|<\?.*?\?>", "", text, flags=re.S))
     is_urdf = root is not None and root.group(1) == "robot"
-    if root is not None and is_urdf != urdf:
+    if root is not None and is_urdf != (urdf is not None):
         wanted = "from_urdf" if is_urdf else "from_mjcf"
         raise ValueError(f"cannot import {label}: its root element is <{root.group(1)}>, use Model.{wanted}")
     errors = tuple(getattr(mujoco, name) for name in ("FatalError", "UnexpectedError") if hasattr(mujoco, name))
     notes: list[str] = []
     with collected_warnings(mujoco) as messages:
         try:
-            if urdf:
+            if urdf is not None:
                 spec = _load(mujoco.MjSpec, "file", "string", text, path, assets)
-                notes = _add_motors(spec, mujoco)
+                notes = urdf.prepare(spec, path, mujoco)
                 model = spec.compile()
             else:
                 model = _load(mujoco.MjModel, "xml_path", "xml_string", text, path, assets)
@@ -93,26 +97,3 @@ def _load(kind, from_path: str, from_text: str, text: str, path: str | None, ass
     if path is not None:
         return getattr(kind, f"from_{from_path}")(path, **extra)
     return getattr(kind, f"from_{from_text}")(text, **extra)
-
-
-def _add_motors(spec, mujoco) -> list[str]:
-    """One motor of gear 1 per hinge or slide, named like it; its control range is the URDF's effort, where given."""
-    scalar = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
-    joints = [joint for joint in spec.joints if joint.type in scalar]
-    driven = {actuator.target for actuator in spec.actuators}
-    added = 0
-    for number, joint in enumerate(joints):
-        if not joint.name:
-            joint.name = f"joint_{number}"
-        if joint.name in driven:
-            continue
-        motor = spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
-        motor.set_to_motor()
-        low, high = joint.actfrcrange
-        if low < high:
-            motor.ctrlrange = joint.actfrcrange
-            motor.ctrllimited = 1
-        added += 1
-    return (
-        [f"added: one motor per joint ({added}), control = force or torque, range = the file's effort"] if added else []
-    )

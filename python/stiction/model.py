@@ -14,6 +14,7 @@ from . import _core
 from .mjcf_import import compile_source, require_mujoco
 from .mjmodel_arrays import model_arrays
 from .mjmodel_features import examine
+from .urdf_import import UrdfRobot
 
 _FORMAT = 4  # of the files written by save
 _MJMODEL = "mujoco_binary"
@@ -60,24 +61,40 @@ class Model:
         lists them in ``import_report``. MuJoCo's own errors become ValueError with the file and the message.
         """
         _check_choice(unsupported)
-        compiled, label, messages, notes = compile_source(source, assets, urdf=False)
+        compiled, label, messages, notes = compile_source(source, assets)
         return cls._converted(compiled, label, unsupported, messages, notes)
 
     @classmethod
-    def from_urdf(cls, source, *, assets=None, unsupported: str = "error") -> Model:
-        """A model from a URDF file or XML string, with one motor per hinge or slide joint, named like the joint.
+    def from_urdf(
+        cls, source, *, assets=None, unsupported: str = "error",
+        floating: bool = False, kp=None, kd=0.0, pose=None, self_collision: bool = False,
+    ) -> Model:  # fmt: skip
+        """A model from a URDF file or XML string, with one actuator per hinge or slide joint, named like the joint.
 
-        MuJoCo compiles the file: its root link is fixed to the world, fixed joints are fused.
+        MuJoCo compiles the file: its root link is fixed to the world, fixed joints are fused. ``package://`` is looked
+        for in the folders above the file. What a URDF has no words for:
+
+        ``floating``: the root link gets a free joint, above a floor; links of fixed joints stay bodies; links touch the
+        floor alone, as collision shapes of URDFs overlap often, or with ``self_collision`` each other, too.
+        ``kp`` (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m): position servos in place of motors; a number, or
+        numbers by joints' names or patterns, ``{"*_knee": 60, "*": 40}``, of which the first that fits counts.
+        ``pose``: angles by names or patterns, rad or m, 0 where it says nothing: the keyframe "home", with servos that
+        hold it, and what floats set down on the floor. Errors: ValueError for names and patterns that are no joint, and
+        for joints that would stand outside their range.
         """
         _check_choice(unsupported)
-        compiled, label, messages, notes = compile_source(source, assets, urdf=True)
+        robot = UrdfRobot(floating, kp, kd, pose, self_collision)
+        compiled, label, messages, notes = compile_source(source, assets, robot)
         return cls._converted(compiled, label, unsupported, messages, notes)
 
     @classmethod
-    def from_file(cls, path, *, unsupported: str = "error") -> Model:
-        """`from_urdf` of a file whose name ends in .urdf, `from_mjcf` of others."""
-        read = cls.from_urdf if Path(path).suffix == ".urdf" else cls.from_mjcf
-        return read(path, unsupported=unsupported)
+    def from_file(cls, path, *, unsupported: str = "error", **urdf) -> Model:
+        """`from_urdf` of a file whose name ends in .urdf, with ``urdf`` as its arguments, `from_mjcf` of others."""
+        if Path(path).suffix == ".urdf":
+            return cls.from_urdf(path, unsupported=unsupported, **urdf)
+        if urdf:
+            raise ValueError(f"{path} is no URDF: {', '.join(urdf)} are for what a URDF does not say")
+        return cls.from_mjcf(path, unsupported=unsupported)
 
     @classmethod
     def from_mjmodel(cls, mjmodel, *, unsupported: str = "error") -> Model:

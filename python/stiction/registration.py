@@ -27,6 +27,11 @@ class EnvironmentId:
     timestep: float | None = None
     integrator: str = "implicit"
 
+    @property
+    def on_legs(self) -> bool:
+        """Whether its robots walk: a free base and servos on a floor."""
+        return "feet" in (self.names or ())
+
 
 ENVIRONMENTS = {
     "stiction/Ant-v0": EnvironmentId("ant", "ant.xml", 1000, integrator="euler"),

@@ -295,7 +295,7 @@ def test_a_saved_model_can_be_rendered(robot, tmp_path):
 def test_a_robots_file_is_viewed(robot):
     from stiction.training.view import Robot, _steps
 
-    envs = Robot(robot, {})
+    envs = Robot(stiction.Model.from_mjcf(robot), {})
     started = time.monotonic()
     shown = list(_steps(envs, lambda _: np.zeros((1, 12)), 0.3, 0))
     assert time.monotonic() - started >= 0.25
@@ -321,12 +321,20 @@ def test_without_a_display_the_viewer_says_what_to_do(robot, capsys, monkeypatch
     there["mjviser"] = "is there"
     pendulum = tmp_path / "pendulum.urdf"
     pendulum.write_text(PENDULUM)
-    for what in (robot, pendulum):
-        assert cli.main(["view", str(what)]) == 0
-    assert shown == [12, 1]
+    for words in ([robot], [pendulum], [pendulum, "--urdf", "kp=3", "--pose", "swing=1"]):
+        assert cli.main(["view", *map(str, words)]) == 0
+    assert shown == [12, 1, 1]
     (tmp_path / "notes.txt").write_text("no robot")
     assert cli.main(["view", str(tmp_path / "notes.txt")]) == 1
     assert "notes.txt is no checkpoint of `stiction train`\n" in capsys.readouterr().err
+    there["mjviser"] = None
+    for words, text in (
+        (["nowhere.urdf"], "no file nowhere.urdf\n"),
+        ([str(robot), "--names", "feet=a"], "mine.xml is shown alone"),
+        ([str(pendulum), "--pose", "swang=1"], "pose has 'swang', which is no joint"),
+    ):
+        assert cli.main(["view", *words]) == 1
+        assert text in capsys.readouterr().err  # before it says that it cannot show
 
 
 PENDULUM = """<robot name="pendulum"><link name="base"/>

@@ -22,6 +22,12 @@ go1.toml says the same, and has what a command has no words for:
     terms = ["gravity", "command", "joint_position", "joint_velocity", "last_action"]
     history = 3
 
+A URDF has neither servos nor a base that floats, nor a pose; its model is made by what is said beside it:
+
+    stiction train QuadrupedVelocity --model laikago.urdf --urdf kp=60 kd=2 --pose "*_thigh_joint=0.7" "*_calf_joint=-1.4"
+
+    urdf = { kp = 60, kd = 2, pose = { "*_thigh_joint" = 0.7, "*_calf_joint" = -1.4 } }   # arguments of Model.from_urdf
+
 A checkpoint keeps all of it, the model's contents too, so that later commands need none of these files; but for the
 source of a task in Python.
 """
@@ -30,7 +36,7 @@ from __future__ import annotations
 
 import io
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
@@ -40,13 +46,15 @@ from stiction.command_words import pairs_of, values_of
 from stiction.model import Model
 from stiction.observation_groups import Group
 from stiction.randomisation import terms_of
+from stiction.registration import ENVIRONMENTS
 from stiction.solver_options import SolverOptions
+from stiction.urdf_import import UrdfRobot
 
-from .options import environment, environment_id, near_names
+from .options import environment, environment_id, near_names, task_name
 
 _TABLES = {
     "task": str, "model": str, "names": dict, "parameters": dict, "simulation": dict, "ppo": dict, "randomize": list,
-    "observations": dict,
+    "observations": dict, "urdf": dict,
 }  # fmt: skip
 
 
@@ -123,7 +131,11 @@ def groups_of_tables(tables: dict) -> dict[str, Group]:
 
 def add_arguments(parser) -> None:
     """What every command about environments takes beside the task."""
-    parser.add_argument("--model", type=Path, metavar="FILE.xml", help="MJCF or URDF of one's own robot, with a floor")
+    parser.add_argument("--model", type=Path, metavar="FILE.xml", help="MJCF of one's own robot, with a floor, or its URDF")
+    parser.add_argument("--urdf", nargs="+", default=[], metavar="NAME=VALUE",
+                        help="what a URDF does not say: kp=60 kd=2 of position servos, self_collision=true")  # fmt: skip
+    parser.add_argument("--pose", nargs="+", default=[], metavar="JOINT=ANGLE",
+                        help="how a URDF's robot stands: '*_thigh_joint=0.7' '*_calf_joint=-1.4'; else 0")  # fmt: skip
     parser.add_argument("--names", nargs="+", default=[], metavar="ROLE=NAME,...",
                         help="what the model calls its parts: feet=FL,FR,RL,RR")  # fmt: skip
     parser.add_argument("--task", nargs="+", default=[], metavar="NAME=VALUE", dest="parameters",
@@ -141,7 +153,7 @@ def is_asked(arguments) -> bool:
     return any(getattr(arguments, name) for name in _ASKED)
 
 
-_ASKED = ("model", "names", "parameters", "randomize", "simulation", "solver", "solver_options")
+_ASKED = ("model", "urdf", "pose", "names", "parameters", "randomize", "simulation", "solver", "solver_options")
 
 
 def of_arguments(task: str, arguments) -> tuple[Setup, dict]:
@@ -154,9 +166,10 @@ def of_arguments(task: str, arguments) -> tuple[Setup, dict]:
     randomize = list(said.get("randomize", []))
     if arguments.randomize is not None:
         randomize += read_toml(arguments.randomize, only=("randomize",)).get("randomize", [])
+    env_id = environment_id(str(folder / said["task"]) if _is_file_class(said["task"]) else said["task"])
     setup = Setup(
-        environment_id(str(folder / said["task"]) if _is_file_class(said["task"]) else said["task"]),
-        None if model is None else Model.from_file(model),
+        env_id,
+        robot_model(env_id, model, urdf_table(said, arguments)),
         said.get("names", {}) | {role: text.split(",") for role, text in pairs_of("--names", arguments.names)},
         _tuples(said.get("parameters", {})) | values_of("--task", arguments.parameters),
         simulation_table(said, arguments),
@@ -165,6 +178,42 @@ def of_arguments(task: str, arguments) -> tuple[Setup, dict]:
     )
     terms_of(setup.randomize), groups_of_tables(setup.observations)  # or say what is wrong before anything is made
     return setup, said.get("ppo", {})
+
+
+def urdf_table(said: dict, arguments) -> dict:
+    """Arguments of `Model.from_urdf` about the robot; a command's words win over a file's."""
+    table = said.get("urdf", {}) | values_of("--urdf", arguments.urdf)
+    pose = table.get("pose", {}) | values_of("--pose", arguments.pose)
+    for name in table:
+        if name not in _URDF:
+            raise ValueError(f"urdf has {name!r}; {near_names(name, _URDF)}")
+    return table | ({"pose": pose} if pose else {})
+
+
+def robot_model(env_id: str, path, urdf: dict) -> Model | None:
+    """The model of a file, of None none; a URDF's for a task on legs floats, by servos."""
+    if path is None:
+        if urdf:
+            raise ValueError(f"{', '.join(urdf)}: for a robot's URDF, and there is no --model FILE.urdf")
+        return None
+    if Path(path).suffix == ".urdf" and _on_legs(env_id):
+        if "kp" not in urdf:
+            raise ValueError(
+                f"{path} has no servos, as no URDF has, and {task_name(env_id)} moves joints by them: say --urdf kp=60 "
+                "kd=2 (N m/rad, N m s/rad), and by --pose JOINT=ANGLE how the robot stands; a base that floats and a "
+                "floor are added. A TOML file says urdf = { kp = 60, kd = 2, pose = { JOINT = ANGLE } }"
+            )
+        urdf = {"floating": True} | urdf
+    return Model.from_file(path, **urdf)
+
+
+_URDF = tuple(field.name for field in fields(UrdfRobot))
+
+
+def _on_legs(env_id: str) -> bool:
+    task = environment(env_id)
+    known = ENVIRONMENTS.get(task if isinstance(task, str) else getattr(task, "base", None))
+    return known is not None and known.on_legs
 
 
 def simulation_table(said: dict, arguments) -> dict:

@@ -33,10 +33,11 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    show = _chosen(arguments.viewer)
     path, policy, kind = Path(arguments.what), None, arguments.actions
+    if path.suffix in (".xml", ".urdf", ".toml") and not path.is_file():
+        raise FileNotFoundError(f"no file {path}")
     if path.suffix in (".xml", ".urdf"):
-        envs = Robot(path, setup.simulation_options(setup.simulation_table({}, arguments)))
+        envs = _robot(path, arguments)
         kind = kind or "zero"
     elif path.exists() and path.suffix != ".toml":
         from .run import Checkpoint
@@ -48,10 +49,20 @@ def run(arguments):
     else:
         envs, kind = setup.of_arguments(arguments.what, arguments)[0].make(1, num_threads=1), kind or "random"
     with closing(envs):
+        show = _chosen(arguments.viewer)
         if kind == "policy" and policy is None:
             raise ValueError(f"--actions policy needs a run, and {arguments.what!r} is none")
         act = {"policy": _policy_actions, "random": _random_actions, "zero": _zero_actions}[kind](envs, policy)
         show(envs, act, arguments)
+
+
+def _robot(path: Path, arguments) -> Robot:
+    for name in ("model", "names", "parameters", "randomize"):
+        if getattr(arguments, name):
+            raise ValueError(f"{path} is shown alone: --model, --names, --task and --randomize are of tasks")
+    urdf = setup.urdf_table({}, arguments)
+    model = Model.from_file(path, unsupported="warn", **urdf)
+    return Robot(model, setup.simulation_options(setup.simulation_table({}, arguments)))
 
 
 class Robot:
@@ -60,8 +71,7 @@ class Robot:
     It begins in its keyframe "home" or "stand"; an action, in parts of the motors' ranges, is added to its controls.
     """
 
-    def __init__(self, path: Path, options: dict):
-        model = Model.from_file(path, unsupported="warn")
+    def __init__(self, model: Model, options: dict):
         self.simulation = Simulation(model, 1, **options)
         self.step_dt = max(1, round(1 / 60 / self.simulation.timestep)) * self.simulation.timestep
         self._key = next((name for name in ("home", "stand") if name in model.key_names), None)
