@@ -81,18 +81,19 @@ class BatchRenderer:
 def write_video(path, frames, fps: float) -> None:
     """An MP4 of (height, width, 3) bytes through imageio-ffmpeg; ImportError without it, OSError with the reason.
 
-    A last odd row or column is left out.
+    MP4s have even sizes: of an odd one the last row or column is there twice.
     """
     import imageio_ffmpeg
 
     check_writable(path)
-    height, width = (size // 2 * 2 for size in frames[0].shape[:2])  # colours are of two by two pixels
+    height, width = frames[0].shape[:2]
+    odd = ((0, height % 2), (0, width % 2), (0, 0))  # colours are of two by two pixels
     options = {"quality": 7, "macro_block_size": 2, "ffmpeg_log_level": "error"}
-    writer = imageio_ffmpeg.write_frames(str(path), (width, height), fps=fps, **options)
+    writer = imageio_ffmpeg.write_frames(str(path), (width + width % 2, height + height % 2), fps=fps, **options)
     try:
         writer.send(None)
         for frame in frames:
-            writer.send(np.ascontiguousarray(frame[:height, :width]))
+            writer.send(np.ascontiguousarray(np.pad(frame, odd, mode="edge")))
         writer.close()
     except OSError as error:
         free = shutil.disk_usage(Path(path).resolve().parent).free

@@ -265,8 +265,8 @@ NOT_NEGATIVE = """
 class Parameters:
     """The model's arrays by MuJoCo's names, read-only (1, ...); writable (num_envs, ...) where named in ``per_env``.
 
-    What is assigned is checked (masses, frictions, sizes and the like are not negative); what is written into a view
-    is not.
+    What is assigned is checked: all is finite, and masses, frictions, sizes and the like are not negative. What is
+    written into a view is not: a step on numbers that are not finite makes its environment `Status.NON_FINITE`.
     """
 
     def __init__(self, arrays: ArrayCache, model, per_env: tuple[str, ...]):
@@ -288,8 +288,11 @@ class Parameters:
             raise AttributeError(f"no parameter '{name}'{near(name, self._names)}")
         if name not in self._per_env:
             raise ValueError(f"params.{name} is shared by all environments; name it in per_env=('{name}',) to write it")
-        if name in NOT_NEGATIVE and not bool((as_numbers(name, values) >= 0).all()):
-            raise ValueError(f"params.{name} has negative entries, or some that are no numbers")
+        numbers = as_numbers(f"params.{name}", values)
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"params.{name} has entries that are not finite")
+        if name in NOT_NEGATIVE and (numbers < 0).any():
+            raise ValueError(f"params.{name} has negative entries")
         self._arrays.assign(f"params.{name}", values)
 
     def __dir__(self):

@@ -168,15 +168,34 @@ def test_a_solver_given_as_a_class_is_refused():
         Simulation(Model.from_mjcf(sliding_box()), solver=stiction.Canal)
 
 
-@pytest.mark.parametrize("value", [-0.1, np.nan])
-def test_parameters_that_cannot_be_negative_are_refused(value):
+def test_parameters_that_cannot_be_negative_are_refused():
     sim = Simulation(Model.from_mjcf(sliding_box()), 2, per_env=("geom_friction", "body_mass", "gravity"))
     friction = np.array(sim.params.geom_friction)
-    friction[1, 0, 0] = value
+    friction[1, 0, 0] = -0.1
     with pytest.raises(ValueError, match="params.geom_friction has negative entries"):
         sim.params.geom_friction = friction
     assert (np.array(sim.params.geom_friction) >= 0).all()
     sim.params.gravity = -np.abs(np.array(sim.params.gravity))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["body_mass", "geom_friction", "gravity", "body_ipos"])
+def test_parameters_that_are_not_finite_are_refused_or_flagged(name, value):
+    """Assigned they are refused; written into a view they stop their environment, and no other."""
+    sim = Simulation(Model.from_mjcf(sliding_box()), 3, per_env=(name,))
+    sound = np.array(getattr(sim.params, name))
+    broken = sound.copy()
+    broken[1][(-1, 0) if broken[1].ndim == 2 else -1] = value
+    with pytest.raises(ValueError, match=f"params.{name} has entries that are not finite"):
+        setattr(sim.params, name, broken)
+    np.testing.assert_array_equal(getattr(sim.params, name), sound)
+    getattr(sim.params, name)[...] = broken
+    sim.step(5)
+    assert ((np.array(sim.status) & stiction.Status.NON_FINITE) != 0).tolist() == [False, True, False]
+    setattr(sim.params, name, sound)
+    sim.reset()
+    sim.step(5)
+    assert not np.array(sim.status).any()
 
 
 @pytest.mark.parametrize(("operation", "low"), [("scale", -0.5), ("add", -2.0), ("set", -0.1)])
