@@ -96,8 +96,8 @@ def write_video(path, frames, fps: float) -> None:
             writer.send(np.ascontiguousarray(np.pad(frame, odd, mode="edge")))
         writer.close()
     except OSError as error:
-        free = shutil.disk_usage(Path(path).resolve().parent).free
-        reason = "the disk is full" if free < 2**20 else error
+        disk = shutil.disk_usage(Path(path).resolve().parent)
+        reason = "the disk is full" if disk.total and disk.free < 2**20 else error
         raise OSError(f"ffmpeg could not write {path}: {reason}") from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 
 
 def values_of(option: str, words: list[str]) -> dict:
@@ -18,6 +19,16 @@ def pairs_of(option: str, words: list[str]) -> list[tuple[str, str]]:
             raise ValueError(f"{option} {word!r}, expected name=value")
         pairs.append((name, text))
     return pairs
+
+
+def check_more_than_zero(option: str, value: float, unit: str) -> None:
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"{option} is {value:g}, expected more than 0 {unit}")
+
+
+def check_at_least(option: str, value: int, least: int) -> None:
+    if value < least:
+        raise ValueError(f"{option} is {value}, expected at least {least}")
 
 
 def _value(text: str):

@@ -393,6 +393,7 @@ def test_video_of_a_policy(tmp_path):
         (["train", "--resume", "/nowhere"], "no checkpoint"),
         (["play", "/nowhere"], "no checkpoint"),
         (["bench", "Antt"], "no task"),
+        (["bench", "Ant", "--rounds", "0"], "--rounds is 0, expected at least 1"),
         (["view", "Ant", "--viewer", "window"], "no display"),
         (["view", "Ant", "--actions", "policy", "--viewer", "web"], "needs a run|mjviser"),
     ],

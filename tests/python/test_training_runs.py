@@ -213,6 +213,25 @@ def test_what_cannot_be_is_refused_and_nothing_is_touched(finished, capsys, word
     assert before == {path.name: path.read_bytes() for path in finished.iterdir()}
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--episodes", "0"], "--episodes is 0, expected at least 1"),
+        (["--seconds", "-1"], "--seconds is -1, expected more than 0 seconds"),
+        (["--height", "0"], "height is 0, expected at least 2 pixels"),
+        (["--camera", "nowhere"], "the model has no camera 'nowhere'; there are: 'track'"),
+        (["--video", "/nowhere/a.mp4"], "no folder /nowhere to write a.mp4 into"),
+    ],
+)
+def test_a_video_that_cannot_be_is_refused_before_the_work(finished, capsys, monkeypatch, tmp_path, words, text):
+    from stiction.training import ppo
+
+    monkeypatch.setattr(ppo, "evaluate", lambda *_: pytest.fail("it has begun to work"))
+    assert cli.main(["play", str(finished), "--threads", "1", "--video", str(tmp_path / "a.mp4"), *words]) == 1
+    assert text in capsys.readouterr().err
+
+
+
 def test_a_moment_is_an_iteration(tmp_path):
     run = tmp_path / "run"
     tiny = ["--minutes", "1e-9", "--evaluate", "0", *QUIET]
@@ -283,4 +302,4 @@ def test_weights_and_biases_sees_what_tensorboard_sees(tmp_path, monkeypatch, ca
     assert all("perf/samples_per_cpu_second" in told for _, told in logged)
     monkeypatch.setitem(sys.modules, "wandb", None)
     assert cli.main(["train", "Ant", "--wandb"]) == 1
-    assert "needs wandb: pip install" in capsys.readouterr().err
+    assert "--wandb needs Weights & Biases: pip install wandb\n" in capsys.readouterr().err

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from stiction.command_words import check_at_least
+
 from . import setup
 
 
@@ -24,6 +26,8 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    for name in ("num_envs", "threads", "rounds", "observations", "actions"):
+        check_at_least(f"--{name.replace('_', '-')}", getattr(arguments, name), 1)
     if arguments.learner:
         rates = learner_rates(arguments.observations, arguments.actions, arguments.rounds)
         print(

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from stiction.batch_renderer import check_writable, choose_gl
+from stiction.command_words import check_at_least, check_more_than_zero
 
 
 def add_arguments(parser):
@@ -29,11 +30,17 @@ def run(arguments):
     from .ppo import evaluate
     from .run import Checkpoint, environments, progress, write_policy_video
 
-    if arguments.video is not None:
-        check_writable(arguments.video)  # before the work
+    check_at_least("--episodes", arguments.episodes, 1)
+    check_more_than_zero("--seconds", arguments.seconds, "seconds")
+    shown = {"width": arguments.width, "height": arguments.height, "camera": arguments.camera}
     torch.set_num_threads(1)
     kept = Checkpoint.load(arguments.run)
     policy = kept.policy()
+    if arguments.video is not None:  # what is wrong with it is told before the work
+        check_writable(arguments.video)
+        with closing(environments(kept.setup, 1, 1, render_mode="rgb_array", **shown)) as envs:
+            envs.reset(seed=0)
+            envs.picture(0)
     with closing(environments(kept.setup, arguments.episodes, arguments.threads)) as envs:
         with progress(desc="evaluating", unit=" steps", unit_scale=True) as bar:
             returns, lengths = evaluate(policy, envs, arguments.seed, bar)
@@ -44,7 +51,6 @@ def run(arguments):
     )
     if arguments.video is not None:
         with progress(desc="rendering", unit=" frames") as bar:
-            shown = {"width": arguments.width, "height": arguments.height, "camera": arguments.camera}
             write_policy_video(
                 policy,
                 kept.setup,

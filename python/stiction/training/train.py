@@ -7,7 +7,6 @@ its own (``--num-envs`` is per process); the first of them writes.
 from __future__ import annotations
 
 import importlib.util
-import math
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from stiction.batch_renderer import choose_gl
+from stiction.command_words import check_at_least, check_more_than_zero
 
 from . import setup
 
@@ -114,24 +114,25 @@ def _require(arguments) -> None:
     needed = {"torch": "torch", "gymnasium": "gymnasium", "tqdm": "tqdm", "tensorboard": "tensorboard"}
     needed |= {} if arguments.no_onnx else {"onnx": "onnx", "onnxscript": "onnxscript"}
     needed |= {} if arguments.no_video else {"imageio_ffmpeg": "imageio[ffmpeg]"}
-    needed |= {} if arguments.wandb is None else {"wandb": "wandb"}
     missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
     if missing:
         raise OSError(f"needs {', '.join(missing)}: pip install 'stiction[train]' (--no-onnx, --no-video need less)")
+    if arguments.wandb is not None and importlib.util.find_spec("wandb") is None:
+        raise OSError("--wandb needs Weights & Biases: pip install wandb")
     if arguments.what is None and arguments.resume is None:
         raise ValueError("which task? `stiction list` shows those there are")
     for name, unit in (("samples", "control steps"), ("minutes", "minutes")):
         value = getattr(arguments, name)
-        if value is not None and not (value > 0 and math.isfinite(value)):
-            raise ValueError(f"--{name} is {value:g}, expected more than 0 {unit}")
+        if value is not None:
+            check_more_than_zero(f"--{name}", value, unit)
     if arguments.seed is not None and not 0 <= arguments.seed < 2**32:
         raise ValueError(f"--seed is {arguments.seed}, expected 0 to {2**32 - 1}")
     if arguments.seed is not None and arguments.resume is not None:
         raise ValueError("--resume goes on with the run's own seed: no --seed")
     for name, least in (("num_envs", 1), ("threads", 1), ("evaluate", 0)):
         value = getattr(arguments, name)
-        if value is not None and value < least:
-            raise ValueError(f"--{name.replace('_', '-')} is {value}, expected at least {least}")
+        if value is not None:
+            check_at_least(f"--{name.replace('_', '-')}", value, least)
 
 
 class Training:
