@@ -219,11 +219,11 @@ class TaskBatch:
             task.elements,
             type(task).__name__,
         )
-        self.action_space = task.action_space()
+        self.action_space = task.action_space() if callable(task.action_space) else None
         if not isinstance(self.action_space, Box) or len(self.action_space.shape) != 1:
             raise TypeError(
-                f"{type(task).__name__}.action_space() is {self.action_space}, expected a gymnasium.spaces.Box (A,); "
-                "choose among discrete actions in act(action), by thresholds"
+                f"{type(task).__name__}.action_space() is {self.action_space or task.action_space}, expected a method "
+                "that returns a gymnasium.spaces.Box (A,); choose among discrete actions in act(action), by thresholds"
             )
         self.actions = self.action_space.shape[0]
         told, terms = self._told(), self._terms(self._zeros(n, self.actions))
@@ -260,7 +260,22 @@ class TaskBatch:
                 f"{type(self._task).__name__}.observe() returned {told}, at first {self._sizes or 'an array'}"
             )
         observations = given if self._sizes is None else self._joined(given)
-        return self._of_shape("observe()", self._own(observations), (self._task.num_envs, self.observations))
+        observations = self._of_shape("observe()", self._own(observations), (self._task.num_envs, self.observations))
+        self._require_observed(observations)
+        return observations
+
+    def _require_observed(self, observations) -> None:
+        """That they are finite, of environments that are themselves."""
+        found = ~(observations.isfinite() if hasattr(observations, "isfinite") else np.isfinite(observations))
+        if not found.any():
+            return
+        found = self._task.numpy(found)
+        found[(self._task.numpy(self._status()) & int(Status.NON_FINITE)) != 0] = False
+        for env, place in np.argwhere(found)[:1]:
+            raise ValueError(
+                f"{type(self._task).__name__}.observe() told {float(observations[env, place])} for "
+                f"{self.observation_signals[place].name!r} of environment {env}, whose state is finite"
+            )
 
     def _sizes_of(self, given: Mapping) -> dict[str, int]:
         """Numbers of each term, in order."""

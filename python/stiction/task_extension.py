@@ -140,7 +140,9 @@ class ExtendedBatch(TaskBatch):
             raise ValueError(
                 f"{type(self._task).__name__}.observe() returned {self._sizes_of(given)}, at first {self._sizes}"
             )
-        return np.concatenate([observations, self._joined(given)], axis=1)
+        together = np.concatenate([observations, self._joined(given)], axis=1)
+        self._require_observed(together)
+        return together
 
     def reset(self, seeds, seeded, mask):
         n = self._task.num_envs

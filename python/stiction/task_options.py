@@ -20,6 +20,13 @@ from .simulation_arrays import near
 _OPTIONS = tuple(name for name in inspect.signature(Simulation).parameters if name not in ("model", "num_envs"))
 
 
+#: Gymnasium's words for its MuJoCo environments -> ours.
+_GYMNASIUMS = {
+    "xml_file": "model", "camera_id": "camera", "camera_name": "camera", "default_camera_config": "camera",
+    "frame_skip": "timestep",
+}  # fmt: skip
+
+
 def task_parameters(given) -> dict[str, list[float]]:
     """Values by name, as lists of numbers: one for a weight or a switch, two for a range. Names are checked later."""
     if given is None:
@@ -45,6 +52,7 @@ def merged_parameters(task, keywords: dict, known, of: str) -> dict:
     for name in keywords:
         if name not in known:
             hint = near(name, [*known, *_OPTIONS, *PICTURE_OPTIONS])
+            hint = f"; Gymnasium's {name!r} is {_GYMNASIUMS[name]!r} here" if name in _GYMNASIUMS else hint
             raise TypeError(f"{name!r} is no parameter of {of} and no option of stiction.Simulation{hint}")
         if name in (task or {}):
             raise TypeError(f"{name!r} is given twice: as a keyword and in task={{...}}")

@@ -43,6 +43,8 @@ def test_parameters_of_a_task_are_keywords_too():
             r"'healthy_range' is no parameter of stiction/Ant-v0 and no option.*near: 'healthy_z_range'",
         ),
         ({"widht": 640}, "'widht' is no parameter.*near: 'width'"),
+        ({"xml_file": "ant.xml"}, "'xml_file' is no parameter.*Gymnasium's 'xml_file' is 'model' here"),
+        ({"camera_id": 0}, "Gymnasium's 'camera_id' is 'camera' here"),
         ({"num_thread": 2}, r"'num_thread' is no parameter.*near: 'num_threads'"),
         ({"depth": 200}, r"'depth' is no parameter of stiction/Ant-v0 and no option of stiction.Simulation"),
         ({"ctrl_cost_weight": 1, "task": {"ctrl_cost_weight": 2}}, "given twice"),
@@ -105,11 +107,16 @@ class Discrete(Slide):
         return gymnasium.spaces.Discrete(3)
 
 
+class SpaceAsAttribute(Slide):
+    action_space = gymnasium.spaces.Discrete(3)
+
+
 @pytest.mark.parametrize(
     ("task", "text"),
     [
+        (SpaceAsAttribute, r"action_space\(\) is Discrete\(3\), expected a method that returns a gymnasium.spaces.Box"),
         (Listed, r"Listed.observe\(\) returned a list, expected an array \(2, D\)"),
-        (Discrete, r"Discrete.action_space\(\) is Discrete\(3\), expected a gymnasium.spaces.Box"),
+        (Discrete, r"Discrete.action_space\(\) is Discrete\(3\), expected a method that returns a gymnasium.*Box"),
     ],
 )
 def test_a_tasks_mistakes_are_named(task, text):
@@ -133,6 +140,31 @@ def test_a_reward_that_is_no_number_is_named(value):
     with pytest.raises(
         ValueError, match=rf"Broken.reward\(\) told {value} for 'reward_near' of environment 1 in its step 3"
     ):
+        made.step(np.zeros((3, 1), np.float32))
+
+
+@pytest.mark.parametrize("array", ["native", "torch"])
+def test_an_observation_that_is_no_number_is_named(array):
+    if array == "torch":
+        pytest.importorskip("torch")
+
+    told = np.zeros(3)
+
+    class Broken(Task):
+        model = RAIL
+
+        def observe(self):
+            return {"place": self.sim.qpos, "sick": self.array_of(told.copy())}
+
+        def reward(self, action):
+            return -abs(self.sim.qpos[:, 0])
+
+    Broken.array = array
+    made = stiction.make_vec(Broken, 3)
+    made.reset(seed=0)
+    made.step(np.zeros((3, 1), np.float32))
+    told[2] = np.nan
+    with pytest.raises(ValueError, match=r"Broken.observe\(\) told nan for 'sick' of environment 2, whose state is"):
         made.step(np.zeros((3, 1), np.float32))
 
 

@@ -155,6 +155,7 @@ TEXTS: dict[str, TaskText] = {
         where={"healthy": _UPRIGHT},
         terminated=_ALIVE,
         begins=_NOISE.format("U(±`reset_noise_scale`)"),
+        curve="walker2d",
     ),
     "stiction/Humanoid-v0": TaskText(
         summary="Run forward, along x, without falling.",
@@ -173,6 +174,7 @@ TEXTS: dict[str, TaskText] = {
     "stiction/CartPoleBalance-v0": TaskText(
         summary="Keep a pole upright on a cart, in the middle of its rail.",
         begins="Position U(±`position_noise`), angle U(±`angle_noise`), velocities `velocity_noise` N(0, 1).",
+        curve="cartpolebalance",
         **_CARTPOLE,
     ),
     "stiction/CartPoleSwingUp-v0": TaskText(
