@@ -337,6 +337,40 @@ def test_without_a_display_the_viewer_says_what_to_do(robot, capsys, monkeypatch
         assert text in capsys.readouterr().err  # before it says that it cannot show
 
 
+@pytest.mark.parametrize(("group", "shown"), [(0, [1, 1, 1, 0, 0, 0]), (3, [1, 1, 1, 1, 1, 1])])
+def test_the_web_viewer_shows_what_pictures_show(group, shown, tmp_path, monkeypatch):
+    """A robot all of whose geoms are in hidden groups, too; the viewer's libraries are stood in for."""
+    from unittest.mock import MagicMock
+
+    drawn = []
+    viser, mjviser = MagicMock(), MagicMock()
+    scene = mjviser.ViserMujocoScene.return_value
+    scene.rebuild_visual_handles.side_effect = lambda: drawn.append(list(scene.geom_groups_visible))
+    monkeypatch.setitem(sys.modules, "viser", viser)
+    monkeypatch.setitem(sys.modules, "mjviser", mjviser)
+    mjviser.__spec__ = object()
+    path = tmp_path / "ball.xml"
+    path.write_text(
+        f'<mujoco><worldbody><body><freejoint/><geom size="0.1" group="{group}"/></body></worldbody></mujoco>'
+    )
+    assert cli.main(["view", str(path), "--viewer", "web", "--seconds", "0.05"]) == 0
+    assert drawn == [[bool(value) for value in shown]]
+    assert scene.update_from_mjdata.called
+
+
+def test_the_web_viewers_markers_go_along_with_its_camera():
+    from unittest.mock import MagicMock
+
+    from stiction.picture import Marker
+    from stiction.training.view import _web_markers
+
+    server, scene = MagicMock(), MagicMock()
+    scene.fixed_bodies_frame.name = "/still"
+    _web_markers(server, scene, [Marker((0, 0, 1)), Marker((0, 0, 1), to=(1, 0, 1))])
+    assert server.scene.add_icosphere.call_args.args[0] == "/still/markers/0"
+    assert server.scene.add_line_segments.call_args.args[0] == "/still/markers/1"
+
+
 PENDULUM = """<robot name="pendulum"><link name="base"/>
   <link name="arm"><inertial><mass value="1"/><origin xyz="0 0 -.5"/>
   <inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>

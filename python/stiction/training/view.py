@@ -172,14 +172,16 @@ def _window(envs, act, arguments) -> None:
             viewer.sync()
 
 
-def _web_markers(server, markers) -> None:
+def _web_markers(server, scene, markers) -> None:
+    """Below the frame of what stands still, which moves where the camera follows the robot."""
     for number, marker in enumerate(markers):
+        name = f"{scene.fixed_bodies_frame.name}/markers/{number}"
         color = tuple(marker.color[:3])
         if marker.to is None:
-            server.scene.add_icosphere(f"/markers/{number}", radius=marker.size, color=color, position=marker.at)
+            server.scene.add_icosphere(name, radius=marker.size, color=color, position=marker.at)
         else:
             line = np.array([[marker.at, marker.to]], np.float32)
-            server.scene.add_line_segments(f"/markers/{number}", line, colors=np.array(color), line_width=4)
+            server.scene.add_line_segments(name, line, colors=np.array(color), line_width=4)
 
 
 def _web(envs, act, arguments) -> None:
@@ -192,10 +194,12 @@ def _web(envs, act, arguments) -> None:
     server = viser.ViserServer(port=arguments.port)
     try:
         scene = ViserMujocoScene(server, model, num_envs=1)
+        scene.geom_groups_visible = [bool(shown) for shown in shown_groups(mujoco, model).geomgroup]
+        scene.rebuild_visual_handles()
         scene.create_visualization_gui()
         for qpos, qvel, markers in _steps(envs, act, arguments.seconds, arguments.seed):
             _show(mujoco, model, data, envs.simulation, qpos, qvel)
-            _web_markers(server, markers)
+            _web_markers(server, scene, markers)
             scene.update_from_mjdata(data)
     except KeyboardInterrupt:
         pass
