@@ -1,6 +1,6 @@
 """What a URDF does not say and a simulation needs: where meshes are, motors or servos, a base that floats, a pose.
 
-    Model.from_urdf("laikago.urdf", floating=True, kp=60, kd=2, pose={"*_thigh_joint": 0.7, "*_calf_joint": -1.4})
+Model.from_urdf("laikago.urdf", floating=True, kp=60, kd=2, pose={"*_thigh_joint": 0.7, "*_calf_joint": -1.4})
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ GIVEN = {
     "sim.step(); places = np.zeros((128, 3)) + [0, 0, 0.5]",
     "adapters/README.md": "config = rsl_rl_config",
     "props/README.md": "import pathlib\npathlib.Path('table.xml').write_text('<mujoco><worldbody><geom type=\"plane\" "
-    "size=\"0 0 1\"/></worldbody></mujoco>')",
+    'size="0 0 1"/></worldbody></mujoco>\')',
 }
 #: Of the longest calls, how long they take here.
 SHORTER = (("1_000_000", "1"), ("runner.learn(200", "runner.learn(1"), ("n_steps=32", "n_steps=4"))

@@ -205,7 +205,7 @@ def test_a_video_plays_in_a_notebook(tmp_path):
 
 @pytest.mark.parametrize(("height", "width"), [(120, 168), (33, 51)])
 def test_a_video_has_the_size_that_was_asked_for(tmp_path, capfd, height, width):
-    """Pixel by pixel: nothing is stretched to a multiple of 16. Of what is odd the last row or column is there twice."""
+    """Pixel by pixel: nothing is stretched to a multiple of 16. What is odd has its last row or column twice."""
     import imageio.v3
     from stiction.batch_renderer import write_video
 

@@ -231,7 +231,6 @@ def test_a_video_that_cannot_be_is_refused_before_the_work(finished, capsys, mon
     assert text in capsys.readouterr().err
 
 
-
 def test_a_moment_is_an_iteration(tmp_path):
     run = tmp_path / "run"
     tiny = ["--minutes", "1e-9", "--evaluate", "0", *QUIET]

@@ -119,7 +119,8 @@ def test_packages_are_looked_for_above_the_file(tmp_path):
     shapes.mkdir(parents=True)
     corners = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
     (shapes / "cube.obj").write_text(
-        "".join(f"v {x} {y} {z}\n" for x, y, z in corners) + "f 1 2 4 3\nf 5 7 8 6\nf 1 5 6 2\nf 3 4 8 7\nf 1 3 7 5\nf 2 6 8 4\n"
+        "".join(f"v {x} {y} {z}\n" for x, y, z in corners)
+        + "f 1 2 4 3\nf 5 7 8 6\nf 1 5 6 2\nf 3 4 8 7\nf 1 3 7 5\nf 2 6 8 4\n"
     )
     file = tmp_path / "dog_description" / "urdf" / "dog.urdf"
     file.parent.mkdir()
@@ -145,7 +146,18 @@ def file(tmp_path):
 def test_a_command_trains_a_urdf(file, tmp_path):
     run = tmp_path / "run"
     words = ["train", "QuadrupedVelocity", "--model", str(file), "--names", f"feet={','.join(FEET)}"]
-    words += ["--urdf", "kp=40", "kd=1", "--pose", "*_hip=0.6", "*_knee=-1.2", "--samples", "100", "--run-dir", str(run)]
+    words += [
+        "--urdf",
+        "kp=40",
+        "kd=1",
+        "--pose",
+        "*_hip=0.6",
+        "*_knee=-1.2",
+        "--samples",
+        "100",
+        "--run-dir",
+        str(run),
+    ]
     assert cli.main([*words, *SMALL, "--no-video"]) == 0
     file.unlink()
     with closing(Checkpoint.load(run).setup.make(1, num_threads=1)) as envs:

@@ -15,7 +15,9 @@ def add_arguments(parser):
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="threads that simulate (default: all cores)")
     parser.add_argument("--video", type=Path, metavar="FILE.mp4", help="also write a video")
-    parser.add_argument("--width", type=int, default=480, help="of the video, pixels (default 480); odd ones get one more")
+    parser.add_argument(
+        "--width", type=int, default=480, help="of the video, pixels (default 480); odd ones get one more"
+    )
     parser.add_argument("--height", type=int, default=480)
     parser.add_argument("--camera", help="of the model; by default 'track', or one that follows")
     parser.add_argument("--seconds", type=float, default=10.0, help="length of the video")

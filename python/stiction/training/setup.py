@@ -24,9 +24,9 @@ go1.toml says the same, and has what a command has no words for:
 
 A URDF has neither servos nor a base that floats, nor a pose; its model is made by what is said beside it:
 
-    stiction train QuadrupedVelocity --model laikago.urdf --urdf kp=60 kd=2 --pose "*_thigh_joint=0.7" "*_calf_joint=-1.4"
+    stiction train QuadrupedVelocity --model laikago.urdf --urdf kp=60 kd=2 --pose "*_thigh=0.7" "*_calf=-1.4"
 
-    urdf = { kp = 60, kd = 2, pose = { "*_thigh_joint" = 0.7, "*_calf_joint" = -1.4 } }   # arguments of Model.from_urdf
+    urdf = { kp = 60, kd = 2, pose = { "*_thigh" = 0.7, "*_calf" = -1.4 } }   # arguments of Model.from_urdf
 
 A checkpoint keeps all of it, the model's contents too, so that later commands need none of these files; but for the
 source of a task in Python.
@@ -131,11 +131,13 @@ def groups_of_tables(tables: dict) -> dict[str, Group]:
 
 def add_arguments(parser) -> None:
     """What every command about environments takes beside the task."""
-    parser.add_argument("--model", type=Path, metavar="FILE.xml", help="MJCF of one's own robot, with a floor, or its URDF")
+    parser.add_argument(
+        "--model", type=Path, metavar="FILE.xml", help="MJCF of one's own robot, with a floor, or its URDF"
+    )
     parser.add_argument("--urdf", nargs="+", default=[], metavar="NAME=VALUE",
-                        help="what a URDF does not say: kp=60 kd=2 of position servos, self_collision=true")  # fmt: skip
+                        help="what a URDF does not say: kp=60 kd=2 of servos, self_collision=true")  # fmt: skip
     parser.add_argument("--pose", nargs="+", default=[], metavar="JOINT=ANGLE",
-                        help="how a URDF's robot stands: '*_thigh_joint=0.7' '*_calf_joint=-1.4'; else 0")  # fmt: skip
+                        help="how a URDF's robot stands: '*_thigh=0.7' '*_calf=-1.4'; else 0")  # fmt: skip
     parser.add_argument("--names", nargs="+", default=[], metavar="ROLE=NAME,...",
                         help="what the model calls its parts: feet=FL,FR,RL,RR")  # fmt: skip
     parser.add_argument("--task", nargs="+", default=[], metavar="NAME=VALUE", dest="parameters",
