@@ -100,6 +100,33 @@ def test_every_sensor_of_a_file_is_read_by_its_name_or_told_of(robot):
     assert np.abs(np.array(sensors.named("gyro, cut"))).max() == 0.3
 
 
+#: Every kind of MuJoCo's that is not offered, but plugins -> what it is of.
+NOT_OFFERED = {
+    "camprojection": 'site="s" camera="eye"', "rangefinder": 'site="s"', "tendonactuatorfrc": 'tendon="t"',
+    "jointlimitpos": 'joint="j"', "jointlimitvel": 'joint="j"', "jointlimitfrc": 'joint="j"',
+    "tendonlimitpos": 'tendon="t"', "tendonlimitvel": 'tendon="t"', "tendonlimitfrc": 'tendon="t"',
+    "framelinacc": 'objtype="body" objname="b"', "frameangacc": 'objtype="body" objname="b"',
+    "subtreeangmom": 'body="b"', "insidesite": 'site="s" objtype="body" objname="b"', "contact": 'geom1="g"',
+    "distance": 'geom1="g" geom2="h"', "normal": 'geom1="g" geom2="h"', "fromto": 'geom1="g" geom2="h"',
+    "e_potential": "", "e_kinetic": "", "user": 'dim="1"',
+}  # fmt: skip
+THING = """<mujoco><worldbody><geom name="h" type="plane" size="1 1 1"/>
+  <body name="b" pos="0 0 1"><joint name="j" range="-1 1"/><geom name="g" size=".1"/><site name="s"/><camera name="eye"/>
+  </body></worldbody><tendon><fixed name="t" range="-1 1"><joint joint="j" coef="1"/></fixed></tendon>
+  <sensor><{} name="mine" {}/></sensor></mujoco>"""
+
+
+@pytest.mark.parametrize(("kind", "of"), NOT_OFFERED.items(), ids=list(NOT_OFFERED))
+def test_every_kind_that_is_not_offered_is_told_by_name(kind, of):
+    try:
+        model = stiction.Model.from_mjcf(THING.format(kind, of))
+    except ValueError as error:
+        assert "unrecognized" in str(error).lower() or "schema" in str(error).lower(), error
+        pytest.skip(f"this MuJoCo has no {kind}")
+    assert [line for line in model.import_report if "sensor 'mine'" in line and "is not computed" in line]
+    assert stiction.Sensors(stiction.Simulation(model)).names == ()
+
+
 def test_an_accelerometer_by_name_is_the_imu_of_its_site(robot):
     sensors = stiction.Sensors(robot)
     sensors.named("acc")
