@@ -84,7 +84,8 @@ std::string ModelSearch::no_servo(int a) const {
   const double gain = m.actuator_gainprm[a], stiffness = -m.actuator_biasprm[3 * a + 1];
   if (!(gain > 0) || gain != stiffness || m.actuator_gear[6 * a] != 1)
     return name + " is no position servo of gear 1 (gain " + std::to_string(gain) + ", stiffness " +
-           std::to_string(stiffness) + "): actions are targets of joints, so use <position> actuators";
+           std::to_string(stiffness) +
+           "): actions are targets of joints, so use <position> actuators, or kp= and kd= of Model.from_urdf";
   return "";
 }
 

@@ -43,7 +43,10 @@ class Search : ModelSearch {
         if (trunk_ >= 0) refuse("the model has several free joints; a walking robot has one, at its trunk");
         trunk_ = m.jnt_bodyid[j];
       }
-    if (trunk_ < 0) refuse("the model has no free joint: give the robot's trunk a <freejoint/>");
+    if (trunk_ < 0)
+      refuse(
+          "the model has no free joint: give the robot's trunk a <freejoint/>, or a URDF's "
+          "Model.from_urdf floating=True");
     if (m.body_dofadr[trunk_] != 0) refuse("the free joint of the trunk must be the model's first joint");
   }
 
