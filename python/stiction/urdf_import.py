@@ -15,7 +15,7 @@ import numpy as np
 
 #: Name of the floor and of the keyframe that are added.
 FLOOR, HOME = "floor", "home"
-_PACKAGE = "package://"
+_PACKAGE, _FILE = "package://", "file://"
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class UrdfRobot:
 def _find_packages(spec, path: Path) -> None:
     """``package://name/meshes/a.stl``: below a folder that the file is in, with or without the package's name."""
     for mesh in spec.meshes:
+        mesh.file = mesh.file.removeprefix(_FILE)
         if not mesh.file.startswith(_PACKAGE):
             continue
         inner = mesh.file.removeprefix(_PACKAGE)

@@ -114,7 +114,7 @@ def test_what_cannot_float_is_named():
         Model.from_urdf(f'<robot name="ghost">{link("base", 1, "")}</robot>', floating=True)
 
 
-def test_packages_are_looked_for_above_the_file(tmp_path):
+def test_meshes_are_found_by_their_addresses(tmp_path):
     shapes = tmp_path / "dog_description" / "meshes"
     shapes.mkdir(parents=True)
     corners = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
@@ -124,8 +124,8 @@ def test_packages_are_looked_for_above_the_file(tmp_path):
     )
     file = tmp_path / "dog_description" / "urdf" / "dog.urdf"
     file.parent.mkdir()
-    for package in ("dog_description", "another_name"):
-        mesh = f'<geometry><mesh filename="package://{package}/meshes/cube.obj"/></geometry>'
+    for place in ("package://dog_description", "package://another_name", f"file://{shapes.parent}", ".."):
+        mesh = f'<geometry><mesh filename="{place}/meshes/cube.obj"/></geometry>'
         file.write_text(f'<robot name="dog">{link("base", 1, mesh)}</robot>')
         assert Model.from_file(file, floating=True).ngeom == 2
 

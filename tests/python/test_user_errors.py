@@ -61,6 +61,38 @@ def test_keywords_are_parameters_of_a_task_in_python_too():
         stiction.make_vec(Slide, 2, efort=0.5)
 
 
+WRAPPERS = gymnasium.wrappers.vector
+ALL, NOT_SAME = ("SameStep", "NextStep", "Disabled"), ("NextStep", "Disabled")
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "options", "modes"),
+    [
+        (WRAPPERS.RecordEpisodeStatistics, {}, ALL),
+        (WRAPPERS.NormalizeReward, {}, ALL),
+        (WRAPPERS.DictInfoToList, {}, ALL),
+        (WRAPPERS.ClipAction, {}, ALL),
+        (WRAPPERS.TransformReward, {"func": lambda rewards: 2 * rewards}, ALL),
+        (WRAPPERS.TransformObservation, {"func": lambda observations: observations}, NOT_SAME),
+        (WRAPPERS.FlattenObservation, {}, NOT_SAME),
+        (WRAPPERS.DtypeObservation, {"dtype": np.float64}, NOT_SAME),
+        (WRAPPERS.NormalizeObservation, {}, ("NextStep",)),
+    ],
+)
+def test_gymnasiums_wrappers_take_the_modes_that_the_docs_say(wrapper, options, modes):
+    for mode in ALL:
+        batch = gymnasium.make_vec("stiction/CartPoleBalance-v0", num_envs=2, autoreset_mode=mode, max_episode_steps=8)
+        try:
+            wrapped = wrapper(batch, **options)
+            wrapped.reset(seed=0)
+            for _ in range(6 if mode == "Disabled" else 20):
+                wrapped.step(wrapped.action_space.sample())
+        except ValueError as error:
+            assert mode not in modes and "autoreset_mode" in str(error), error
+        else:
+            assert mode in modes, mode
+
+
 def test_dt_is_that_of_gymnasiums_environments():
     assert gymnasium.make("stiction/Hopper-v0").unwrapped.dt == pytest.approx(gymnasium.make("Hopper-v5").unwrapped.dt)
 
