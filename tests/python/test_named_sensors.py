@@ -111,7 +111,8 @@ NOT_OFFERED = {
     "e_potential": "", "e_kinetic": "", "user": 'dim="1"',
 }  # fmt: skip
 THING = """<mujoco><worldbody><geom name="h" type="plane" size="1 1 1"/>
-  <body name="b" pos="0 0 1"><joint name="j" range="-1 1"/><geom name="g" size=".1"/><site name="s"/><camera name="eye"/>
+  <body name="b" pos="0 0 1"><joint name="j" range="-1 1"/><geom name="g" size="1"/>
+  <site name="s"/><camera name="eye"/>
   </body></worldbody><tendon><fixed name="t" range="-1 1"><joint joint="j" coef="1"/></fixed></tendon>
   <sensor><{} name="mine" {}/></sensor></mujoco>"""
 
