@@ -159,6 +159,8 @@ def test_a_command_trains_a_urdf(file, tmp_path):
         str(run),
     ]
     assert cli.main([*words, *SMALL, "--no-video"]) == 0
+    told = json.loads((run / "run.json").read_text())["setup"]
+    assert told["urdf"] == {"kp": 40, "kd": 1, "pose": {"*_hip": 0.6, "*_knee": -1.2}}
     file.unlink()
     with closing(Checkpoint.load(run).setup.make(1, num_threads=1)) as envs:
         np.testing.assert_allclose(envs.simulation.model.actuator_biasprm[0], [0, -40, -1])

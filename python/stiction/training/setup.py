@@ -69,6 +69,7 @@ class Setup:
     simulation: dict = field(default_factory=dict)  # options of Simulation; a solver by its name or a table
     randomize: list = field(default_factory=list)  # tables of terms
     observations: dict = field(default_factory=dict)  # group -> terms, history, clean
+    urdf: dict = field(default_factory=dict)  # what the model's URDF did not say; the model has it
 
     def make(self, num_envs: int, **options):
         """`stiction.make_vec` of it; ``options`` win."""
@@ -94,7 +95,7 @@ class Setup:
         model = said.get("model")
         if model is not None:
             model = Model.load(io.BytesIO(np.asarray(model).tobytes()))
-        return cls(said["env_id"], model, *(said[name] for name in _PLAIN))
+        return cls(said["env_id"], model, **{name: said[name] for name in _PLAIN if name in said})
 
     def told(self) -> dict:
         """For run.json: what is not the default, the model by its sizes."""
@@ -102,7 +103,7 @@ class Setup:
         return said | ({} if self.model is None else {"model": repr(self.model)})
 
 
-_PLAIN = ("names", "parameters", "simulation", "randomize", "observations")
+_PLAIN = ("names", "parameters", "simulation", "randomize", "observations", "urdf")
 
 
 def setup_of(given: Setup | str) -> Setup:
@@ -169,14 +170,16 @@ def of_arguments(task: str, arguments) -> tuple[Setup, dict]:
     if arguments.randomize is not None:
         randomize += read_toml(arguments.randomize, only=("randomize",)).get("randomize", [])
     env_id = environment_id(str(folder / said["task"]) if _is_file_class(said["task"]) else said["task"])
+    urdf = urdf_table(said, arguments)
     setup = Setup(
         env_id,
-        robot_model(env_id, model, urdf_table(said, arguments)),
+        robot_model(env_id, model, urdf),
         said.get("names", {}) | {role: text.split(",") for role, text in pairs_of("--names", arguments.names)},
         _tuples(said.get("parameters", {})) | values_of("--task", arguments.parameters),
         simulation_table(said, arguments),
         randomize,
         said.get("observations", {}),
+        urdf,
     )
     terms_of(setup.randomize), groups_of_tables(setup.observations)  # or say what is wrong before anything is made
     return setup, said.get("ppo", {})
