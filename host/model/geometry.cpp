@@ -23,7 +23,8 @@ void bounding_capsule(const Model& m, GeomModel<double>& x) {
     }
   }
   Vec3<double> center = (low + high) * 0.5, half = (high - low) * 0.5;
-  const int longest = half.x >= half.y && half.x >= half.z ? 0 : half.y >= half.z ? 1 : 2;
+  const int widest = half.x >= half.y && half.x >= half.z ? 0 : half.y >= half.z ? 1 : 2;
+  const int longest = type == GeomKind::kCapsule ? 2 : widest;  // of a short one, too
   const double length = longest == 0 ? half.x : longest == 1 ? half.y : half.z;
   const double a = longest == 0 ? half.y : half.x, b = longest == 2 ? half.y : half.z;
   const bool round = type == GeomKind::kSphere || type == GeomKind::kCapsule || type == GeomKind::kCylinder ||
