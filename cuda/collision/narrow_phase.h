@@ -14,7 +14,8 @@
 //   cylinder                                    4c  4c   4c
 //   box                                              8   4c
 //   mesh                                                 4c
-// What an index means is in the header of each pair. Heightfields have none.
+// What an index means is in the header of each pair. Heightfields have none. Free boxes have 8 with static cylinders and meshes, too
+// (turning.h).
 // Tests: tests/collision/narrow_phase_test.cpp.
 #pragma once
 #include "collision/convex/convex_pair.h"
@@ -41,6 +42,15 @@ HD constexpr int candidate_count(int type1, int type2) {
   if (type1 == GeomKind::kSphere || type1 == GeomKind::kEllipsoid || type2 == GeomKind::kEllipsoid) return 1;
   if (type1 == GeomKind::kCapsule) return 2;
   return type1 == GeomKind::kBox && type2 == GeomKind::kBox ? 8 : 4;
+}
+
+HD constexpr int plane_count(int type) { return candidate_count(GeomKind::kPlane, type); }
+
+/// Of a free geom and a static one: on a face it has what it has on a plane.
+HD constexpr int free_count(int own, int fixed) {
+  const int count = own < fixed ? candidate_count(own, fixed) : candidate_count(fixed, own);
+  const bool flat = fixed == GeomKind::kCylinder || fixed == GeomKind::kBox || fixed == GeomKind::kMesh;
+  return flat && count < plane_count(own) ? plane_count(own) : count;
 }
 
 /// Where two bodies go in the step, and how far from there.   m

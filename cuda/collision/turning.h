@@ -7,8 +7,11 @@
 // normal in its axes, now and at the end of the step, it is s = |D d| deep, and
 //
 //   x = -D^2 (d_now + d_end) / (s_now + s_end),     (d_end - d_now).x = s_now - s_end                    docs/theory.md, (3.1b)
+//
+// All this is true of planes. Where all that a body sweeps in the step is over faces of static geoms in the plane of a contact, as flush
+// tiles are, it is on that plane: its candidates become those that it has with one.
 #pragma once
-#include "collision/contact.h"
+#include "collision/narrow_phase.h"
 #include "dynamics/gyroscopic.h"
 
 namespace stiction {
@@ -28,18 +31,20 @@ struct Turning {
   HD Real part() const { return clamp(norm(turn) * Scalar<Real>(1 / kLeastTurn) - Real(1), Real(0), Real(1)); }
 };
 
-/// The candidate c of a point x of the body. Where it gets less deep than it seems from its velocity that is left as it is: a blow
-/// that takes the turn away takes this, too.
+/// The candidate c of a point x of the body, moved by its turn about the normal, which blows along that leave, and by all of it
+/// where it gets deeper by that: what lifts it a blow may take away.
 template <class Real>
 HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
   using S = Scalar<Real>;
   if (!body.straight) return c;
   const Real part = body.part();
   if (!any(part > Real(0))) return c;
-  const Vec3<Real> arm = x - body.centre;
-  const Vec3<Real> off = (RootTurn<Real>(body.turn, S(1)).mean(arm, S(1)) - arm) * part;
-  const Mask<Real> deeper = dot(c.normal, cross(body.turn, off)) < Real(0);
-  return {select(deeper, c.pos + off - c.normal * dot(c.normal, off), c.pos), c.normal, c.dist};
+  const Vec3<Real>&n = c.normal, arm = x - body.centre;
+  const Vec3<Real> level = RootTurn<Real>(n * dot(n, body.turn), S(1)).mean(arm, S(1));
+  const Vec3<Real> all = RootTurn<Real>(body.turn, S(1)).mean(arm, S(1));
+  const Mask<Real> deeper = dot(n, cross(body.turn, all - level)) < Real(0);
+  const Vec3<Real> off = select(deeper, all, level) - arm;
+  return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
 }
 
 /// The candidate c of an ellipsoid; the normal points to it.
@@ -60,6 +65,81 @@ HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Re
   const Vec3<Real> p = centre + on.mean(ellipsoid.pose.p + x - centre, S(1));
   const Vec3<Real> off = p - c.pos;
   return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
+}
+
+/// The candidate c of a free geom but an ellipsoid, number k of those that it has with a plane. A cylinder's cap is a flat ellipsoid.
+template <class Real>
+HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
+                                    const Turning<Real>& body) {
+  if (own.type == GeomKind::kCylinder && k < 2) {
+    const Vec3<Real> up = column(own.pose.R, 2) * (k == 0 ? -own.size.y : own.size.y);
+    return turning_ellipsoid(c, {{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, body);
+  }
+  const bool round = own.type == GeomKind::kSphere || own.type == GeomKind::kCapsule;
+  const Real radius = round ? own.size.x : Real(0);
+  return turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + radius), body);
+}
+
+/// The radius of a ball about a geom's origin that is in it; of a mesh 0.   m
+template <class Real> HD Real inner_radius(const PlacedGeom<Real>& g) {
+  if (g.type == GeomKind::kMesh) return Real(0);
+  if (g.type == GeomKind::kSphere || g.type == GeomKind::kCapsule) return g.size.x;
+  const Real least = min(g.size.x, g.size.y);
+  return g.type == GeomKind::kCylinder ? least : min(least, g.size.z);
+}
+
+/// Of n candidates.
+template <class Real>
+HD Candidate<Real> deepest_of(const Candidate<Real>* c, int n) {
+  Candidate<Real> found = c[0];
+  for (int k = 1; k < n; ++k) found = select<Real>(c[k].dist < found.dist, c[k], found);
+  return found;
+}
+
+/// Where all that a geom of this bounding radius sweeps in the step is over the plane of c: a square about the disc that it turns in,
+/// now and at the end of the free motion, of which solid(x, radius, worlds) tells whether something stands there.
+template <class Real, class Solid>
+HD Mask<Real> is_over(const Candidate<Real>& c, Vec3<Real> middle, const Real& radius, const Closing<Real>& way,
+                      const Turning<Real>& body, Mask<Real> wanted, Solid solid) {
+  using S = Scalar<Real>;
+  const Vec3<Real> on = c.pos - c.normal * (c.dist * S(0.5)), arm = middle - body.centre;
+  const Mat3<Real> frame = frame_of_normal(c.normal);
+  const RootTurn<Real> turn(body.turn, S(1));
+  const Vec3<Real> goes = velocity_at(way, body.centre) + turn.change(cross(turn.axis, arm));
+  for (int i = 0; i < 8; ++i) {
+    const Vec3<Real> aside = (frame.row[0] * S(i & 1 ? 1 : -1) + frame.row[1] * S(i & 2 ? 1 : -1)) * radius;
+    const Vec3<Real> x = (i & 4 ? middle + goes : middle) + aside;
+    wanted = wanted & solid(x - c.normal * dot(c.normal, x - on), radius * S(1e-3), wanted);
+    if (!any(wanted)) break;
+  }
+  return wanted;
+}
+
+/// What turning makes of the n candidates of a geom of this bounding radius and a static one; normals point to it. On a link of a
+/// robot of an ellipsoid's alone.
+template <class Real, class Solid>
+HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const PlacedGeom<Real>& fixed,
+                        const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body, int n,
+                        Solid solid, Candidate<Real>* c) {
+  const Candidate<Real> deepest = deepest_of(c, n);
+  Mask<Real> on_plane = (body.part() > Real(0)) & (deepest.dist < reach.margin);
+  if (!any(on_plane)) return;
+  const bool ellipsoid = own.type == GeomKind::kEllipsoid;
+  if (!body.straight) on_plane = mask_of<Real>(false);
+  else if (fixed.type != GeomKind::kPlane)
+    on_plane = is_over(deepest, own.pose.p, radius, reach.way, body, on_plane, solid);
+  if (fixed.type != GeomKind::kPlane && any(on_plane)) {
+    const Vec3<Real> on = deepest.pos - deepest.normal * (deepest.dist * Scalar<Real>(0.5));
+    const PlacedGeom<Real> plane{{{}, {transposed(frame_of_normal(deepest.normal)), on}}, GeomKind::kPlane, nullptr};
+    Candidate<Real> found[kMaxCandidates];
+    collide(plane, own, on_plane, reach, closing, found);
+    for (int k = 0; k < n; ++k)
+      c[k] = select<Real>(on_plane, k < plane_count(own.type) ? found[k] : absent<Real>(), c[k]);
+  }
+  for (int k = 0; k < n; ++k) {
+    if (ellipsoid) c[k] = turning_ellipsoid(c[k], own, body);
+    else if (any(on_plane)) c[k] = select<Real>(on_plane, turning_on_plane(c[k], k, own, body), c[k]);
+  }
 }
 
 }  // namespace stiction

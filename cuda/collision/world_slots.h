@@ -85,6 +85,15 @@ HD Candidate<Real> probe_candidate(const ProbeModel<Number>& probe, const PlaneM
   return turning_point({center - n * (height - gap * Scalar<Real>(0.5)), n, gap}, center, body);
 }
 
+/// A static geom.
+template <class L, class Real = typename L::Real>
+HD PlacedGeom<Real> static_geom(const typename L::Model& m, const GeomModel<typename L::Number>& geom,
+                                Vec3<Real> origin) {
+  const auto& R = geom.pose.R;
+  return geom_at<L>(
+      m, geom, {{{vec<Real>(R.row[0]), vec<Real>(R.row[1]), vec<Real>(R.row[2])}}, vec<Real>(geom.pose.p) - origin});
+}
+
 /// Pair `i` of a station with its geoms placed.
 template <class L, class Real = typename L::Real>
 HD PlacedPair<Real> placed_pair(const typename L::Model& m, int i, const Pose<Real>& link, Vec3<Real> origin) {
@@ -92,21 +101,43 @@ HD PlacedPair<Real> placed_pair(const typename L::Model& m, int i, const Pose<Re
   const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
   const bool own_first = g2.link < 0;
   const auto &fixed = own_first ? g2 : g1, &own = own_first ? g1 : g2;
-  Pose<Real> pose{{{vec<Real>(fixed.pose.R.row[0]), vec<Real>(fixed.pose.R.row[1]), vec<Real>(fixed.pose.R.row[2])}},
-                  vec<Real>(fixed.pose.p) - origin};
-  const int count = candidate_count(g1.type, g2.type) + pair.middle;
   const Real noise = Real(own.radius) * Scalar<Real>(3e-5);
-  return {carried_geom<L>(m, own, link), geom_at<L>(m, fixed, pose), own_first, pair.id, count, noise};
+  return {carried_geom<L>(m, own, link), static_geom<L>(m, fixed, origin), own_first, pair.id, pair.candidates, noise};
+}
+
+/// Whether the point x is in or on static geometry that the body may touch, or nearer to it than `near`, in the wanted worlds.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> is_solid(const typename L::Model& m, const StationModel& st, Vec3<Real> origin, Vec3<Real> x,
+                       const Real& near, const Mask<Real>& wanted) {
+  const Real zero(0);
+  const PlacedGeom<Real> point{
+      {{zero, zero, zero}, {frame_of_normal(Vec3<Real>{zero, zero, Real(1)}), x}}, GeomKind::kSphere, nullptr};
+  auto found = mask_of<Real>(false);
+  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
+    const auto &g1 = m.geom[m.pair[i].geom1], &geom = g1.link < 0 ? g1 : m.geom[m.pair[i].geom2];
+    const PlacedGeom<Real> fixed = static_geom<L>(m, geom, origin);
+    const Vec3<Real> d = x - fixed.pose.p;
+    const Real reach = near + geom.radius;
+    const Mask<Real> look = wanted & negate(found) & (dot(d, d) < reach * reach);
+    if (geom.type == GeomKind::kPlane || !any(look)) continue;
+    Candidate<Real> c;
+    const Reach<Real> touch{near, {}, zero};
+    collide(point, fixed, look, touch, {}, &c);
+    found = found | (c.dist < near);
+  }
+  return found;
 }
 
 /// The middle of a free geom above the plane of the deepest of its n candidates: whatever turn a blow gives it, which no free
-/// motion tells, that stays there.
+/// motion tells, that stays there, and where it turns far a ball about it.
 template <class Real>
-HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, Vec3<Real> middle, const Turning<Real>& body) {
-  Candidate<Real> c = found[0];
-  for (int k = 1; k < n; ++k) c = select<Real>(found[k].dist < c.dist, found[k], c);
-  const Real height = dot(c.normal, middle - c.pos) + c.dist * Scalar<Real>(0.5);
-  const Vec3<Real> halfway = middle - c.normal * (height * Scalar<Real>(0.5));
+HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, const PlacedGeom<Real>& own,
+                                    const Turning<Real>& body) {
+  const Candidate<Real> c = deepest_of(found, n);
+  const Vec3<Real> middle = own.pose.p,
+                   lowest = middle - c.normal * (inner_radius(own) * body.part() * Scalar<Real>(kInnerBall));
+  const Real height = dot(c.normal, lowest - c.pos) + c.dist * Scalar<Real>(0.5);
+  const Vec3<Real> halfway = lowest - c.normal * (height * Scalar<Real>(0.5));
   return select<Real>(c.dist < Real(kFar), turning_point({halfway, c.normal, height}, middle, body), absent<Real>());
 }
 
@@ -115,6 +146,9 @@ template <class L, class Found, class Real = typename L::Real>
 HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
                           const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body,
                           Found found) {
+  auto solid = [&](Vec3<Real> x, const Real& near, const Mask<Real>& wanted) {
+    return is_solid<L>(m, st, origin, x, near, wanted);
+  };
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& pair = m.pair[i];
     const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
@@ -125,20 +159,19 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     Mask<Real> near = fixed.type == GeomKind::kPlane ? height < radius
                                                      : dot(d, d) < (radius + fixed.radius) * (radius + fixed.radius);
     Candidate<Real> out[kMaxCandidates + 1];
-    if (!any(near)) {
-      for (int k = 0; k < x.count; ++k) out[k] = absent<Real>();
-    } else if (x.own_first) {
-      collide(x.own, x.fixed, near, {reach.margin, reach.way * Real(-1), reach.turned}, closing * Real(-1), out);
-    } else {
-      collide(x.fixed, x.own, near, reach, closing, out);
-    }
+    for (int k = 0; k < x.count; ++k) out[k] = absent<Real>();
     const int shaped = x.count - pair.middle;
-    for (int k = 0; k < shaped; ++k) {
-      if (x.own_first) out[k].normal = -out[k].normal;
-      if (own.type == GeomKind::kEllipsoid && any(out[k].dist < reach.margin))
-        out[k] = turning_ellipsoid(out[k], x.own, body);
+    if (any(near)) {
+      if (x.own_first) {
+        collide(x.own, x.fixed, near, {reach.margin, reach.way * Real(-1), reach.turned}, closing * Real(-1), out);
+        for (int k = 0; k < shaped; ++k) out[k].normal = -out[k].normal;
+      } else {
+        collide(x.fixed, x.own, near, reach, closing, out);
+      }
+      if (body.straight || own.type == GeomKind::kEllipsoid)
+        turn_candidates(x.own, Real(own.radius), x.fixed, reach, closing, body, shaped, solid, out);
     }
-    if (pair.middle) out[shaped] = middle_candidate(out, shaped, x.own.pose.p, body);
+    if (pair.middle) out[shaped] = middle_candidate(out, shaped, x.own, body);
     for (int k = 0; k < x.count; ++k) found(out[k], surface_from<typename L::Number>(pair));
   }
 }
@@ -152,11 +185,9 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
   for (int k = 0; k < n; ++k) active += is_active(k);
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& pair = m.pair[i];
-    const int type1 = m.geom[pair.geom1].type;
-    const int count = candidate_count(type1, m.geom[pair.geom2].type) + pair.middle;
     int own = 0;
-    for (int k = pair.id; k < pair.id + count; ++k) own += is_active(k);
-    if (own == 0 || own == active || type1 == GeomKind::kPlane) continue;
+    for (int k = pair.id; k < pair.id + pair.candidates; ++k) own += is_active(k);
+    if (own == 0 || own == active || m.geom[pair.geom1].type == GeomKind::kPlane) continue;
     drop_hidden(placed_pair<L>(m, i, link, origin), n, margin, candidate);
   }
 }

@@ -35,12 +35,15 @@ template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real me
   }
 }
 
-/// How many fixed points of a geometry meet a plane: a sphere, the ends of a capsule, the corners of a box. 0: others do, too.
-HD constexpr int probe_count(int type) {
-  if (type == GeomKind::kCapsule) return 2;
+/// How many fixed points of a geometry meet a plane: a sphere, the ends of a capsule (of one that is free a ball in its middle, too,
+/// which a blow may turn under), the corners of a box. 0: others do, too.
+HD constexpr int probe_count(int type, bool free) {
+  if (type == GeomKind::kCapsule) return free ? 3 : 2;
   if (type == GeomKind::kBox) return 8;
   return type == GeomKind::kSphere ? 1 : 0;
 }
+/// The ball in the middle of what turns is that part of the largest, so that it carries nothing of what lies on its ends.
+inline constexpr float kInnerBall = 0.8f;
 /// One of these in the geometry's frame, and the radius around it.
 template <class Real> struct Probe {
   Vec3<Real> center;
@@ -49,6 +52,7 @@ template <class Real> struct Probe {
 template <class Real> HD Probe<Real> probe_of(int type, Vec3<Real> size, int feature) {
   const Real zero(0);
   if (type == GeomKind::kSphere) return {{zero, zero, zero}, size.x};
+  if (type == GeomKind::kCapsule && feature == 2) return {{zero, zero, zero}, size.x * Real(kInnerBall)};
   if (type == GeomKind::kCapsule) return {{zero, zero, feature == 0 ? size.y : -size.y}, size.x};
   return {{feature & 1 ? size.x : -size.x, feature & 2 ? size.y : -size.y, feature & 4 ? size.z : -size.z}, zero};
 }

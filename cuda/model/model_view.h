@@ -113,7 +113,8 @@ struct PairModel {
   S mu{}, stiffness{}, dissipation{}, restitution{};
   int dim = 3;
   S torsion{}, rolling{};
-  int middle = 0;  // 1: that of a free geom is a candidate, too, behind those of its shape
+  int candidates = 0;  // against static geometry, with `middle`
+  int middle = 0;      // 1: that of a free geom is a candidate, too, behind those of its shape
 };
 /// Two moving links with geoms that may touch.
 struct LinkPairModel {

@@ -67,8 +67,8 @@ GeomModel<S> number_cast(const GeomModel<F>& a) {
 }
 template <class S, class F>
 PairModel<S> number_cast(const PairModel<F>& a) {
-  return {a.geom1,          a.geom2,          a.id,  a.friction_rule, S(a.mu),      S(a.stiffness),
-          S(a.dissipation), S(a.restitution), a.dim, S(a.torsion),    S(a.rolling), a.middle};
+  return {a.geom1,          a.geom2, a.id,         a.friction_rule, S(a.mu),      S(a.stiffness), S(a.dissipation),
+          S(a.restitution), a.dim,   S(a.torsion), S(a.rolling),    a.candidates, a.middle};
 }
 template <class S>
 LinkPairModel number_cast(const LinkPairModel& a) {

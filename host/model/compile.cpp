@@ -209,12 +209,18 @@ class Compiler {
       } else if (g1.link >= 0 && g1.type == GeomKind::kPlane) {
         throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
       } else {
-        int link = g1.link >= 0 ? g1.link : g2.link;
-        const bool by_probes = g1.type == GeomKind::kPlane && probe_count(g2.type) > 0;
+        const auto &own = g1.link >= 0 ? g1 : g2, &fixed = g1.link >= 0 ? g2 : g1;
+        const int link = own.link;
+        const bool free = is_alone(link);
+        const int probes = g1.type == GeomKind::kPlane ? probe_count(g2.type, free) : 0;
         PairModel<double> pair = surface_of(m_, p);
         // What stays where it is however it turns needs no other point.
-        pair.middle = !by_probes && is_alone(link) && (g1.link >= 0 ? g1 : g2).type != GeomKind::kSphere;
-        (by_probes ? probes_ : statics_)[link].push_back(pair);
+        pair.middle = probes == 0 && free && own.type != GeomKind::kSphere;
+        pair.candidates = probes > 0 ? probes
+                          : free     ? free_count(own.type, fixed.type)
+                                     : candidate_count(g1.type, g2.type);
+        pair.candidates += pair.middle;
+        (probes > 0 ? probes_ : statics_)[link].push_back(pair);
       }
     }
   }
@@ -238,11 +244,6 @@ class Compiler {
     return it->second;
   }
 
-  /// How many candidates a pair with static geometry has.
-  int candidates_of(const PairModel<double>& p) const {
-    return candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type) + p.middle;
-  }
-
   void add_probes(const PairModel<double>& pair, StationModel& station) {
     const auto& geom = out_->geom[pair.geom2];
     ProbeModel<double> probe;
@@ -251,7 +252,7 @@ class Compiler {
     probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation,
     probe.restitution = pair.restitution;
     probe.dim = pair.dim, probe.torsion = pair.torsion, probe.rolling = pair.rolling;
-    for (int k = 0; k < probe_count(geom.type); ++k) {
+    for (int k = 0; k < pair.candidates; ++k) {
       const Probe<double> own = probe_of(geom.type, geom.size, k);
       probe.center = geom.pose * own.center, probe.radius = own.radius, probe.feature = k;
       out_->probe.push_back(probe);
@@ -267,7 +268,7 @@ class Compiler {
     int candidates = station.probes;
     for (auto p : statics_[link]) {
       p.id = candidates;
-      candidates += candidates_of(p);
+      candidates += p.candidates;
       out_->pair.push_back(p);
       ++station.statics;
     }
@@ -278,10 +279,9 @@ class Compiler {
 
   void share_slots() {              // world slots per station: as many as fit for all
     std::map<int, int> candidates;  // by link
-    for (const auto& [link, pairs] : probes_)
-      for (const auto& p : pairs) candidates[link] += probe_count(out_->geom[p.geom2].type);
-    for (const auto& [link, pairs] : statics_)
-      for (const auto& p : pairs) candidates[link] += candidates_of(p);
+    for (const auto* lists : {&probes_, &statics_})
+      for (const auto& [link, pairs] : *lists)
+        for (const auto& p : pairs) candidates[link] += p.candidates;
     for (int total = Capacity::kSlots + 1; total > Capacity::kSlots && station_slots_ > 1;) {
       total = 0;
       for (const auto& [link, count] : candidates) total += std::min(count, station_slots_);

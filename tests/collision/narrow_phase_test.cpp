@@ -314,6 +314,12 @@ TEST(CandidateCount, NeverExceedsTheMost) {
   EXPECT_EQ(candidate_count(GeomKind::kPlane, GeomKind::kPlane), 0);
   EXPECT_EQ(candidate_count(GeomKind::kHeightfield, GeomKind::kSphere), 0);
   EXPECT_EQ(candidate_count(GeomKind::kPlane, GeomKind::kBox), 8);
+  for (int own = GeomKind::kSphere; own <= GeomKind::kMesh; ++own)
+    for (int fixed : {GeomKind::kPlane, GeomKind::kCylinder, GeomKind::kBox, GeomKind::kMesh}) {
+      EXPECT_GE(free_count(own, fixed), plane_count(own));
+      EXPECT_LE(free_count(own, fixed), kMaxCandidates);
+    }
+  EXPECT_EQ(free_count(GeomKind::kBox, GeomKind::kEllipsoid), 1);
 }
 
 }  // namespace
