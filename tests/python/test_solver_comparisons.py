@@ -96,7 +96,9 @@ def test_what_is_soft_creeps_by_its_compliance_and_remedies_end_that():
 def test_what_slides_is_slowed_by_mu_n_and_what_leaves_is_let_go(name):
     early, late = (pushed(rules.RULES[name](), 1.5 * MU * MASS * G, seconds) for seconds in (0.25, 0.5))
     np.testing.assert_allclose(late[0].qvel[0] - early[0].qvel[0], 0.5 * MU * G * 0.25, rtol=0.04)  # convex ones rise
-    np.testing.assert_allclose(late[1], [-MU * MASS * G * H, 0, MASS * G * H], rtol=0.02)
+    np.testing.assert_allclose(late[1][:2], [-MU * late[1][2], 0], atol=1e-8)
+    if name in ("springs", "exact"):  # the others hop
+        np.testing.assert_allclose(late[1][2], MASS * G * H, rtol=1e-3)
     model = mujoco.MjModel.from_xml_string(POINT)
     data = mujoco.MjData(model)
     data.qpos[2], data.qvel[2] = -1e-4, 1
