@@ -158,7 +158,7 @@ def main(argv=None) -> dict:
     arguments = parser.parse_args(argv)
     result = {"machine": machine.description(), "timestep": arguments.timestep, "worlds": arguments.worlds}
     result |= {"rules": arguments.rules, "errors": {}}
-    with progress(len(arguments.rules) * len(arguments.worlds), "run") as bar:
+    with progress(len(arguments.rules) * len(arguments.worlds) * ENVS, "environment") as bar:
         for rule in arguments.rules:
             errors = {name: run(WORLDS[name], rule, arguments.timestep, bar) for name in arguments.worlds}
             result["errors"][rule] = errors

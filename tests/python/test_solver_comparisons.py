@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bench.solvers import consensus, lox, rules, steps  # noqa: E402
 from bench.solvers.worlds import WORLDS  # noqa: E402
+from bench.step.scenes import SCENES, data_folder  # noqa: E402
 
 MASS, MU, G, H = 2.0, 0.5, 9.81, 0.002
 POINT = f"""
@@ -204,3 +205,21 @@ def test_exact_steps_obey_coulomb():
     _, _, step = touching()
     found = step.problem().residuals(steps.exact(step))
     assert found["r_con"] <= 1e-8 * found["scale"]
+
+
+def test_the_benches_tabulate(tmp_path, capsys):
+    out = tmp_path / "rules.json"
+    found = rules.main(["--worlds", "slide", "--rules", "springs", "exact", "--timestep", "0.01", "--output", str(out)])
+    assert 0 < found["errors"]["exact"]["slide"] < 0.02 and 0 < found["errors"]["springs"]["slide"] < 0.02
+    assert out.exists()
+    assert "| exact | " in capsys.readouterr().out
+    if not (data_folder() / SCENES["go1"].files[0]).exists():
+        pytest.skip("no Go1")
+    few = ["--robots", "go1", "--seeds", "1", "--every", "50", "--herds", "8", "--output", str(tmp_path / "out.json")]
+    found = consensus.main(few)
+    assert found["weights"]["go1"]["states"] > 0
+    for depth in consensus.DEPTHS:
+        for kind in consensus.KINDS:
+            assert found["weights"]["go1"][f"anderson {depth}"][kind]["1e-06"]["never"] == 0
+    assert found["splits"]["8"]["contact"]["factor"] > found["splits"]["8"]["body"]["factor"]
+    assert "| 8 Go1 | 144 |" in capsys.readouterr().out
