@@ -309,7 +309,7 @@ def main(argv=None) -> dict:
     parser = argparse.ArgumentParser(prog="python -m bench.solvers.consensus", description=__doc__)
     add = parser.add_argument
     add("--robots", nargs="*", default=list(ROBOTS), choices=list(ROBOTS), help="on which weights are tried")
-    add("--seeds", type=int, default=8, help="rollouts of each robot")
+    add("--seeds", type=int, default=4, help="rollouts of each robot")
     add("--every", type=int, default=5, help="so-many-th step is a state")
     add("--herds", nargs="*", type=int, default=list(INSTANTS), choices=list(INSTANTS), help="robots that are split")
     add("--output", type=Path, help="JSON; default bench/results/<machine>/consensus.json; '-': none")

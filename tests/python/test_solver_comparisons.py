@@ -209,7 +209,9 @@ def test_exact_steps_obey_coulomb():
 
 def test_the_benches_tabulate(tmp_path, capsys):
     out = tmp_path / "rules.json"
-    found = rules.main(["--worlds", "slide", "--rules", "springs", "exact", "--timestep", "0.01", "--output", str(out)])
+    found = rules.main(
+        ["--worlds", "slide", "--rules", "springs", "exact", "--timestep", "0.01", "--envs", "2", "--output", str(out)]
+    )
     assert 0 < found["errors"]["exact"]["slide"] < 0.02 and 0 < found["errors"]["springs"]["slide"] < 0.02
     assert out.exists()
     assert "| exact | " in capsys.readouterr().out
