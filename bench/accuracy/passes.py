@@ -20,9 +20,7 @@ from bench.step.engines import Stiction
 from bench.step.scenes import HOLD, SCENES, option
 
 PACK = 16
-HEAD = (
-    "| | solver | contacts | passes p50 / p99 | of a pack of 16 | r/V p50 / p99 | fallback | not there | ever |"
-)
+HEAD = "| | solver | contacts | passes p50 / p99 | of a pack of 16 | r/V p50 / p99 | fallback | not there | ever |"
 
 
 def run(scene, solver: str, arguments) -> dict:

@@ -75,11 +75,16 @@ def within_disk(W: np.ndarray, slip: np.ndarray, radius: float) -> np.ndarray:
         return axes @ (pull / values)
     if not radius > 0:
         return np.zeros(2)
-    low, high = 0.0, np.linalg.norm(pull) / radius  # (W + more) l = -slip, |l| falls with more
-    for _ in range(60):
-        more = 0.5 * (low + high)
-        low, high = (more, high) if np.linalg.norm(pull / (values + more)) > radius else (low, more)
-    return axes @ (pull / (values + high))
+    more = 0.0  # (W + more) l = -slip; 1 / |l| is concave in it and nearly straight: Newton rises to |l| = radius
+    for _ in range(20):
+        point = pull / (values + more)
+        size = np.linalg.norm(point)
+        gain = (size - radius) / radius * size**2 / (point @ (point / (values + more)))
+        more += gain
+        if gain <= 1e-14 * more:
+            break
+    point = pull / (values + more)
+    return axes @ (point * (radius / np.linalg.norm(point)))
 
 
 class Anchors:
