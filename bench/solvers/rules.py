@@ -117,8 +117,8 @@ RULES = {
 }
 
 
-def run(world, name: str, timestep: float, envs: int, bar=None) -> float:
-    """The world's error, of so many of its environments."""
+def run(world, name: str, timestep: float, envs: int, bar=None) -> list[float]:
+    """The world's errors, of so many of its environments."""
     model = world.model()
     model.opt.timestep, model.opt.cone, model.opt.impratio = timestep, mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
     periods, count = round(world.seconds / PERIOD), round(PERIOD / timestep)
@@ -138,19 +138,17 @@ def run(world, name: str, timestep: float, envs: int, bar=None) -> float:
                 steps.advance(model, data, step.velocity(impulse))
             path[period, env] = data.qpos
     errors = world.errors(model, path, None)[chosen]
-    return float(world.overall(errors)) if np.isfinite(errors).all() else float("inf")
+    return np.where(np.isfinite(errors), errors, np.inf).tolist()
 
 
 def table(result: dict) -> str:
-    worlds = [WORLDS[name] for name in result["worlds"]]
-    lines = ["| | " + " | ".join(f"{world.title}, {world.unit}" for world in worlds) + " |"]
+    """Medians and worst."""
+    worlds = {name: WORLDS[name] for name in result["worlds"]}
+    lines = ["| | " + " | ".join(f"{world.title}, {world.unit}" for world in worlds.values()) + " |"]
     lines.append("|---" * (len(worlds) + 1) + "|")
-    for name in result["rules"]:
-        cells = [
-            f"{world.per * result['errors'][name][key]:.2g}"
-            for world, key in zip(worlds, result["worlds"], strict=True)
-        ]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    for rule, errors in result["errors"].items():
+        found = [world.per * np.array(errors[name]) for name, world in worlds.items()]
+        lines.append(f"| {rule} | " + " | ".join(f"{np.median(f):.2g} / {f.max():.2g}" for f in found) + " |")
     return "\n".join(lines)
 
 

@@ -212,7 +212,8 @@ def test_the_benches_tabulate(tmp_path, capsys):
     found = rules.main(
         ["--worlds", "slide", "--rules", "springs", "exact", "--timestep", "0.01", "--envs", "2", "--output", str(out)]
     )
-    assert 0 < found["errors"]["exact"]["slide"] < 0.02 and 0 < found["errors"]["springs"]["slide"] < 0.02
+    for rule in ("springs", "exact"):
+        assert len(found["errors"][rule]["slide"]) == 2 and 0 < max(found["errors"][rule]["slide"]) < 0.1
     assert out.exists()
     assert "| exact | " in capsys.readouterr().out
     if not (data_folder() / SCENES["go1"].files[0]).exists():
