@@ -212,8 +212,9 @@ def test_the_benches_tabulate(tmp_path, capsys):
     found = rules.main(
         ["--worlds", "slide", "--rules", "springs", "exact", "--timestep", "0.01", "--envs", "2", "--output", str(out)]
     )
-    for rule in ("springs", "exact"):
-        assert len(found["errors"][rule]["slide"]) == 2 and 0 < max(found["errors"][rule]["slide"]) < 0.1
+    worst = {rule: max(found["errors"][rule]["slide"]) for rule in ("springs", "exact")}
+    assert 0 < worst["exact"] < 0.06 and worst["exact"] < worst["springs"] < 0.2
+    assert len(found["errors"]["exact"]["slide"]) == 2
     assert out.exists()
     assert "| exact | " in capsys.readouterr().out
     if not (data_folder() / SCENES["go1"].files[0]).exists():
