@@ -1,8 +1,8 @@
 """``python -m bench.accuracy.passes``: how many passes each solver takes on robots, and what comes after them.
 
-Every step of every environment under random controls, from a settled state on: passes, r_con / V, the share of steps
-that the fallback answered or that stayed above `certify`, and of environments that ever did. Worlds of a pack wait for
-each other: "of a pack of 16" is the mean of what the slowest of 16 neighbours takes.
+Every step of every environment under random controls, from a settled state on: passes, the residual of the solver's law
+over V, the share of steps that the fallback answered or that stayed above `certify`, and of environments that ever did.
+Worlds of a pack wait for each other: "of a pack of 16" is the mean of what the slowest of 16 neighbours takes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 import stiction
 
+from bench.accuracy.claims import residual_of
 from bench.step import machine
 from bench.step.engines import Stiction
 from bench.step.scenes import HOLD, SCENES, option
 
 PACK = 16
-HEAD = "| | solver | contacts | passes p50 / p99 | of a pack of 16 | r_con/V p50 / p99 | fallback | not there | ever |"
+HEAD = "| | solver | contacts | passes p50 / p99 | of a pack of 16 | r/V p50 / p99 | fallback | not there | ever |"
 
 
 def run(scene, solver: str, arguments) -> dict:
@@ -38,7 +39,7 @@ def run(scene, solver: str, arguments) -> dict:
         sim.step()
         told["iterations"].append(np.array(c.iterations))
         told["contacts"].append(np.array(c.num_contacts))
-        told["residual"].append(np.asarray(c.r_con) / np.asarray(c.scale))
+        told["residual"].append(np.asarray(getattr(c, residual_of(sim.solver))) / np.asarray(c.scale))
         for name in ("fallback", "not_converged"):
             told[name].append((np.asarray(sim.status) & stiction.Status[name.upper()]) != 0)
     told = {name: np.stack(values) for name, values in told.items()}

@@ -141,6 +141,19 @@ def test_smallest_of_the_family_is_solved_and_the_claim_true(family):
     assert c["r_con"] == pytest.approx(found.r_con, rel=1e-3, abs=1e-11 * c["scale"])
 
 
+@pytest.mark.parametrize("solver", ["subadmm", "canal", "sap", "admm"])
+def test_two_cubes_are_solved_in_double_and_flagged_in_single(solver):
+    """ContactBench's stack of two cubes: rounding W to single precision alone leaves 0.02 V and more."""
+    path = DATA / "contactbench/tests/python/data/2cubes_t0.npz"
+    if not path.exists():
+        pytest.skip("no ContactBench data")
+    data = np.load(path)
+    problem = ContactProblem.from_delassus(data["G"], data["g"].ravel(), data["mus"], symmetrize=True)
+    assert solve(problem, solver, tolerance=1e-6).converged
+    single = solve(problem, solver, tolerance=1e-6, dtype="float32")
+    assert np.isfinite(single.impulse).all() and not single.converged
+
+
 def test_the_bench_tabulates_and_draws(tmp_path, capsys):
     bench = pytest.importorskip("bench.solvers.__main__")
     pytest.importorskip("matplotlib")
