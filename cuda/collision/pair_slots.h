@@ -261,7 +261,7 @@ inline constexpr int kHits = 2;
 /// was out of reach may now be near.
 template <class L, class Real = typename L::Real>
 HD_ONCE bool raise_margins(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts,
-                           Scalar<Real> reserve, PerLink<L, Real>& margin) {
+                           Scalar<Real> reserve, const PerLink<L, Real>& travel, PerLink<L, Real>& margin) {
   bool raised = false;
   if constexpr (L::Shape::kPairs > 0) {
     if (contacts.pairs == 0) return false;
@@ -278,14 +278,18 @@ HD_ONCE bool raise_margins(const typename L::Group& g, const typename L::Model& 
       scatter_add<L>(g, m, margin, link, by);
     };
     const Real zero(0);
+    // How far what has hit a link so far moves, or the link itself: counted once, however many contacts tell of it.
+    auto push = [&](Real own, Real present) { return max(own, (present - reserve) / Real(rebound(m)) - own); };
     for (int i = 0; i < contacts.pairs; ++i) {
       const PairContact<L>& c = contacts.pair[i];
-      const Real first = gather<L>(g, m, margin, c.link1), second = gather<L>(g, m, margin, c.link2);
-      const Real both = (first + second - Real(2 * reserve)) * rebound(m) + reserve;
-      auto missing = [&](Real own, Real other) {
-        return select(c.point.active & (other > own + reserve), max(both - own, zero), zero);
+      const Real travel1 = gather<L>(g, m, travel, c.link1), travel2 = gather<L>(g, m, travel, c.link2);
+      const Real margin1 = gather<L>(g, m, margin, c.link1), margin2 = gather<L>(g, m, margin, c.link2);
+      const Real push1 = push(travel1, margin1), push2 = push(travel2, margin2);
+      auto missing = [&](Real own, Real present, Real pushed, Real other) {
+        const Real both = (own + other) * rebound(m) + reserve;
+        return select(c.point.active & (other > pushed + reserve), max(both - present, zero), zero);
       };
-      const Real more1 = missing(first, second), more2 = missing(second, first);
+      const Real more1 = missing(travel1, margin1, push1, push2), more2 = missing(travel2, margin2, push2, push1);
       if (!any(more1 + more2 > zero)) continue;
       raised = true;
       raise(c.link1, more1), raise(c.link2, more2);
