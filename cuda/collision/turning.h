@@ -121,8 +121,10 @@ template <class Real, class Solid>
 HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const PlacedGeom<Real>& fixed,
                         const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body, int n,
                         Solid solid, Candidate<Real>* c) {
+  Mask<Real> on_plane = body.part() > Real(0);
+  if (!any(on_plane)) return;
   const Candidate<Real> deepest = deepest_of(c, n);
-  Mask<Real> on_plane = (body.part() > Real(0)) & (deepest.dist < reach.margin);
+  on_plane = on_plane & (deepest.dist < reach.margin);
   if (!any(on_plane)) return;
   const bool ellipsoid = own.type == GeomKind::kEllipsoid;
   if (!body.straight) on_plane = mask_of<Real>(false);
