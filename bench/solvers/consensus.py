@@ -57,8 +57,7 @@ class Passes:
         H = step.A + flat.T @ (wide[:, None] * flat)
         self.free = (flat @ np.linalg.solve(step.A, step.b)).reshape(-1, 3)
         self.T = flat @ np.linalg.solve(H, flat.T)
-        J = step.J
-        self.W, self.q = J @ np.linalg.solve(step.A, J.T), J @ np.linalg.solve(step.A, step.b) + self.e.ravel()
+        self.W, self.q = step.delassus, step.free + self.e.ravel()
         self.mobility = np.maximum(np.diag(self.W).reshape(-1, 3).sum(1) / 3, 1e-300)
         closing = np.abs(self.q - self.e.ravel()).reshape(-1, 3).max(1)[(step.gap <= 0) | (self.e[:, 2] <= 0)]
         self.scale = max(closing.max(initial=0), 9.81 * step.timestep)
@@ -156,12 +155,9 @@ class State:
 
 def state(model: mujoco.MjModel, data: mujoco.MjData, step: steps.Step) -> State:
     weights = lox.Weights(model, data, step.A)
-    J = step.J
-    W = np.einsum("ij,ji->i", J, np.linalg.solve(step.A, J.T)).reshape(-1, 3)
     mean = [weights.of_contact(*c) for c in zip(data.contact.pos, step.frame, step.bodies, strict=True)]
-    return State(
-        step, {"paper": paper_penalty(model, step), "ours": of_mobility(W), "lox": of_mobility(np.array(mean))}
-    )
+    ours, theirs = of_mobility(step.mobility), of_mobility(np.array(mean))
+    return State(step, {"paper": paper_penalty(model, step), "ours": ours, "lox": theirs})
 
 
 #: Of the data folder; armature is set to 0 where the file has any.

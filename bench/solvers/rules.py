@@ -36,10 +36,9 @@ PULL = 0.2  # of what an anchor remembers, a step
 def springs(step: steps.Step, stiffness=0.1, damping=0.3, drag=0.2) -> np.ndarray:
     """Explicit, from the velocities at the step's start; the numbers are k m/h^2, c m/h and c_t m/h of each contact
     alone, m = 1 / W_ii, such that four of them on one body are stable."""
-    J, h = step.J, step.timestep
-    W = np.einsum("ij,ji->i", J, np.linalg.solve(step.A, J.T)).reshape(-1, 3)
+    h, W = step.timestep, step.mobility
     mass = 1 / np.column_stack([W.max(1), W.max(1), W[:, 2]])
-    w = (J @ step.before).reshape(-1, 3)
+    w = (step.J @ step.before).reshape(-1, 3)
     pushed = stiffness * mass[:, 2] * -step.gap / h - damping * mass[:, 2] * w[:, 2]
     trial = np.column_stack([-drag * mass[:, :2] * w[:, :2], np.where(step.gap < 0, pushed, 0)])
     return project_strict(trial, step.mu)
@@ -54,9 +53,7 @@ def convex(step: steps.Step, e: np.ndarray, R: np.ndarray) -> np.ndarray:
 
 
 def noslip(step: steps.Step, sweeps: int = 10) -> np.ndarray:
-    impulse, J = soft(step), step.J
-    W = J @ np.linalg.solve(step.A, J.T)
-    q = J @ np.linalg.solve(step.A, step.b) + step.soft_bias.ravel()
+    impulse, W, q = soft(step), step.delassus, step.free + step.soft_bias.ravel()
     for _ in range(sweeps):
         for i in range(len(impulse)):
             t = slice(3 * i, 3 * i + 2)

@@ -43,6 +43,22 @@ class Step:
     def J(self) -> np.ndarray:
         return self.sides.sum(1).reshape(-1, len(self.b))
 
+    @property
+    def delassus(self) -> np.ndarray:
+        """W = J A^-1 J' (3 nc, 3 nc)."""
+        return self.J @ np.linalg.solve(self.A, self.J.T)
+
+    @property
+    def mobility(self) -> np.ndarray:
+        """(nc, 3), the diagonal of W."""
+        J = self.J
+        return np.einsum("ij,ji->i", J, np.linalg.solve(self.A, J.T)).reshape(-1, 3)
+
+    @property
+    def free(self) -> np.ndarray:
+        """J v* (3 nc,)."""
+        return self.J @ np.linalg.solve(self.A, self.b)
+
     def bias(self) -> np.ndarray:
         """e (nc, 3) of rigid contacts: an open one may close, an overlap is taken back in part. m/s"""
         back = np.maximum(RECOVERY * self.gap / self.timestep, -FASTEST)
