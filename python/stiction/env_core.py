@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from gymnasium import logger
 from gymnasium.spaces import Box
 
 from . import _core
@@ -95,3 +96,10 @@ def checked_render_mode(render_mode):
     if render_mode not in (None, "rgb_array"):
         raise ValueError(f"render_mode is {render_mode!r}, expected None or 'rgb_array'")
     return render_mode
+
+
+def can_render(render_mode) -> bool:
+    """Without a render mode there is no picture, and Gymnasium's environments warn."""
+    if render_mode is None:
+        logger.warn('render() gives None without a render mode: make the environment with render_mode="rgb_array"')
+    return render_mode is not None

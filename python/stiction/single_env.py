@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 
 from .custom_task import Task, is_task
-from .env_core import EnvCore, checked_render_mode
+from .env_core import EnvCore, can_render, checked_render_mode
 from .env_state import pickled
 from .task_core import task_core
 
@@ -93,7 +93,7 @@ class SingleEnv(gymnasium.Env):
         return pickled(self)
 
     def render(self) -> np.ndarray | None:
-        return None if self.render_mode is None else self._core.frame(0, self._reported)
+        return self._core.frame(0, self._reported) if can_render(self.render_mode) else None
 
     def close(self) -> None:
         self._core.close()

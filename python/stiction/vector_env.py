@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from . import env_state
 from .custom_task import Task, is_task
 from .env_checks import checked_limit, checked_mask, checked_mode, checked_seed, imported_torch
-from .env_core import EnvCore, checked_render_mode
+from .env_core import EnvCore, can_render, checked_render_mode
 from .goals import GoalGroups, groups_of
 from .picture import task_markers
 from .randomisation import Parameter, Randomiser, flattened, require_shared_sites
@@ -338,11 +338,9 @@ class VectorEnv(vector.VectorEnv):
         return env_state.pickled(self)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """A picture (height, width, 3) of every environment; None without a render mode."""
+        """A picture (height, width, 3) of every environment; None, with a warning, without a render mode."""
         self._open()
-        if self.render_mode is None:
-            return None
-        return tuple(self.picture(env) for env in range(self.num_envs))
+        return tuple(map(self.picture, range(self.num_envs))) if can_render(self.render_mode) else None
 
     def picture(self, env: int = 0) -> np.ndarray:
         """A picture (height, width, 3) of one, with its goal or command; see picture.py."""

@@ -149,6 +149,7 @@ def test_torch_tensors_share_the_memory(walker):
         ({"device": "tpu"}, ValueError, "device is 'tpu'"),
         ({"max_contacts": 0}, ValueError, "max_contacts is 0"),
         ({"num_threads": 0}, ValueError, "num_threads is 0"),
+        ({"num_threads": 100000}, ValueError, "num_threads is 100000, expected 0 to 1024"),
         ({"per_env": "body_mass"}, TypeError, "per_env is the string"),
         ({"per_env": ("body_mas",)}, ValueError, "near: 'body_mass'"),
     ],

@@ -71,7 +71,11 @@ def test_pictures():
 def test_no_picture_without_render_mode():
     env = make()
     env.reset(seed=0)
-    assert env.render() is None
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert env.render() is None
+    with gymnasium.make(ID) as single, pytest.warns(UserWarning, match="render"):
+        single.reset(seed=0)
+        assert single.unwrapped.render() is None
 
 
 # ---- against Gymnasium's own vector environment
