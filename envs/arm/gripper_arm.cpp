@@ -129,9 +129,10 @@ class Search : ModelSearch {
   }
 
   void find_cubes(int wanted) {
-    for (const FreeCube& c : cubes("cubes", wanted)) {
+    for (const FreeBody& c : free_bodies("cubes", wanted)) {
       const int i = r_.cubes++;
-      r_.cube_body[i] = c.body, r_.cube_qpos[i] = c.qpos, r_.cube_dof[i] = c.dof, r_.cube_half[i] = c.half;
+      r_.cube_body[i] = c.body, r_.cube_qpos[i] = c.qpos, r_.cube_dof[i] = c.dof;
+      if (wanted > 1) r_.cube_half[i] = cube(c).half;  // what is only lifted may have any shape
     }
   }
 

@@ -28,11 +28,11 @@ struct GripperArm {
   int grasp_body = 0;
   double grasp_point[3] = {};  // in that body's frame   m
   int cube_body[kMaxCubes] = {}, cube_qpos[kMaxCubes] = {}, cube_dof[kMaxCubes] = {};
-  double cube_half[kMaxCubes] = {};  // half an edge                                                                m
+  double cube_half[kMaxCubes] = {};  // half an edge, where there are several                                       m
   double home[kMaxPositions] = {};   // qpos of the home pose
   std::vector<int> geom_group;       // (ngeom) a group for each finger; -1 none
 
-  /// `cubes`: how many the task needs.
+  /// `cubes`: how many the task needs; one alone may have any shape.
   static GripperArm found(const Model& model, const TaskNames& names, int cubes);
 };
 

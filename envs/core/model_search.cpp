@@ -125,7 +125,7 @@ BodyPoint ModelSearch::point(const std::string& role, const std::string& name) c
   return {m.site_bodyid[site], {at[0], at[1], at[2]}};
 }
 
-std::vector<FreeCube> ModelSearch::cubes(const std::string& role, int wanted) const {
+std::vector<FreeBody> ModelSearch::free_bodies(const std::string& role, int wanted) const {
   const Model& m = model_;
   std::vector<int> bodies;
   if (const auto* list = given(role)) {
@@ -138,30 +138,39 @@ std::vector<FreeCube> ModelSearch::cubes(const std::string& role, int wanted) co
     refuse("the task handles " + std::to_string(wanted) + (wanted == 1 ? " cube" : " cubes") + ", got " +
            std::to_string(bodies.size()) + ": name bodies with a free joint, names={'" + role +
            "': [...]}; bodies: " + listed(m.body_names));
-  std::vector<FreeCube> found;
+  std::vector<FreeBody> found;
   for (int body : bodies) {
-    for (const FreeCube& other : found)
+    for (const FreeBody& other : found)
       if (other.body == body) refuse("names['" + role + "'] has '" + m.body_names[body] + "' twice");
-    found.push_back(cube(body));
+    found.push_back(free_body(body));
   }
   return found;
 }
 
-FreeCube ModelSearch::cube(int body) const {
+FreeBody ModelSearch::free_body(int body) const {
   const Model& m = model_;
   const std::string name = "the cube '" + m.body_names[body] + "'";
   const int joint = m.body_jntadr[body];
   if (joint < 0 || m.jnt_type[joint] != static_cast<int>(JointType::kFree))
     refuse(name + " has no free joint: give it a <freejoint/>");
+  bool touchable = false;
+  for (int g = 0; g < m.ngeom; ++g) touchable = touchable || (m.geom_bodyid[g] == body && may_collide(m, g));
+  if (!touchable) refuse(name + " has no geom that can be touched");
+  return {body, m.jnt_qposadr[joint], m.jnt_dofadr[joint]};
+}
+
+FreeCube ModelSearch::cube(const FreeBody& of) const {
+  const Model& m = model_;
+  const std::string name = "the cube '" + m.body_names[of.body] + "'";
   int box = -1, touchable = 0;
   for (int g = 0; g < m.ngeom; ++g)
-    if (m.geom_bodyid[g] == body && may_collide(m, g)) box = g, ++touchable;
+    if (m.geom_bodyid[g] == of.body && may_collide(m, g)) box = g, ++touchable;
   const double *size = m.geom_size.data() + 3 * std::max(box, 0), *at = m.geom_pos.data() + 3 * std::max(box, 0);
   auto differ = [size](double a, double b) { return std::abs(a - b) > 1e-6 * size[0]; };
   if (touchable != 1 || m.geom_type[box] != static_cast<int>(GeomType::kBox) || differ(size[0], size[1]) ||
       differ(size[0], size[2]) || differ(at[0], 0) || differ(at[1], 0) || differ(at[2], 0))
     refuse(name + " must have one geom that can be touched, a box with equal sides about the body's origin");
-  return {body, m.jnt_qposadr[joint], m.jnt_dofadr[joint], size[0]};
+  return {of, size[0]};
 }
 
 }  // namespace stiction

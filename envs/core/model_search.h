@@ -21,11 +21,10 @@ struct BodyPoint {
   int body;
   double at[3];
 };
-/// A body with a free joint and one box that can be touched, with equal sides, `half` of one in m; its first qpos and dof.
-struct FreeCube {
-  int body, qpos, dof;
-  double half;
-};
+/// A body with a free joint, that can be touched; its first qpos and dof.
+struct FreeBody { int body, qpos, dof; };
+/// One whose shape is a box of equal sides, `half` of one in m.
+struct FreeCube : FreeBody { double half; };
 
 class ModelSearch {
  public:
@@ -54,14 +53,16 @@ class ModelSearch {
 
   /// The place of a site, or of a body, that `role` names.
   BodyPoint point(const std::string& role, const std::string& name) const;
-  /// So many cubes: those that `role` names, or, if it names none, the free bodies.
-  std::vector<FreeCube> cubes(const std::string& role, int wanted) const;
+  /// So many of the bodies that `role` names, or, if it names none, of the free bodies.
+  std::vector<FreeBody> free_bodies(const std::string& role, int wanted) const;
+  /// A cube among them.
+  FreeCube cube(const FreeBody& of) const;
 
  protected:
   const Model& model_;
 
  private:
-  FreeCube cube(int body) const;
+  FreeBody free_body(int body) const;
 
   const TaskNames& names_;
   std::string about_;

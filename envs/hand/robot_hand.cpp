@@ -22,7 +22,7 @@ class Search : ModelSearch {
     const std::vector<double> q = pose();
     std::copy(q.begin(), q.end(), r_.home);
     find_joints(), find_fingertips();
-    const FreeCube cube = cubes("cube", 1).front();
+    const FreeCube cube = this->cube(free_bodies("cube", 1).front());
     r_.cube_qpos = cube.qpos, r_.cube_dof = cube.dof;
     return r_;
   }

@@ -410,7 +410,7 @@ PARTS = {
         ({"gripper": ""}, {"grasp": "tip"}, "no gripper: no actuator is left for it; name the arm's joints"),
         ({"gripper": '<position name="grip" joint="slide" kp="1"/>'}, {"grasp": "tip"}, "'grip'.* no control range"),
         ({"free": ""}, {"grasp": "tip"}, "handles 1 cube, got 0"),
-        ({"size": "0.02 0.02 0.03"}, {"grasp": "tip"}, "'cube' must have one geom that can be touched, a box"),
+        ({"size": '1 1 1" contype="0" conaffinity="0'}, {"grasp": "tip"}, "'cube' has no geom that can be touched"),
         ({"touch": 'contype="0" conaffinity="0"'}, {"grasp": "tip"}, "the finger 'slide' .*has no geom that can touch"),
     ],
 )  # fmt: skip
@@ -419,8 +419,16 @@ def test_what_an_arm_lacks_is_named(change, names, text):
         make(LIFT, model=SMALL.format(**PARTS | change), names=names)
 
 
-def test_a_smaller_arm_is_bound():
-    env = make(LIFT, 2, model=SMALL.format(**PARTS), names={"grasp": "tip"})
+def test_cubes_of_a_stack_have_equal_sides():
+    base = '<body name="base"><freejoint/><geom type="box" size="0.02 0.02 0.02"/></body>'
+    model = SMALL.format(**PARTS | {"size": "0.02 0.02 0.03", "more": base})
+    with pytest.raises(ValueError, match="'cube' must have one geom that can be touched, a box with equal sides"):
+        make(STACK, model=model, names={"grasp": "tip", "cubes": ("base", "cube")})
+
+
+@pytest.mark.parametrize("size", ["0.02 0.02 0.02", "0.02 0.02 0.03"])  # what is lifted need not be a cube
+def test_a_smaller_arm_is_bound(size):
+    env = make(LIFT, 2, model=SMALL.format(**PARTS | {"size": size}), names={"grasp": "tip"})
     assert env.single_observation_space.shape == (2 + 2 + 2 + 19,)
     assert env.single_action_space.shape == (2,)
     for _, (obs, reward, *_) in random_walk(env, 20):
