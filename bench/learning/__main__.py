@@ -26,17 +26,24 @@ CURVE_POINTS = 200  # that are kept of a training
 class Target:
     """What a task is to reach in 100 episodes without noise, and in how many minutes on two quiet cores.
 
-    ``report`` names a report whose mean over all steps is to fall to ``value``; None is the mean return, which is to
-    rise to it. ``judged``: options of the environments that judge.
+    ``report`` names a report whose mean over all steps is to fall to ``value``, or, ``at_end``, whose mean over the
+    last steps of episodes is to rise to it; None is the mean return, which is to rise to it. ``judged``: options of the
+    environments that judge.
     """
 
     value: float
     minutes: float
     report: str | None = None
     judged: dict = field(default_factory=dict)
+    at_end: bool = False
+
+    @property
+    def falls(self) -> bool:
+        return self.report is not None and not self.at_end
 
     def reached(self, evaluation: dict) -> bool:
-        return evaluation[self.report] <= self.value if self.report else evaluation["return"] >= self.value
+        found = evaluation[self.report or "return"]
+        return found <= self.value if self.falls else found >= self.value
 
 
 TARGETS = {
@@ -45,39 +52,47 @@ TARGETS = {
     "HalfCheetah": Target(5000, 5),
     "Ant": Target(2500, 10),
     "Humanoid": Target(2500, 30),
-    "QuadrupedVelocity": Target(0.15, 30, "velocity_error", {"task": {"curriculum_start": 1.0}}),
+    "QuadrupedVelocity": Target(0.15, 1, "velocity_error", {"task": {"curriculum_start": 1.0}}),
+    "HumanoidVelocity": Target(0.25, 10, "velocity_error", {"task": {"curriculum_start": 1.0}}),
+    "ArmLift": Target(0.8, 30, "is_success", at_end=True),
+    "HandReorient": Target(5, 30, "goals", at_end=True),
 }
 
 
 class Watched:
-    """Environments that keep the mean of one of their reports over all steps since a reset."""
+    """Environments that keep the mean of a report since a reset: over all steps, or over first episodes' last ones."""
 
-    def __init__(self, envs, report: str):
-        self._envs, self._report, self._sum, self._steps = envs, report, 0.0, 0
+    def __init__(self, envs, target: Target):
+        self._envs, self._target = envs, target
 
     def __getattr__(self, name: str):
         return getattr(self._envs, name)
 
     def reset(self, **options):
-        self._sum, self._steps = 0.0, 0
+        self._means, self._last = [], torch.zeros(self._envs.num_envs, dtype=torch.float64)
+        self._going = torch.ones(self._envs.num_envs, dtype=torch.bool)
         return self._envs.reset(**options)
 
     def step(self, actions):
         results = self._envs.step(actions)
-        self._sum, self._steps = self._sum + results[-1][self._report].double().mean().item(), self._steps + 1
+        _, _, terminated, truncated, infos = results
+        values = infos[self._target.report].double()
+        self._means.append(values.mean().item())
+        self._last = torch.where(self._going, values, self._last)
+        self._going &= ~(terminated | truncated)
         return results
 
     @property
     def mean(self) -> float:
-        return self._sum / self._steps
+        return self._last.mean().item() if self._target.at_end else sum(self._means) / len(self._means)
 
 
-def judge(policy, judges, report: str | None) -> dict:
+def judge(policy, judges, target: Target) -> dict:
     """Returns, lengths and the mean report of a policy without noise."""
-    watched = judges if report is None else Watched(judges, report)
+    watched = Watched(judges, target) if target.report else judges
     returns, lengths = evaluate(policy, watched, seed=2**40)
     found = {"return": returns.mean().item(), "deviation": returns.std().item()}
-    return found | {"length": lengths.double().mean().item()} | ({} if report is None else {report: watched.mean})
+    return found | {"length": lengths.double().mean().item()} | ({target.report: watched.mean} if target.report else {})
 
 
 def learn(env_id: str, options, seed: int, arguments) -> dict:
@@ -102,7 +117,7 @@ def learn(env_id: str, options, seed: int, arguments) -> dict:
                 curve.append(at | {"return": round(told["episode/return"], 2)})
             if ppo.samples >= next_at or ppo.samples >= arguments.samples:
                 next_at += arguments.samples / arguments.evaluations
-                found = judge(ppo.policy, judges, target.report)
+                found = judge(ppo.policy, judges, target)
                 evaluations.append(at | found)
                 error = f"  {target.report} {found[target.report]:.3f}" if target.report else ""
                 print(

@@ -9,7 +9,10 @@ __global__ void __launch_bounds__(kThreads) improve_kernel(const CudaJob job, co
   const int slot = tile_of_grid<1>();
   if (slot >= pass.count) return;
   SlotLane& first = slot_lane(job, slot, 0);
-  if (first.s.flagged) improve_posed(job.options, first.w.problem.table.rows.impulse, first.w.memory.fallback, first.s);
+  if (!first.s.flagged) return;
+  improve_posed<SlotLane::Real>(
+      job.options, 1, [&](int) -> auto& { return first.w; }, [&](int) -> auto& { return first.s; },
+      first.w.memory.fallback);
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace stiction {
 
 /// Sweeps over exact contacts before Newton is called: quadrupeds need a few (bench/README.md).
 inline constexpr int kExactSweeps = 25;
+/// Outer passes of Newton, and of the second try of what is left.
+inline constexpr int kNewtonPasses = 30, kSecondPasses = 100;
 /// Sweeps of the last try, for the few that Newton leaves.
 inline constexpr int kSlowSweeps = 1000;
 /// r_con over V beyond which an answer is given up, if `certify` is no larger.
@@ -37,19 +39,30 @@ struct DoubleOf<Pack<T, W>> {
 };
 #endif
 
+/// Worlds of a pack that are to be improved.
+template <class Real>
+struct FlaggedRows {
+  const RowProblem<Real>* rows;
+  Real* impulse;  // (n)
+  Mask<Real> worlds;
+  Mask<Real> without;  // on exit: where bodies have no impulses, because nothing solves them
+};
+/// At most so many packs are improved together: few of a pack's worlds are flagged, and a register takes many.
+template <class Real> inline constexpr int kImprovedTogether = kWidth<Real> > 1 ? 8 : 1;
+
 /// Bytes of memory that fall_back needs for problems up to that size.
 template <class Real>
 HD int64_t fallback_bytes(const RowCounts& most) {
   using Double = typename DoubleOf<Real>::Type;
+  Arena<Double> places;
+  places.take_bits(static_cast<int64_t>(kWidth<Double>) * (most.contacts + most.scalars));
   return static_cast<int64_t>(sizeof(Double)) *
-         (RowArrays<Double>::size(most) +
+         (places.used() + RowArrays<Double>::size(most) +
           max(Canal::memory<Double>(most), max(Bisection::memory<Double>(most), Pgs::memory<Double>(most))));
 }
 
-/// Improves the impulses (n) of the flagged worlds where that does better. Returns the worlds where bodies have none now, because
-/// nothing solves them. Defined in step/solve_rows.h.
+/// Improves the impulses of the worlds that are flagged in `count` packs, where that does better. Defined in step/solve_rows.h.
 template <class Real>
-HD_CALL Mask<Real> fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
-                             void* memory, Real* impulse);
+HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, Scalar<Real> certify, void* memory);
 
 }  // namespace stiction

@@ -27,8 +27,10 @@ namespace fallback_detail {
 
 /// Bodies of a world that its rows couple with each other and nothing else: blocks of its columns.
 struct Island {
-  int world;
+  int pack, world;
   uint32_t blocks;
+  int rows;       // contacts and others
+  bool had_hope;  // of the impulses that it came with
 };
 
 /// What contact k, or another row behind the contacts, touches in world w: often less than in all of a pack.
@@ -46,72 +48,68 @@ HD uint32_t touched_in(const RowProblem<Real>& p, int k, int w) {
 
 /// Adds the islands of world w to n others. Returns how many there are then.
 template <class Real>
-HD int add_islands(const RowProblem<Real>& p, int w, Island* island, int n) {
+HD int add_islands(const RowProblem<Real>& p, int pack, int w, Island* island, int n) {
   const int first = n;
   for (int k = 0; k < p.contacts + p.scalars; ++k) {
-    uint32_t set = touched_in(p, k, w);
-    if (set == 0) continue;
+    Island own{pack, w, touched_in(p, k, w), 1, true};
+    if (own.blocks == 0) continue;
     for (int i = n; i-- > first;)
-      if (island[i].blocks & set) set |= island[i].blocks, island[i] = island[--n];
-    island[n++] = {w, set};
+      if (island[i].blocks & own.blocks)
+        own.blocks |= island[i].blocks, own.rows += island[i].rows, island[i] = island[--n];
+    island[n++] = own;
   }
   return n;
 }
 
-/// Some islands of a problem in double, each as a world in which nothing else is; to be changed.
+/// Some islands in double, each as a world in which nothing else is; to be changed.
 template <class Double, class Real>
 struct DoubleRows {
   static constexpr int W = kWidth<Double>;
-  const RowProblem<Real>& from;
+  const FlaggedRows<Real>* packs;
   const Island (&of)[W];
   RowArrays<Double> rows;
   RowProblem<Double> view;
 
-  HD DoubleRows(const RowProblem<Real>& p, const Island (&islands)[W], const Real* impulse, Arena<Double>& arena)
-      : from(p), of(islands), rows(static_cast<const RowCounts&>(p)) {
-    rows.near = p.near, rows.blocks = p.blocks;
+  HD DoubleRows(const FlaggedRows<Real>* from, const Island (&islands)[W], Arena<Double>& arena)
+      : packs(from), of(islands) {
+    RowCounts most;
+    for (int w = 0; w < W; ++w)
+      most.contacts = max(most.contacts, problem(w).contacts), most.scalars = max(most.scalars, problem(w).scalars);
+    room_ = most.contacts + most.scalars;
+    place_ = arena.take_bits(static_cast<int64_t>(W) * room_);
+    int contacts = 0, scalars = 0;
+    for (int w = 0; w < W; ++w) {
+      find_places(w);
+      contacts = max(contacts, contacts_[w]), scalars = max(scalars, scalars_[w]);
+    }
+    RowCounts counts = problem(0);
+    counts.contacts = contacts, counts.scalars = scalars, counts.spins = counts.spins > 0 ? contacts : 0;
+    rows = RowArrays<Double>(counts);
+    rows.near = contacts, rows.blocks = problem(0).blocks;
     rows.carve(arena);
-    auto copy = [&](int64_t n, const Real* a, Double* b) {
-      for (int64_t i = 0; i < n; ++i) b[i] = taken(a[i]);
-    };
-    const int64_t n = p.rows();
-    copy(n * p.width, p.Y, rows.Y), copy(n, p.free, rows.free), copy(n, p.e, rows.e), copy(n, p.R, rows.R);
-    copy(n, p.W, rows.W), copy(p.contacts, p.mu, rows.mu), copy(p.scalars, p.lower, rows.lower);
-    copy(p.scalars, p.upper, rows.upper), copy(n, impulse, rows.impulse);
-    if (p.by_tree) copy(p.contacts + p.scalars, p.scales, rows.scale);
-    for (int k = 0; k < p.contacts + p.scalars; ++k) rows.touched[k] = 0;
+    rows.clear(Serial{});
+    Double least(0), scale(0);
+    for (int w = 0; w < W; ++w) {
+      const RowProblem<Real>& p = problem(w);
+      set_lane(least, w, of_lane(p.least_velocity, w)), set_lane(scale, w, of_lane(p.scale, w));
+      each_block(w, [&](int k, int from) { copy_block(p, w, k, from); });
+      each_row(w, [&](int i, int from) { copy_row(p, w, i, from); });
+      take_impulses(w);
+    }
+    view = rows.view(least, scale);
+  }
+  /// Impulses as they were.
+  HD void take_impulses(const Mask<Double>& which) {
     for (int w = 0; w < W; ++w)
-      for (int k = 0; k < p.contacts + p.scalars; ++k) {
-        const uint32_t set = touched_in(p, k, of[w].world);
-        if (set & of[w].blocks) rows.touched[k] |= set;
-        else p.each_row(k, [&](int i) { leave_out(i, k, w); });
-      }
-    view = rows.view(taken(p.least_velocity), taken(p.scale));
-  }
-  HD Double taken(const Real& x) const {
-    Double y;
-    for (int w = 0; w < W; ++w) set_lane(y, w, static_cast<double>(lane(x, of[w].world)));
-    return y;
-  }
-  /// Row i, of block k, is in a place that lane w does not use.
-  HD void leave_out(int i, int k, int w) {
-    for (int a = 0; a < rows.width; ++a) set_lane(rows.Y[static_cast<int64_t>(i) * rows.width + a], w, 0.0);
-    set_lane(rows.free[i], w, 0.0), set_lane(rows.e[i], w, 0.0), set_lane(rows.R[i], w, 0.0);
-    set_lane(rows.W[i], w, 0.0), set_lane(rows.impulse[i], w, 0.0);
-    if (rows.by_tree) set_lane(rows.scale[k], w, 0.0);
-  }
-  /// visit(i, w) for all rows i of the islands in lanes w.
-  template <class Visit>
-  HD void each_of(const Mask<Double>& which, Visit visit) const {
-    for (int w = 0; w < W; ++w)
-      for (int k = 0; lane(which, w) && k < rows.contacts + rows.scalars; ++k)
-        if (touched_in(from, k, of[w].world) & of[w].blocks) from.each_row(k, [&](int i) { visit(i, w); });
+      if (lane(which, w)) take_impulses(w);
   }
   /// Gives the impulses of these islands back.
-  HD void put(const Mask<Double>& which, Real* impulse) const {
-    each_of(which, [&](int i, int w) {
-      set_lane(impulse[i], of[w].world, static_cast<Scalar<Real>>(lane(rows.impulse[i], w)));
-    });
+  HD void put(const Mask<Double>& which) const {
+    for (int w = 0; w < W; ++w)
+      if (lane(which, w))
+        each_row(w, [&](int i, int to) {
+          set_lane(packs[of[w].pack].impulse[to], of[w].world, static_cast<Scalar<Real>>(lane(rows.impulse[i], w)));
+        });
   }
   /// Of the impulses there. memory: width numbers.
   HD RowScore<Double> score(Double* memory) const {
@@ -130,11 +128,6 @@ struct DoubleRows {
     }
     drop_impulses(which);
   }
-  /// Impulses as they were.
-  HD void take_impulses(const Real* impulse, const Mask<Double>& which) {
-    each_of(which,
-            [&](int i, int w) { set_lane(rows.impulse[i], w, static_cast<double>(lane(impulse[i], of[w].world))); });
-  }
   HD void drop_impulses(const Mask<Double>& which) {
     for (int i = 0; i < rows.rows(); ++i) rows.impulse[i] = select(which, Double(0), rows.impulse[i]);
   }
@@ -144,43 +137,103 @@ struct DoubleRows {
     for (int i = 0; i < 3 * rows.contacts; ++i) most = max(most, abs(rows.impulse[i]) * rows.W[i / 3 * 3 + 2]);
     return most;
   }
+
+ private:
+  HD const RowProblem<Real>& problem(int w) const { return *packs[of[w].pack].rows; }
+  HD double of_lane(const Real& x, int w) const { return static_cast<double>(lane(x, of[w].world)); }
+  HD void put(Double* to, int w, const Real& x) const { set_lane(*to, w, of_lane(x, w)); }
+
+  /// The contacts of island w, then its other rows, in the order of its problem.
+  HD void find_places(int w) {
+    const RowProblem<Real>& p = problem(w);
+    uint32_t* place = place_ + w * room_;
+    contacts_[w] = scalars_[w] = 0;
+    for (int k = 0; k < p.contacts + p.scalars; ++k) {
+      if ((touched_in(p, k, of[w].world) & of[w].blocks) == 0) continue;
+      place[contacts_[w] + scalars_[w]] = static_cast<uint32_t>(k);
+      ++(k < p.contacts ? contacts_[w] : scalars_[w]);
+    }
+  }
+  /// visit(k, from) for them: contact k, or another row behind the contacts, here and in the problem.
+  template <class Visit>
+  HD void each_block(int w, Visit visit) const {
+    const uint32_t* place = place_ + w * room_;
+    for (int j = 0; j < contacts_[w] + scalars_[w]; ++j)
+      visit(j < contacts_[w] ? j : j - contacts_[w] + rows.contacts, static_cast<int>(place[j]));
+  }
+  /// visit(i, from) for the rows of those.
+  template <class Visit>
+  HD void each_row(int w, Visit visit) const {
+    const RowProblem<Real>& p = problem(w);
+    each_block(w, [&](int k, int from) {
+      if (k >= rows.contacts) return visit(rows.scalar_row(k - rows.contacts), p.scalar_row(from - p.contacts));
+      for (int d = 0; d < 3; ++d) visit(3 * k + d, 3 * from + d);
+      for (int d = 0; d < 3 && rows.spins > 0; ++d) visit(rows.spin_row(k) + d, p.spin_row(from) + d);
+    });
+  }
+  HD void copy_block(const RowProblem<Real>& p, int w, int k, int from) {
+    rows.touched[k] |= touched_in(p, from, of[w].world);
+    if (rows.by_tree) put(rows.scale + k, w, p.scales[from]);
+    if (k < rows.contacts) return put(rows.mu + k, w, p.mu[from]);
+    put(rows.lower + k - rows.contacts, w, p.lower[from - p.contacts]);
+    put(rows.upper + k - rows.contacts, w, p.upper[from - p.contacts]);
+  }
+  HD void copy_row(const RowProblem<Real>& p, int w, int i, int from) {
+    for (int a = 0; a < p.width; ++a) put(rows.Y + static_cast<int64_t>(i) * rows.width + a, w, p.row(from)[a]);
+    put(rows.free + i, w, p.free[from]), put(rows.e + i, w, p.e[from]), put(rows.R + i, w, p.R[from]);
+    put(rows.W + i, w, p.W[from]);
+  }
+  HD void take_impulses(int w) {
+    each_row(w, [&](int i, int from) { put(rows.impulse + i, w, packs[of[w].pack].impulse[from]); });
+  }
+
+  int room_;
+  uint32_t* place_;  // (W, room)
+  int contacts_[W], scalars_[W];
 };
 
-/// fall_back for n islands, as many at a time as Double has lanes.
+/// fall_back for n islands, as many at a time as Double has lanes: a first try, which puts those that need a second one in front and
+/// tells how many they are, or the second.
 template <class Double, class Real>
-HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, const Island* island, int n, void* memory,
-                           Real* impulse) {
+HD_ONCE int improve(FlaggedRows<Real>* packs, double certify, Island* island, int n, bool second, void* memory) {
   using Rows = DoubleRows<Double, Real>;
   constexpr int W = Rows::W;
   SolveLimits<double> sweeps, slow, limits;
   sweeps.tolerance = slow.tolerance = limits.tolerance = 0.1 * certify;
-  sweeps.iterations = kExactSweeps, slow.iterations = kSlowSweeps, limits.iterations = 30;
+  sweeps.iterations = kExactSweeps, slow.iterations = kSlowSweeps;
+  limits.iterations = second ? kSecondPasses : kNewtonPasses;
   BisectionOptions<double> exact;
   exact.coulomb = 1;
   CanalOptions<double> options;
   options.inner = 10;
   const Double hopeless(max(kHopeless, certify)), most(kLargestPush<Scalar<Real>>);
-  Mask<Real> without = mask_of<Real>(false);
+  int hard = 0;
 
   for (int next = 0; next < n; next += W) {
     Island of[W];  // something finite where there are fewer; what becomes of it is not looked at
     for (int w = 0; w < W; ++w) of[w] = island[min(next + w, n - 1)];
     Arena<Double> arena(static_cast<Double*>(memory));
-    Rows d(problem, of, impulse, arena);
+    Rows d(packs, of, arena);
     const RowScore<Double> before = d.score(arena.rest());
     Mask<Double> used = before.worst() > Double(limits.tolerance);
     for (int w = n - next; w < W; ++w) set_lane(used, w, 0);
     if (!any(used)) continue;
-    auto keep = [&](const Mask<Double>& which) { d.put(which, impulse); };
-    if (problem.spins == 0) {  // which it cannot carry
+    if (!second && d.view.spins == 0) {  // which it cannot carry
       const Double swept =
           solve_with<Bisection, Double>(Serial{}, d.view, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
-      d.take_impulses(impulse, negate(swept < Double(kExactSweeps)));
+      d.take_impulses(negate(swept < Double(kExactSweeps)));
     }
     CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
     auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };
     auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };
-    keep(used & bounded() & (stats.converged | (stats.score.own * before.scale <= before.own * stats.score.scale)));
+    d.put(used & bounded() & (stats.converged | (stats.score.own * before.scale <= before.own * stats.score.scale)));
+    if (!second) {
+      const Mask<Double> hoped = before.own <= hopeless * before.scale,
+                         fine = negate(used) | (stats.converged & (hoped | answers()));
+      for (int w = 0; w < W && next + w < n; ++w)
+        if (!lane(fine, w)) of[w].had_hope = lane(hoped, w), island[hard++] = of[w];
+      continue;
+    }
 
     // What asks for too much may be near all the same, with pushes that grew as long as they were let.
     const Mask<Double> left = used & negate(stats.converged),
@@ -192,37 +245,55 @@ HD_ONCE Mask<Real> improve(const RowProblem<Real>& problem, double certify, cons
       const auto found = Canal::improve(d.view, {0, limits.tolerance}, options, left, arena.rest(), d.rows.impulse);
       const Mask<Double> better = left & found.converged;
       stats.take(found, better);
-      keep(better & bounded());
+      d.put(better & bounded());
     }
 
-    const Mask<Double> lost = used & negate(answers() | (before.own <= hopeless * before.scale));
+    Mask<Double> hoped = mask_of<Double>(true);
+    for (int w = 0; w < W; ++w)
+      if (!of[w].had_hope) set_lane(hoped, w, 0);
+    const Mask<Double> lost = used & negate(answers() | hoped);
     const Mask<Double> grew = grown & negate(lost | stats.converged);
     if (!any(lost | grew)) continue;
     d.give_up_recovery(lost | grew);
     stats = Canal::improve(d.view, limits, options, lost | grew, arena.rest(), d.rows.impulse);
     const Mask<Double> unsolved = lost & negate(answers());
     d.drop_impulses(unsolved);  // nothing is pushed by what is not understood
-    keep(lost | (grew & stats.converged));
+    d.put(lost | (grew & stats.converged));
     for (int w = 0; w < W; ++w)
-      if (lane(unsolved, w)) set_lane(without, of[w].world, kWidth<Real> == 1 ? 1 : -1);
+      if (lane(unsolved, w)) set_lane(packs[of[w].pack].without, of[w].world, kWidth<Real> == 1 ? 1 : -1);
   }
-  return without;
+  return hard;
+}
+
+/// Those with as many rows lie side by side.
+HD void sort_by_rows(Island* island, int n) {
+  for (int i = 1; i < n; ++i) {
+    const Island own = island[i];
+    int to = i;
+    for (; to > 0 && island[to - 1].rows > own.rows; --to) island[to] = island[to - 1];
+    island[to] = own;
+  }
 }
 
 }  // namespace fallback_detail
 
 template <class Real>
-HD_CALL Mask<Real> fall_back(const RowProblem<Real>& problem, Scalar<Real> certify, const Mask<Real>& flagged,
-                             void* memory, Real* impulse) {
+HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, Scalar<Real> certify, void* memory) {
   using Wide = typename DoubleOf<Real>::Type;
-  fallback_detail::Island island[kWidth<Real> * ColumnBlocks::kMost];
+  fallback_detail::Island island[kImprovedTogether<Real> * kWidth<Real> * ColumnBlocks::kMost];
   int n = 0;
-  for (int w = 0; w < kWidth<Real>; ++w)
-    if (lane(flagged, w)) n = fallback_detail::add_islands(problem, w, island, n);
-  // An island alone fills a register by its columns; which way is taken changes no bit.
-  if (4 * n <= kWidth<Wide>)
-    return fallback_detail::improve<double>(problem, static_cast<double>(certify), island, n, memory, impulse);
-  return fallback_detail::improve<Wide>(problem, static_cast<double>(certify), island, n, memory, impulse);
+  for (int pack = 0; pack < count; ++pack) {
+    packs[pack].without = mask_of<Real>(false);
+    for (int w = 0; w < kWidth<Real>; ++w)
+      if (lane(packs[pack].worlds, w)) n = fallback_detail::add_islands(*packs[pack].rows, pack, w, island, n);
+  }
+  fallback_detail::sort_by_rows(island, n);
+  for (const bool second : {false, true}) {
+    // An island alone fills a register by its columns; which way is taken changes no bit.
+    if (4 * n <= kWidth<Wide>)
+      n = fallback_detail::improve<double>(packs, static_cast<double>(certify), island, n, second, memory);
+    else n = fallback_detail::improve<Wide>(packs, static_cast<double>(certify), island, n, second, memory);
+  }
 }
 
 }  // namespace stiction

@@ -54,6 +54,7 @@ struct StepState {
   Certificate<Real> c;               // of its impulses
   Mask<Real> flagged, moving, deep;  // above `certify`; that move; of those, that come out of an overlap
   TreeVector<L> v;                   // the step's, while what is deep comes out
+  int step;                          // of the call, from 0
 };
 
 /// Whether the impulses solve the contact problem.
@@ -188,13 +189,18 @@ HD Real solve_posed(const Group& g, const StepOptions<Scalar<Real>>& options, co
   return solve_rows(g, rows, limits, options.solver, static_cast<Real*>(memory), impulse).iterations;
 }
 
-/// Newton's impulses where the flagged worlds are better off with them; by one lane.
-template <class L, class Real = typename L::Real>
-HD void improve_posed(const StepOptions<Scalar<Real>>& options, typename L::Real* impulse, void* memory,
-                      StepState<L>& s) {
-  const Mask<Real> without = fall_back(s.rows, options.step.certify, s.flagged, memory, impulse);
-  s.out.without_impulses = s.out.without_impulses | without;
-  s.out.fallback = s.out.fallback | s.flagged;
+/// Newton's impulses where the flagged worlds of some packs are better off with them; by one lane. workspace(i), state(i): theirs.
+template <class Real, class Workspace, class State>
+HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Workspace workspace, State state,
+                      void* memory) {
+  FlaggedRows<Real> flagged[kImprovedTogether<Real>];
+  for (int i = 0; i < packs; ++i)
+    flagged[i] = {&state(i).rows, workspace(i).problem.table.rows.impulse, state(i).flagged, mask_of<Real>(false)};
+  fall_back(flagged, packs, options.step.certify, memory);
+  for (int i = 0; i < packs; ++i) {
+    auto& out = state(i).out;
+    out.without_impulses = out.without_impulses | flagged[i].without, out.fallback = out.fallback | flagged[i].worlds;
+  }
 }
 
 /// Impulses and v = A^-1 (b + J'l) from the rows.
@@ -317,6 +323,7 @@ HD void judge_step(const typename L::Group& g, const typename L::Model& m, const
   s.c = certify_world<L>(g, m, options, w);
   s.flagged = mask_of<Real>(w.memory.fallback != nullptr && law_of(options.solver) == Law::kCoulomb);
   s.flagged = s.flagged & negate(solves(options, s.c)) & is_finite(s.c.r_con) & negate(s.frozen | s.out.bad);
+  for (int i = worlds.rows.count(); i < kWidth<Real>; ++i) set_lane(s.flagged, i, 0);  // the last world again
   if (any(s.flagged)) pose_rows<L>(g, m, options.step, w, s);
 }
 /// Records the step, with improved impulses where some were flagged; moves on, unless some worlds are `deep`: these are posed.
@@ -341,27 +348,6 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   else move_on<L>(g, m, options.step, s.moving, w, w.v, w.v, s.x);
 }
 
-/// One step of worlds on a CPU; s.out gathers the worst over the steps of a call.
-template <class L>
-HD void step_world(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                   Workspace<L>& w, StepState<L>& s) {
-  using Real = typename L::Real;
-  const StepOptions<Scalar<Real>>& options = worlds.options;
-  const RowArrays<Real>& rows = w.problem.table.rows;
-  find_step<L>(g, m, worlds, w, s);
-  pose_step<L>(g, m, worlds, w, s);
-  if (s.solving) s.iterations = solve_posed(g, options, s.rows, rows.impulse, w.memory.solver);
-  judge_step<L>(g, m, worlds, w, s);
-  if (any(s.flagged)) {
-    if (g.rank() == 0) improve_posed(options, rows.impulse, w.memory.fallback, s);
-    g.sync();
-  }
-  settle_step<L>(g, m, worlds, w, s);
-  if (!s.solving) return;
-  solve_posed(g, options, s.rows, rows.impulse, w.memory.solver);
-  recover<L>(g, m, options, w, s);
-}
-
 template <class Real>
 HD Outcome<Real> fresh_outcome() {
   Real zero(0), one(1);
@@ -376,7 +362,7 @@ HD void begin_steps(const typename L::Group& g, const typename L::Model& m, cons
   using Real = typename L::Real;
   const BatchArrays<Scalar<Real>>& arrays = worlds.arrays;
   const Rows<Real>& rows = worlds.rows;
-  s.out = fresh_outcome<Real>();
+  s.out = fresh_outcome<Real>(), s.step = 0;
   load_state<L>(g, m, arrays, rows, s.x);
   if constexpr (kCompensated<Real>) load_low_parts<L>(g, m, worlds.records.real, s.x);
   s.out.bad = load_controls<L>(g, m, arrays, rows, w.applied);
@@ -422,17 +408,31 @@ HD void end_steps(const typename L::Group& g, const typename L::Model& m, const 
   }
 }
 
-/// `steps` steps of worlds rows.first, ...: load, step, store.
+/// The rest of a step.
 template <class L>
-HD void step_batch(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds, int steps,
-                   Workspace<L>& w) {
-  StepState<L> s;
-  begin_steps<L>(g, m, worlds, w, s);
-  for (int i = 0; i < steps; ++i) {
-    if (i + 1 == steps) keep_state<L>(g, m, worlds, s);
-    step_world<L>(g, m, worlds, w, s);
+HD_ONCE void settle(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                    Workspace<L>& w, StepState<L>& s) {
+  settle_step<L>(g, m, worlds, w, s);
+  if (s.solving) {
+    solve_posed(g, worlds.options, s.rows, w.problem.table.rows.impulse, w.memory.solver);
+    recover<L>(g, m, worlds.options, w, s);
   }
-  end_steps<L>(g, m, worlds, steps, s);
+  ++s.step;
+}
+/// On a CPU: goes on until some worlds are flagged (true), which are to be improved and settled then, or `steps` steps are taken.
+template <class L>
+HD bool take_steps(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds, int steps,
+                   Workspace<L>& w, StepState<L>& s) {
+  while (s.step < steps) {
+    if (s.step + 1 == steps) keep_state<L>(g, m, worlds, s);
+    find_step<L>(g, m, worlds, w, s);
+    pose_step<L>(g, m, worlds, w, s);
+    if (s.solving) s.iterations = solve_posed(g, worlds.options, s.rows, w.problem.table.rows.impulse, w.memory.solver);
+    judge_step<L>(g, m, worlds, w, s);
+    if (any(s.flagged)) return true;
+    settle<L>(g, m, worlds, w, s);
+  }
+  return false;
 }
 
 /// The contact problem of the last step of world `w` of a pack, dense, with the impulses that solved it: assembled again from

@@ -10,7 +10,8 @@ namespace stiction {
 /// Bytes of each part of a WorldMemory.
 struct MemorySizes {
   int64_t rows, solver, fallback;
-  HD int64_t total() const { return rows + solver + fallback; }
+  /// Of `packs` that are solved one after the other.
+  HD int64_t total(int packs = 1) const { return packs * rows + solver + fallback; }
 };
 template <class Real, class Model>
 HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o) {
@@ -22,12 +23,12 @@ HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o) 
   return {aligned(real * (rows < found ? found : rows)), aligned(real * solver_memory<Real>(o.solver, most)),
           o.step.fallback ? aligned(fallback_bytes<Real>(most)) : 0};
 }
-/// `memory`: 64-byte aligned, sizes.total() bytes.
-HD WorldMemory world_memory(void* memory, const MemorySizes& sizes) {
-  auto* at = static_cast<unsigned char*>(memory);
+/// That of one of `packs`. `memory`: 64-byte aligned, sizes.total(packs) bytes.
+HD WorldMemory world_memory(void* memory, const MemorySizes& sizes, int pack = 0, int packs = 1) {
+  auto *at = static_cast<unsigned char*>(memory), *shared = at + packs * sizes.rows;
   WorldMemory w;
-  w.rows = at, w.solver = at + sizes.rows;
-  if (sizes.fallback > 0) w.fallback = at + sizes.rows + sizes.solver;
+  w.rows = at + pack * sizes.rows, w.solver = shared;
+  if (sizes.fallback > 0) w.fallback = shared + sizes.solver;
   return w;
 }
 

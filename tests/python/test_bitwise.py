@@ -9,6 +9,7 @@ import golden
 import numpy as np
 import pytest
 from stiction import Model, Simulation, _core
+from stiction.registration import asset_path
 from stiction.status import Status
 
 MODEL, HASHES = golden.load()
@@ -45,6 +46,25 @@ def test_batch_size_position_and_threads_do_not_show(alone, case, num_envs):
         world = golden.make_world(MODEL, order, case=case, threads=threads)
         world.step(STEPS)
         assert golden.state_bits(world) == [alone(case)[start] for start in order]
+
+
+def test_what_is_improved_together_is_improved_alone():
+    """Worlds of many packs that the solver leaves go to Newton side by side: an arm that drives into its table."""
+    model = Model.from_file(asset_path("arm_lift.xml"))
+    low, high = np.reshape(model.actuator_ctrlrange, (-1, 2)).T
+    controls = np.random.default_rng(0).uniform(low, high, (30, 150, model.nu))
+
+    def driven(envs):
+        sim = Simulation(model, len(envs), num_threads=1)
+        for control in controls:
+            sim.ctrl[:] = control[envs]
+            sim.step(5)
+        return np.concatenate([sim.qpos, sim.qvel], axis=1), (sim.status & Status.FALLBACK) != 0
+
+    together, improved = driven(np.arange(150))
+    assert improved.sum() > 10
+    for env in (*np.flatnonzero(improved)[:4], np.flatnonzero(~improved)[0]):
+        np.testing.assert_array_equal(driven([env])[0][0], together[env])
 
 
 def test_one_call_of_many_steps_is_many_calls():

@@ -95,6 +95,23 @@ struct PoisonedMemory {
   WorldMemory memory() { return world_memory(numbers.data(), sizes); }
 };
 
+/// `steps` steps of a pack of worlds by the lanes of a group.
+template <class L>
+void step_batch(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds, int steps,
+                Workspace<L>& w) {
+  using Real = typename L::Real;
+  StepState<L> s;
+  begin_steps<L>(g, m, worlds, w, s);
+  while (take_steps<L>(g, m, worlds, steps, w, s)) {
+    auto workspace = [&](int) -> Workspace<L>& { return w; };
+    auto state = [&](int) -> StepState<L>& { return s; };
+    if (g.rank() == 0) improve_posed<Real>(worlds.options, 1, workspace, state, w.memory.fallback);
+    g.sync();
+    settle<L>(g, m, worlds, w, s);
+  }
+  end_steps<L>(g, m, worlds, steps, s);
+}
+
 template <class L, class T>
 void step_serial(const typename L::Model& m, const StepOptions<T>& opt, Batch<T>& b, int steps) {
   auto w = poisoned<Workspace<L>>();

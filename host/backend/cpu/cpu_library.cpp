@@ -26,11 +26,15 @@ DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, void* w
 }
 template <class Real>
 void* create_tables(const CpuJob<Scalar<Real>>& job) {
-  return job.per_env ? new EnvironmentTables<Real>(*job.model) : nullptr;
+  if (!job.per_env) return nullptr;
+  auto* tables = new std::vector<EnvironmentTables<Real>>;
+  tables->reserve(kPacks<Real>);
+  for (int i = 0; i < kPacks<Real>; ++i) tables->emplace_back(*job.model);
+  return tables;
 }
 template <class Real>
 void destroy_tables(void* tables) {
-  delete static_cast<EnvironmentTables<Real>*>(tables);
+  delete static_cast<std::vector<EnvironmentTables<Real>>*>(tables);
 }
 
 template <class Real>
@@ -42,17 +46,19 @@ void kinematics(const CpuJob<Scalar<Real>>& job, int first, int last, void* work
 }
 
 template <class Real>
-using Space = Workspace<SharedLane<Real>>;
-static_assert(sizeof(Space<CpuReal>) == sizeof(Workspace<PerEnvLane<CpuReal>>),
+using Space = PackSpace<SharedLane<Real>>;
+static_assert(sizeof(Space<CpuReal>) == sizeof(PackSpace<PerEnvLane<CpuReal>>),
               "one workspace serves both: nothing in it depends on the type of the model's numbers");
 
 template <class Real>
 int64_t memory_bytes(const CpuJob<Scalar<Real>>& job) {
-  return memory_sizes<Real>(*job.model, job.options).total();
+  return memory_sizes<Real>(*job.model, job.options).total(kPacks<Real>);
 }
 template <class Real>
 void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, void* memory) {
-  static_cast<Space<Real>*>(workspace)->bind(world_memory(memory, memory_sizes<Real>(*job.model, job.options)));
+  const MemorySizes sizes = memory_sizes<Real>(*job.model, job.options);
+  for (int i = 0; i < kPacks<Real>; ++i)
+    static_cast<Space<Real>*>(workspace)[i].workspace.bind(world_memory(memory, sizes, i, kPacks<Real>));
 }
 template <class Real>
 int64_t problem_size(const CpuJob<Scalar<Real>>& job) {
@@ -63,7 +69,7 @@ int64_t problem_size(const CpuJob<Scalar<Real>>& job) {
 template <class Real>
 constexpr CpuKernels<Scalar<Real>> kernels() {
   return {kWidth<Real>,
-          sizeof(Space<Real>),
+          kPacks<Real> * sizeof(Space<Real>),
           step<Real>,
           find<Real>,
           create_tables<Real>,

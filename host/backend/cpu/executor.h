@@ -1,7 +1,8 @@
-// Packs of worlds, one after the other, on one thread.
+// Packs of worlds on one thread, one after the other; those with worlds to improve wait for each other.
 #pragma once
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "host/backend/cpu/kernels.h"
 #include "host/model/compile.h"
@@ -43,6 +44,15 @@ class EnvironmentTables {
   TableVectors<Real> own_;
 };
 
+/// Packs that may wait at once, each with a workspace and tables of its own.
+template <class Real> inline constexpr int kPacks = kImprovedTogether<Real>;
+
+template <class L>
+struct PackSpace {
+  Workspace<L> workspace;
+  StepState<L> state;
+};
+
 template <class Real> using SharedLane = Lane<Real, Capacity, Serial>;
 template <class Real> using PerEnvLane = Lane<Real, Capacity, Serial, Real>;
 
@@ -62,12 +72,12 @@ struct StepOf {
   using Real = typename L::Real;
   using S = Scalar<Real>;
 
-  /// The model of some worlds; both kinds of lanes are one type where a Real is one world.
-  static const typename L::Model& model(const CpuJob<S>& job, const Rows<Real>& rows, void* tables) {
+  /// The model of some worlds, in table `place`; both kinds of lanes are one type where a Real is one world.
+  static const typename L::Model& model(const CpuJob<S>& job, const Rows<Real>& rows, void* tables, int place = 0) {
     if constexpr (std::is_same_v<typename L::Number, S>)
       if (tables == nullptr) return *job.model;
     if constexpr (std::is_same_v<typename L::Number, Real>)
-      return static_cast<EnvironmentTables<Real>*>(tables)->of(job, rows);
+      return (*static_cast<std::vector<EnvironmentTables<Real>>*>(tables))[place].of(job, rows);
     __builtin_unreachable();
   }
   static void step(const CpuJob<S>& job, int first, int last, void* workspace, void* tables);

@@ -1,23 +1,82 @@
 // StepOf, to be instantiated.
 #pragma once
+#include <utility>
+
 #include "host/backend/cpu/executor.h"
 
 namespace stiction {
 
+/// Packs that take their steps in the places of a thread.
+template <class L>
+class Walk {
+ public:
+  using Real = typename L::Real;
+  using S = Scalar<Real>;
+
+  Walk(const CpuJob<S>& job, void* workspace, void* tables)
+      : job_(job), space_(static_cast<PackSpace<L>*>(workspace)), tables_(tables) {
+    for (int i = 0; i < kPacks<Real>; ++i) place_[i] = i;
+  }
+  /// All steps of packs first .. last - 1.
+  void take(int first, int last) {
+    while (first < last || waiting_ > 0) {
+      while (first < last && waiting_ < kPacks<Real>) {
+        begin(place_[waiting_], first++);
+        if (waits(place_[waiting_])) ++waiting_;
+      }
+      improve();
+      const int improved = waiting_;
+      waiting_ = 0;
+      for (int i = 0; i < improved; ++i) {
+        settle<L>(Serial{}, *model_[place_[i]], worlds(place_[i]), workspace(place_[i]), state(place_[i]));
+        if (waits(place_[i])) std::swap(place_[waiting_++], place_[i]);
+      }
+    }
+  }
+
+ private:
+  Workspace<L>& workspace(int place) const { return space_[place].workspace; }
+  StepState<L>& state(int place) const { return space_[place].state; }
+  SteppedWorlds<L> worlds(int place) const {
+    return {job_.options, job_.arrays, rows_[place], {pack_record<Real>(job_, rows_[place].first / kWidth<Real>)}};
+  }
+  void begin(int place, int pack) {
+    rows_[place] = pack_rows<Real>(job_, pack);
+    model_[place] = &StepOf<L>::model(job_, rows_[place], tables_, place);
+    begin_steps<L>(Serial{}, *model_[place], worlds(place), workspace(place), state(place));
+  }
+  /// Whether a pack waits to be improved; else it is through.
+  bool waits(int place) const {
+    const Serial g;
+    if (take_steps<L>(g, *model_[place], worlds(place), job_.steps, workspace(place), state(place))) return true;
+    end_steps<L>(g, *model_[place], worlds(place), job_.steps, state(place));
+    return false;
+  }
+  void improve() const {
+    if (waiting_ == 0) return;
+    improve_posed<Real>(
+        job_.options, waiting_, [&](int i) -> auto& { return workspace(place_[i]); },
+        [&](int i) -> auto& { return state(place_[i]); }, workspace(0).memory.fallback);
+  }
+
+  const CpuJob<S>& job_;
+  PackSpace<L>* space_;
+  void* tables_;
+  Rows<Real> rows_[kPacks<Real>];
+  const typename L::Model* model_[kPacks<Real>];
+  int place_[kPacks<Real>];  // those that wait, then free ones
+  int waiting_ = 0;
+};
+
 template <class L>
 void StepOf<L>::step(const CpuJob<S>& job, int first, int last, void* workspace, void* tables) {
-  auto& w = *static_cast<Workspace<L>*>(workspace);
-  for (int p = first; p < last; ++p) {
-    const Rows<Real> rows = pack_rows<Real>(job, p);
-    const SteppedWorlds<L> worlds{job.options, job.arrays, rows, {pack_record<Real>(job, p)}};
-    step_batch<L>(Serial{}, model(job, rows, tables), worlds, job.steps, w);
-  }
+  Walk<L>(job, workspace, tables).take(first, last);
 }
 
 template <class L>
 void StepOf<L>::find(const CpuJob<S>& job, const FoundContacts<S>& found, int first, int last, void* workspace,
                      void* tables) {
-  auto& w = *static_cast<Workspace<L>*>(workspace);
+  auto& w = static_cast<PackSpace<L>*>(workspace)->workspace;
   for (int p = first; p < last; ++p) {
     const Rows<Real> rows = pack_rows<Real>(job, p);
     bool wanted = false;
@@ -29,7 +88,7 @@ void StepOf<L>::find(const CpuJob<S>& job, const FoundContacts<S>& found, int fi
 template <class L>
 DenseProblem<double> StepOf<L>::problem(const CpuJob<S>& job, int world, void* workspace, void* tables, double* out) {
   constexpr int W = kWidth<Real>;
-  auto& w = *static_cast<Workspace<L>*>(workspace);
+  auto& w = static_cast<PackSpace<L>*>(workspace)->workspace;
   const Rows<Real> rows = pack_rows<Real>(job, world / W);
   return last_problem<L>(model(job, rows, tables), job.options, job.arrays, rows, pack_record<Real>(job, world / W),
                          world % W, w, out);
