@@ -115,6 +115,17 @@ def test_advantages_are_those_of_the_definition():
     )
 
 
+def test_only_positive_rewards_are_learned_from():
+    options = replace(SMALL, num_envs=3, steps=8)
+    every, positive = (Ppo(Line(3, lambda x: 0.1 - x.square(), limit=5), replace(options, only_positive=only))
+                       for only in (False, True))  # fmt: skip
+    for ppo in (every, positive):
+        ppo.collect()
+    assert (every._rewards < 0).any() and (every._rewards > 0).any()
+    torch.testing.assert_close(positive._rewards, every._rewards.clamp(min=0))
+    assert positive.recent == every.recent  # what is told is what was got
+
+
 def test_a_time_limit_does_not_cut_the_value():
     """Reward 1 for ever is worth 1 / (1 - gamma), however short the episodes."""
     options = Options(num_envs=16, steps=20, gamma=0.9, scale_rewards=False, minibatch=80, hidden=(16,))

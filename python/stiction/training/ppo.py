@@ -13,6 +13,7 @@ papers:
 - Observations are normalised by their running moments, which change between iterations only, so that the ratio of
   probabilities starts at one. Rewards are divided by the running deviation of their discounted sum.
 - The learning rate follows the divergence of each minibatch from the policy that collected (as in rsl_rl).
+- Rewards of walking robots are learned from without what is below 0 (as in legged_gym).
 - With groups of observations the policy sees "policy" and the value "critic", where there is one; within the learner
   they stand side by side.
 - Episodes begin out of step with each other: the first of each environment gets a random share of the time limit.
@@ -57,6 +58,7 @@ class Options:
     initial_std: float = 1.0  # of actions, in half ranges
     min_std: float = 0.05
     scale_rewards: bool = True
+    only_positive: bool = False  # rewards below 0 count as 0: early on costs are all there is, and to fall ends them
 
     def __post_init__(self):
         for name in ("num_envs", "steps", "epochs", "minibatch"):
@@ -259,7 +261,9 @@ class Ppo:
             self._observations = packed(self._observations)
             ended = terminated | truncated
             self._rewards[t], self._ended[t] = rewards, ended
-            self._discounted = rewards + self.options.gamma * self._discounted
+            if self.options.only_positive:
+                self._rewards[t].clamp_(min=0)
+            self._discounted = self._rewards[t] + self.options.gamma * self._discounted
             self._sums[t] = self._discounted
             cut = (truncated & ~terminated).nonzero()[:, 0]
             if len(cut):
