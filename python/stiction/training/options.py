@@ -15,6 +15,15 @@ from stiction.registration import ENVIRONMENTS
 
 from .ppo import Options
 
+_WALKS = {
+    "num_envs": 1024,
+    "steps": 24,
+    "epochs": 2,
+    "minibatch": 3072,
+    "gae": 0.95,
+    "hidden": (128, 64),
+    "initial_std": 0.5,
+}
 #: Environment without namespace and version -> what differs from the defaults.
 TASKS: dict[str, dict] = {
     "Ant": {"num_envs": 256, "steps": 32, "minibatch": 2048, "gae": 0.95, "hidden": (128, 64)},
@@ -31,14 +40,8 @@ TASKS: dict[str, dict] = {
     "HalfCheetah": {"minibatch": 512},
     "Hopper": {"gamma": 0.995},
     "Humanoid": {"hidden": (256, 128)},
-    "QuadrupedVelocity": {
-        "num_envs": 1024,
-        "steps": 24,
-        "minibatch": 3072,
-        "gae": 0.95,
-        "entropy": 0.003,
-        "hidden": (128, 64),
-    },
+    "HumanoidVelocity": _WALKS,
+    "QuadrupedVelocity": _WALKS | {"entropy": 0.003, "target_kl": 0.02, "only_positive": True},
 }
 
 
