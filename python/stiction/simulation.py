@@ -29,6 +29,7 @@ from .simulation_arrays import (
 from .simulation_checks import (
     checked_device,
     checked_dtype,
+    INTEGRATORS,
     checked_integrator,
     checked_per_env,
     checked_timestep,
@@ -126,7 +127,7 @@ class Simulation:
         options, solver_options = self._solver.to_core()
         options |= {
             "h": 0.0 if timestep is None else checked_timestep(timestep),
-            "implicit": int(self._integrator == "implicit"),
+            **INTEGRATORS[self._integrator],
         }
         extra = {"per_env": list(self._per_env)} if self._per_env else {}
         if kind == "cuda":
