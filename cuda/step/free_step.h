@@ -22,16 +22,16 @@ struct SteppedWorlds {
   Records<L> records;
 };
 
-/// Poses, A and b at x, and their solution; start, from: see free_motion().
+/// Poses, A and b at x, and their solution; opt, start, from: see free_motion().
 template <class L, class Real = typename L::Real>
 HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                              const State<L>& start, const State<L>& x, const TreeVector<L>& from, Workspace<L>& w,
-                              Mask<Real>& bad) {
+                              const Options<Scalar<Real>>& opt, const State<L>& start, const State<L>& x,
+                              const TreeVector<L>& from, Workspace<L>& w, Mask<Real>& bad) {
   forward_kinematics<L>(g, m, x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
   place_loads<L>(g, m, worlds.arrays, worlds.rows, w.kin, w.applied, w.loads, bad);
   ContactProblem<L>& problem = w.problem;
-  free_motion<L>(g, m, worlds.options.step, w.kin, w.I, start, x, from, w.loads, w.v, problem.A, problem.b);
+  free_motion<L>(g, m, opt, w.kin, w.I, start, x, from, w.loads, w.v, problem.A, problem.b);
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
   factor<L>(g, m, problem.factor);
   Real share[L::kTrunkDofs];
@@ -73,30 +73,31 @@ HD void within_step(const typename L::Group& g, const typename L::Model& m, cons
 template <class S> inline constexpr S kFreeTolerance = sizeof(S) == 4 ? S(1e-6) : S(1e-12);
 inline constexpr float kFreeFound = 1e-3f;
 
-/// Newton's free motion from x; where it does not converge, that of its first iteration. A is at x, where contacts are, too.
+/// Newton's free motion from x, starting with that of one linear solve at the end of the step, which stays where Newton does not
+/// converge. A is at x, where contacts are, too.
 template <class L, class Real = typename L::Real>
 HD_ONCE void solve_free_motion(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                                const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
   const Options<Scalar<Real>>& opt = worlds.options.step;
   ContactProblem<L>& problem = w.problem;
   State<L> at;
-  TreeVector<L> v, lacking, first;
+  TreeVector<L> v, first, lacking;
+  Options<Scalar<Real>> linear = opt;
+  linear.theta = linear.theta_vq = 1, linear.newton = 0;
   const Real least = norm(vec<Real>(m.gravity)) * opt.h, before = size_of<L>(g, m, x.v) + least;
-  each_dof<L>(g, m, [](Real& a) { a = Real(0); }, lacking);
-  solve_linearised<L>(g, m, worlds, x, x, lacking, w, bad);
-  each_dof<L>(g, m, [](Real v0, Real change, Real& a, Real& b) { a = b = v0 + change; }, x.v, problem.free, v, first);
+  solve_linearised<L>(g, m, worlds, linear, x, x, x.v, w, bad);
+  each_dof<L>(g, m, [](Real guess, Real& a, Real& b) { a = b = guess; }, problem.free, v, first);
   Mask<Real> active = mask_of<Real>(true), found = negate(active);
-  for (int i = 1; i < opt.newton && g.any(active); ++i) {
+  for (int i = 0; i < opt.newton && g.any(active); ++i) {
     within_step<L>(g, m, opt, x, v, at, lacking);
-    solve_linearised<L>(g, m, worlds, x, at, lacking, w, bad);
+    solve_linearised<L>(g, m, worlds, opt, x, at, lacking, w, bad);
     turn_spin<L>(m, rotation(at.orientation), rotation(x.orientation), problem.free);
     const Real change = size_of<L>(g, m, problem.free), size = before + size_of<L>(g, m, v);
     each_dof<L>(g, m, [&](Real d, Real& vi) { vi = select(active, vi + d, vi); }, problem.free, v);
     found = (active & (change <= size * kFreeFound)) | (negate(active) & found);
     active = active & (change > size * kFreeTolerance<Scalar<Real>>);
   }
-  each_dof<L>(g, m, [](Real& a) { a = Real(0); }, lacking);
-  solve_linearised<L>(g, m, worlds, x, x, lacking, w, bad);
+  solve_linearised<L>(g, m, worlds, opt, x, x, x.v, w, bad);
   each_dof<L>(g, m, [&](Real vi, Real guess, Real& to) { to = select(found, vi, guess); }, v, first, problem.free);
   each_dof<L>(g, m, [](Real& a) { a = Real(0); }, problem.b);
   multiply<L>(g, m, problem.A, problem.free, problem.b);
@@ -108,7 +109,7 @@ template <class L, class Real = typename L::Real>
 HD void move_freely(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                     const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
   if (worlds.options.step.newton) return solve_free_motion<L>(g, m, worlds, x, w, bad);
-  solve_linearised<L>(g, m, worlds, x, x, x.v, w, bad);
+  solve_linearised<L>(g, m, worlds, worlds.options.step, x, x, x.v, w, bad);
   w.problem.free_found = mask_of<Real>(true);
 }
 
