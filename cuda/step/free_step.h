@@ -108,7 +108,9 @@ HD_ONCE void solve_free_motion(const typename L::Group& g, const typename L::Mod
 template <class L, class Real = typename L::Real>
 HD void move_freely(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                     const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
-  if (worlds.options.step.newton) return solve_free_motion<L>(g, m, worlds, x, w, bad);
+  if constexpr (kThetaMethod) {
+    if (worlds.options.step.newton) return solve_free_motion<L>(g, m, worlds, x, w, bad);
+  }
   solve_linearised<L>(g, m, worlds, worlds.options.step, x, x, x.v, w, bad);
   w.problem.free_found = mask_of<Real>(true);
 }

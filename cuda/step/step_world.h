@@ -213,7 +213,7 @@ HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model&
 template <class L, class Real = typename L::Real>
 HD void move_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                 const Mask<Real>& moving, const Workspace<L>& w, TreeVector<L>& along, TreeVector<L> v, State<L>& x) {
-  const Scalar<Real> before = 1 - opt.theta_vq;
+  const Scalar<Real> before = kThetaMethod ? 1 - opt.theta_vq : 0;  // of the velocity before
   if (opt.moves_centres()) move_centres<L>(g, m, opt.h, w.kin, w.I, w.problem.A, along, v);
   if (before != 0) each_dof<L>(g, m, [&](Real v0, Real vi, Real& to) { to = to + (v0 - vi) * before; }, x.v, v, along);
   integrate<L>(g, m, opt.h, w.kin.pose.trunk[0].R, along, v, moving, x);
@@ -250,6 +250,31 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
   pay_for_lifts<L>(g, m, options.step.h, w.kin, w.problem.A, w.v, s.v);
   move_on<L>(g, m, options.step, s.moving, w, w.v, s.v, s.x);
   keep_spin<L>(m, w.kin.pose.trunk[0].R, s.v, taken, s.x);  // the recovery turns it
+}
+
+/// Positions that move with the velocity before, too, would go on into what a step hits, by a part of how fast: there they are to
+/// come out again, as of an overlap. Returns the worlds in which contacts change velocities by more than gravity does.
+template <class L, class Real = typename L::Real>
+HD_ONCE Mask<Real> hold_back(const typename L::Group& g, const typename L::Model& m,
+                             const Options<Scalar<Real>>& opt, const State<L>& x, Workspace<L>& w) {
+  ContactProblem<L>& problem = w.problem;
+  TreeVector<L> lag;
+  each_dof<L>(g, m, [&](Real v0, Real v, Real& to) { to = (v0 - v) * (1 - opt.theta_vq); }, x.v, w.v, lag);
+  const Real zero(0), least = norm(vec<Real>(m.gravity)) * -opt.h;
+  Mask<Real> hits = mask_of<Real>(false);
+  auto take = [&](const ContactPoint<Real>& point, Real closing, Real impulse, ContactRow<Real>& row) {
+    const Mask<Real> held = point.active & (point.stiffness <= zero) & (closing < zero);
+    row.e = select(held, row.e + closing, row.e), hits = hits | (held & (impulse > zero) & (closing < least));
+  };
+  row_velocities<L>(
+      g, m, w.kin, w.contacts, lag, w.motions,
+      [&](const auto&, int c, const Motion<Real>& V) {
+        take(w.contacts.point.slot[c], V.v.z, w.impulses.slot.slot[c].z, problem.row.slot[c]);
+      },
+      [&](int i, const Motion<Real>& V1, const Motion<Real>& V2) {
+        take(w.contacts.pair[i].point, V2.v.z - V1.v.z, w.impulses.pair[i].z, problem.pair_row[i]);
+      });
+  return hits;
 }
 
 /// Takes a step's certificate into the worst of the worlds that move; what is NaN stays.
@@ -314,6 +339,8 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   gather_worst(s.moving, converges(options, s.c) & w.problem.free_found, s.c, s.iterations, out);
   out.overflow = out.overflow | (w.contacts.overflow & s.moving);
   out.immovable = out.immovable | (s.moving & told_by_any<L>(g, w.problem.immovable));
+  if (kThetaMethod && options.step.theta_vq != 1)
+    w.problem.deep = w.problem.deep | hold_back<L>(g, m, options.step, s.x, w);
   s.deep = s.moving & told_by_any<L>(g, w.problem.deep), s.solving = any(s.deep);
   if (s.solving) pose_recovery<L>(g, m, options.step, w, s);
   else move_on<L>(g, m, options.step, s.moving, w, w.v, w.v, s.x);
