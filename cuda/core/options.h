@@ -20,11 +20,11 @@ struct Options {
   int implicit = 1;          // joint and actuator stiffness and damping in A ([Castro2023] eq. 15); 0: MuJoCo's Euler
   S theta = S(1);            // of [Castro2023] (6), of implicit forces: 1 at the end of the step, 1/2 in its middle
   S theta_vq = S(1);         // positions move with theta_vq v + (1 - theta_vq) v before
-  int newton = 0;            // iterations of the free motion at most; 0: one linear solve, and what spins by gyroscopic.h
-  S erp = S(0.2);            // part of an overlap to remove in one step                       1
-  S max_recovery = S(1);     // bound on that velocity                                         m/s, rad/s
-  S margin = S(0.002);       // gaps beyond it, and beyond what the free motion covers, are ignored m
-  S merge = S(5e-4);         // contacts of two bodies this near to each other with one normal count once: the deeper  m
+  int newton = 0;         // iterations of the free motion at most; 0: one linear solve, and what spins by gyroscopic.h
+  S erp = S(0.2);         // part of an overlap to remove in one step                       1
+  S max_recovery = S(1);  // bound on that velocity                                         m/s, rad/s
+  S margin = S(0.002);    // gaps beyond it, and beyond what the free motion covers, are ignored m
+  S merge = S(5e-4);      // contacts of two bodies this near to each other with one normal count once: the deeper  m
   S penetration_allowance = S(1e-6);  // overlap of a near-rigid contact under the weight of 1 / W_nn; 0: rigid  m
   S tangential_compliance = S(0);     // R_t of every contact as a part of its mean W: SAP's sigma               1
   int iterations = 100;               // of the solver, at most; exactly, if tolerance is 0

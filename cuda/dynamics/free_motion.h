@@ -68,8 +68,8 @@ struct JointState {
 /// evaluated. from: what b has M of. mass: its diagonal entry; bias: tau of inverse dynamics at a = -from / h on entry, b on exit.
 template <class L, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link,
-                     const JointState<Real>& start, const JointState<Real>& x, Real from, const Real* ctrl, Real applied,
-                     Real& mass, Real& bias) {
+                     const JointState<Real>& start, const JointState<Real>& x, Real from, const Real* ctrl,
+                     Real applied, Real& mass, Real& bias) {
   if (link.dof < 0) {  // a ghost stands still
     mass = Real(1), bias = Real(0);
     return;

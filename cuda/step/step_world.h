@@ -255,8 +255,8 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
 /// Positions that move with the velocity before, too, would go on into what a step hits, by a part of how fast: there they are to
 /// come out again, as of an overlap. Returns the worlds in which contacts change velocities by more than gravity does.
 template <class L, class Real = typename L::Real>
-HD_ONCE Mask<Real> hold_back(const typename L::Group& g, const typename L::Model& m,
-                             const Options<Scalar<Real>>& opt, const State<L>& x, Workspace<L>& w) {
+HD_ONCE Mask<Real> hold_back(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                             const State<L>& x, Workspace<L>& w) {
   ContactProblem<L>& problem = w.problem;
   TreeVector<L> lag;
   each_dof<L>(g, m, [&](Real v0, Real v, Real& to) { to = (v0 - v) * (1 - opt.theta_vq); }, x.v, w.v, lag);

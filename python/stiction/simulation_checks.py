@@ -13,8 +13,8 @@ from .model import Model
 from .mujoco_numbers import EQ_CONNECT, EQ_WELD
 from .simulation_arrays import near, parameter_names
 
-#: Of `Simulation`, the default first, and what each is to the core: theta and theta_vq of the SAP paper, the iterations that find
-#: the free motion where it is no linear problem.
+#: Of `Simulation`, the default first, and what each is to the core: theta and theta_vq of the SAP paper, the iterations
+#: that find the free motion where it is no linear problem.
 INTEGRATORS: dict[str, dict[str, float | int]] = {
     "implicit": {},
     "euler": {"implicit": 0},

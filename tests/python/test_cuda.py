@@ -205,6 +205,8 @@ def test_few_iterations_are_no_reason_to_give_up(iterations):
 def test_it_refuses_by_name():
     with pytest.raises(ValueError, match="float64.*device='cpu'"):
         Simulation(MODEL, device="cuda", dtype="float64")
+    with pytest.raises(ValueError, match="integrator.*device='cpu'"):
+        Simulation(MODEL, device="cuda", integrator="midpoint")
     with pytest.raises(ValueError, match="contact_problem is computed on the CPU only"):
         stiction.Simulation(MODEL, device="cuda").contact_problem(0)
     with pytest.raises(ValueError, match="inverse_dynamics is computed on the CPU only"):

@@ -1,4 +1,4 @@
-"""The theta method: what each scheme is by its equations, its order, its energy, and that contact is at rest under all of them.
+"""The theta method: what each scheme is by its equations, its order, its energy, and rest in contact under all of them.
 
 [Castro2023] section II, docs/theory.md section 2. The oracle of the equations is written with MuJoCo's functions alone.
 """
@@ -222,7 +222,9 @@ ARM = "<mujoco><option><flag contact='disable'/></option><worldbody>{}</worldbod
     "".join(
         f"<body pos='0 0 {0.25 if i else 0}'><joint axis='{axis}' armature='.1'/>"
         f"<geom type='capsule' fromto='0 0 0 {x} 0 .25' size='{0.05 - 0.005 * i}' mass='{4 - 0.5 * i}'/>"
-        for i, (axis, x) in enumerate([("0 0 1", 0), ("0 1 0", 0.1), ("0 1 0", 0), ("1 0 0", 0.05), ("0 1 0", 0), ("0 0 1", 0.1)])
+        for i, (axis, x) in enumerate(
+            [("0 0 1", 0), ("0 1 0", 0.1), ("0 1 0", 0), ("1 0 0", 0.05), ("0 1 0", 0), ("0 0 1", 0.1)]
+        )
     )
     + "</body>" * 6
 )
@@ -270,11 +272,13 @@ def test_midpoint_keeps_the_energy_of_an_arm_beside_mujoco():
     assert min(abs(drift[name]) for name in ("implicit", "implicit_euler", "mujoco IMPLICITFAST")) > 0.1
 
 
-@pytest.mark.parametrize("beside", ["", "<body pos='9 0 0'><freejoint/><geom type='box' size='.2 .2 .2' mass='20'/></body>"])
+@pytest.mark.parametrize(
+    "beside", ["", "<body pos='9 0 0'><freejoint/><geom type='box' size='.2 .2 .2' mass='20'/></body>"]
+)
 @pytest.mark.parametrize("name", ["plate", "pen", "T-handle", "lump"])
 def test_what_spins_freely_keeps_its_energy_under_midpoint(name, beside):
-    """Exactly where two of its moments are the same and its origin is its centre, else swinging by the square of the step; as the
-    trunk of a model and as a limb beside one."""
+    """Exactly where two of its moments are the same and its origin is its centre, else swinging by the square of the
+    step; as the trunk of a model and as a limb beside one."""
     swing, turn = {}, {}
     geoms, w = BODIES[name]
     for h in (0.004, 0.002):
@@ -348,7 +352,7 @@ def test_what_rolls_keeps_its_energy_under_midpoint():
 
 
 def test_regularised_friction_takes_what_it_should_of_what_rolls():
-    """R_t F^2 h in a second, F a third of what the spring pulls with: R_t h k_s / 9 of the energy, but for a part of (w h)^2."""
+    """R_t F^2 h in a second, F a third of what the spring pulls with: R_t h k_s / 9 of the energy, but for (w h)^2."""
     h = 0.01
     _, _, energy, sim = rolled("midpoint", h, 4, tangential_compliance=1e-3, penetration_allowance=0)
     expected = sim.contact_problem(0).R[0] * h * 100 / 9
@@ -358,7 +362,9 @@ def test_regularised_friction_takes_what_it_should_of_what_rolls():
     assert np.diff(energy).max() < 1e-7
 
 
-@pytest.mark.parametrize(("integrator", "coarsest"), [("midpoint", 0.02), ("euler", 0.0025), ("implicit_euler", 0.0006)])
+@pytest.mark.parametrize(
+    ("integrator", "coarsest"), [("midpoint", 0.02), ("euler", 0.0025), ("implicit_euler", 0.0006)]
+)
 def test_what_rolls_is_of_the_order_of_its_scheme(integrator, coarsest):
     steps = coarsest / 2.0 ** np.arange(4)
     w = math.sqrt(100 / (0.5 + 0.000625 / 0.05**2))
@@ -448,6 +454,7 @@ def test_a_quadruped_stands(integrator):
 
 
 # ---- of a simulation
+
 
 @DTYPES
 @NEW
