@@ -5,14 +5,6 @@
 
 namespace stiction {
 
-/// Whether steps know the schemes that move positions with the velocity before, too, or find the free motion by Newton: kernels do
-/// not, whose code would grow by both.
-#ifdef __CUDACC__
-inline constexpr bool kThetaMethod = false;
-#else
-inline constexpr bool kThetaMethod = true;
-#endif
-
 template <class S>
 struct Options {
   S h = S(0.002);            // time step                                                      s

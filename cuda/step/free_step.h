@@ -9,6 +9,7 @@
 #include "dynamics/integrate.h"
 #include "step/loads.h"
 #include "step/records.h"
+#include "step/step_options.h"
 
 namespace stiction {
 
@@ -22,6 +23,15 @@ struct SteppedWorlds {
   Records<L> records;
 };
 
+/// v* = A^-1 b.
+template <class L, class Real = typename L::Real>
+HD void solve_without_rows(const typename L::Group& g, const typename L::Model& m, ContactProblem<L>& problem) {
+  Real share[L::kTrunkDofs];
+  for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
+  each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.b, problem.free);
+  solve<L>(g, m, problem.factor, problem.free, share);
+}
+
 /// Poses, A and b at x, and their solution; opt, start, from: see free_motion().
 template <class L, class Real = typename L::Real>
 HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
@@ -34,10 +44,7 @@ HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Mode
   free_motion<L>(g, m, opt, w.kin, w.I, start, x, from, w.loads, w.v, problem.A, problem.b);
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
   factor<L>(g, m, problem.factor);
-  Real share[L::kTrunkDofs];
-  for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
-  each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.b, problem.free);
-  solve<L>(g, m, problem.factor, problem.free, share);
+  solve_without_rows<L>(g, m, problem);
 }
 
 /// Sum of |x| over all dofs.
@@ -99,8 +106,9 @@ HD_ONCE void solve_free_motion(const typename L::Group& g, const typename L::Mod
   }
   solve_linearised<L>(g, m, worlds, opt, x, x, x.v, w, bad);
   each_dof<L>(g, m, [&](Real vi, Real guess, Real& to) { to = select(found, vi, guess); }, v, first, problem.free);
-  each_dof<L>(g, m, [](Real& a) { a = Real(0); }, problem.b);
   multiply<L>(g, m, problem.A, problem.free, problem.b);
+  solve_without_rows<L>(g, m,
+                        problem);  // to the bit what a step without impulses finds, whether it looks for some or not
   problem.free_found = found;
 }
 
@@ -108,9 +116,7 @@ HD_ONCE void solve_free_motion(const typename L::Group& g, const typename L::Mod
 template <class L, class Real = typename L::Real>
 HD void move_freely(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                     const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
-  if constexpr (kThetaMethod) {
-    if (worlds.options.step.newton) return solve_free_motion<L>(g, m, worlds, x, w, bad);
-  }
+  if (worlds.options.step.newton) return solve_free_motion<L>(g, m, worlds, x, w, bad);
   solve_linearised<L>(g, m, worlds, worlds.options.step, x, x, x.v, w, bad);
   w.problem.free_found = mask_of<Real>(true);
 }

@@ -213,7 +213,7 @@ HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model&
 template <class L, class Real = typename L::Real>
 HD void move_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                 const Mask<Real>& moving, const Workspace<L>& w, TreeVector<L>& along, TreeVector<L> v, State<L>& x) {
-  const Scalar<Real> before = kThetaMethod ? 1 - opt.theta_vq : 0;  // of the velocity before
+  const Scalar<Real> before = 1 - opt.theta_vq;  // of the velocity before
   if (opt.moves_centres()) move_centres<L>(g, m, opt.h, w.kin, w.I, w.problem.A, along, v);
   if (before != 0) each_dof<L>(g, m, [&](Real v0, Real vi, Real& to) { to = to + (v0 - vi) * before; }, x.v, v, along);
   integrate<L>(g, m, opt.h, w.kin.pose.trunk[0].R, along, v, moving, x);
@@ -339,8 +339,7 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   gather_worst(s.moving, converges(options, s.c) & w.problem.free_found, s.c, s.iterations, out);
   out.overflow = out.overflow | (w.contacts.overflow & s.moving);
   out.immovable = out.immovable | (s.moving & told_by_any<L>(g, w.problem.immovable));
-  if (kThetaMethod && options.step.theta_vq != 1)
-    w.problem.deep = w.problem.deep | hold_back<L>(g, m, options.step, s.x, w);
+  if (options.step.theta_vq != 1) w.problem.deep = w.problem.deep | hold_back<L>(g, m, options.step, s.x, w);
   s.deep = s.moving & told_by_any<L>(g, w.problem.deep), s.solving = any(s.deep);
   if (s.solving) pose_recovery<L>(g, m, options.step, w, s);
   else move_on<L>(g, m, options.step, s.moving, w, w.v, w.v, s.x);

@@ -189,9 +189,6 @@ std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model> model, con
   const std::string missing = cuda_unavailable(options.device);
   if (!missing.empty()) refuse("device is 'cuda', but there is " + missing);
   if (options.float64) refuse("dtype is 'float64', but simulations on CUDA are in float32: use device='cpu'");
-  if (options.step.newton || options.step.theta_vq != 1)
-    refuse(
-        "integrator is one of the theta method, but simulations on CUDA are 'implicit' or 'euler': use device='cpu'");
   WorldOptions on_it = options;
   if (on_it.device == kCurrentDevice) on_it.device = current_device();
   return std::make_unique<CudaWorld>(std::move(model), on_it);
