@@ -30,7 +30,7 @@ struct StepReach {
   const PerLink<L, Motion<typename L::Real>>&V, &free;  // of the links at the start of the step, and in the free motion
   const PerLink<L, typename L::Real>& travel;           // how far free takes any of their points         m
   Scalar<typename L::Real> h, slack, merge;             // slack: what a gap may change besides
-  int implicit;                                         // see Options
+  bool moves_centres;                                   // see Options
 };
 
 /// How many times as fast as it came something may leave what it hits.
@@ -305,7 +305,7 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       };
       const Reach<Real> reach{of_link(margin), of_link(step.free) * Real(step.h), contacts.turned};
       Turning<Real> body{reach.way.w, link.p, is_lone_body<L>(limb) && s == limb.links()};
-      if (body.straight && step.implicit) body.centre = link * limb.link(s - 1).com;
+      if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
       contacts.overflow =
           contacts.overflow | station_slots<L>(m, st, link, origin, reach, of_link(step.V) * Real(step.h), step, body,
                                                contacts.point.slot + begin);

@@ -306,7 +306,7 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       row.active = row.active & limited;
     } else if (tie.kind == kTieFriction) {
       row.upper = Real(tie.friction) * opt.h, row.lower = -row.upper;
-    } else {  // spring or servo: l = -(k_s e + b_s J v), k_s = h k, b_s = h d + h^2 k, as a row with R = 1 / b_s
+    } else {  // spring or servo: l = h f - b_s J v, b_s = h t d + h^2 t u k (t, u = theta, theta_vq), as a row with R = 1 / b_s
       Drive<Real> drive;
       ForceRange<Real> range{-unbounded, unbounded};
       if (tie.kind == kTieSpring) {
@@ -317,7 +317,11 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
         if (tie.actuator.clamp_force) range = force_range<Real>(tie.actuator);
       }
       drive = stepped(drive, rate, opt.implicit != 0);  // MuJoCo's Euler: everything about tendons is explicit
-      const Real h(opt.h), bs = h * drive.damping + h * h * drive.stiffness;
+      const Real h(opt.h), bs = h * opt.theta * drive.damping + h * opt.theta * (h * opt.theta_vq) * drive.stiffness;
+      if (opt.newton) {  // what of that the velocity before is in
+        const Scalar<Real> damped = 1 - opt.theta, moved = opt.h * opt.theta * (1 - opt.theta_vq);
+        drive.force = drive.force - (drive.damping * damped + drive.stiffness * moved) * rate;
+      }
       auto soft = bs > Real(1e-12f);
       row.R = select(soft, one / select(soft, bs, one), zero);
       row.e = select(soft, -(h * drive.force) * row.R, zero);

@@ -85,7 +85,8 @@ struct ContactProblem {
   int tie_live[kTies];
   BondRows<Real> bond[kBonds];
 
-  bool any_row;  // some world has something to solve
+  bool any_row;           // some world has something to solve
+  Mask<Real> free_found;  // v* solves the equations of the free motion
   // On this lane's limbs or between links is
   Mask<Real> immovable;  // a contact that nothing can move; it gets no impulse
   Mask<Real> deep;       // an overlap that velocities do not close as fast as they may

@@ -10,6 +10,7 @@ enum Status : int {
   /// the parameters; a smaller time step.
   kNonFinite = 1,
   /// The certificate of a step exceeded the tolerance. Remedy: more iterations, or another solver; where r_dyn is large, double.
+  /// Or, of "midpoint" and "implicit_euler", Newton found no free motion. Remedy: a smaller time step.
   kNotConverged = 2,
   /// A contact that touches, or could close in the step, was left out for want of slots, and none of the kept ones of its body
   /// lies in its plane. Remedy: fewer or simpler geoms near one another.

@@ -5,6 +5,11 @@
 //   explicit     A = M + h D (joint damping only), b likewise with the actuators' damping in f      MuJoCo's Euler
 //
 // f: springs, actuators, applied forces, gravity compensation. From A (v' - v) = h (f - D v - c - h K v) at the old state.
+//
+// By Newton ([Castro2023] (14)) the same is evaluated at a state within the step, and with the force of damping:
+//
+//   newton       A = M + h t D + h^2 t u K,   b = h (f - D v - c) - M (v' - v0),   t, u = theta, theta_vq
+//
 // An actuator at its force limit counts as a constant force, as do all of a joint at the joint's; see actuator.h.
 //
 // The spring of a ball joint is -k r, r the rotation vector from where it rests, as in MuJoCo; in K it is k times the identity,
@@ -49,15 +54,22 @@ HD void base_spring(const Options<Scalar<Real>>& opt, const typename L::Link& ba
   put(Force<Real>{R * turned(base, x.orientation), x.position - vec<Real>(base.offset)}, stretch);
   for (int t = 0; t < 6; ++t) {
     b.trunk[t] = b.trunk[t] - h * (stiffness * stretch[t]);
-    if (opt.implicit) A.trunk[t][t] = A.trunk[t][t] + h * (h * stiffness);
+    if (opt.implicit) A.trunk[t][t] = A.trunk[t][t] + h * opt.theta * (h * opt.theta_vq * stiffness);
   }
 }
 
-/// One joint's part. q: of a ball's links, how far it is turned. mass: its diagonal entry; bias: tau of inverse dynamics at
-/// a = -v / h on entry, b on exit.
+/// Where a joint is and how it moves. q: of a ball's links, how far it is turned.
+template <class Real>
+struct JointState {
+  Real q, v;
+};
+
+/// One joint's part. Actuators are linear about `start`, where the step begins, and that tells which are held; `x`: the state to be
+/// evaluated. from: what b has M of. mass: its diagonal entry; bias: tau of inverse dynamics at a = -from / h on entry, b on exit.
 template <class L, class Real = typename L::Real>
-HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link, Real q,
-                     Real v, const Real* ctrl, Real applied, Real& mass, Real& bias) {
+HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link,
+                     const JointState<Real>& start, const JointState<Real>& x, Real from, const Real* ctrl,
+                     Real applied, Real& mass, Real& bias) {
   if (link.dof < 0) {  // a ghost stands still
     mass = Real(1), bias = Real(0);
     return;
@@ -65,48 +77,53 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
   const Real h(opt.h), zero(0), inertia = mass + link.armature;
   Drive<Real> drive{zero, zero, zero};
   auto add = [&](const auto& a, Real u) {
-    Drive<Real> x = stepped(drive_of(a, u, q), v, opt.implicit != 0);
-    if (a.clamp_force) x = held(x, force_range<Real>(a), v, inertia, opt.h);
-    drive = drive + x;
+    Drive<Real> own = stepped(drive_of(a, u, start.q), start.v, opt.implicit != 0);
+    if (a.clamp_force) own = held(own, force_range<Real>(a), start.v, inertia, opt.h);
+    drive = drive + own;
   };
   if constexpr (L::Shape::kAnyJoint) {
     for (int a = 0; a < link.actuators; ++a) add(m.actuator[link.actuator_begin + a], ctrl[a]);
   } else {
     if (link.actuators) add(m.actuator[link.actuator_begin], ctrl[0]);
   }
-  drive = held(drive, ForceRange<Real>{Real(link.force_lower), Real(link.force_upper)}, v, inertia, opt.h);
+  drive = held(drive, ForceRange<Real>{Real(link.force_lower), Real(link.force_upper)}, start.v, inertia, opt.h);
+  if (opt.newton) drive.force = drive.force - drive.stiffness * (x.q - start.q);
   if (m.has_springs) {
-    drive.force = drive.force - Real(link.stiffness) * (q - link.spring_ref);
+    drive.force = drive.force - Real(link.stiffness) * (x.q - link.spring_ref);
     if (opt.implicit) drive.stiffness = drive.stiffness + link.stiffness;
   }
-  mass = inertia + h * (drive.damping + link.damping + h * drive.stiffness);
-  bias = v * link.armature - bias * h + h * (drive.force + applied);
-  if (opt.explicit_damping) mass = mass - h * link.damping, bias = bias - h * Real(link.damping) * v;
+  mass = inertia + h * opt.theta * (drive.damping + link.damping + h * opt.theta_vq * drive.stiffness);
+  bias = from * link.armature - bias * h + h * (drive.force + applied);
+  if (opt.newton) bias = bias - h * (drive.damping + link.damping) * x.v;
+  if (opt.explicit_damping) mass = mass - h * link.damping, bias = bias - h * Real(link.damping) * x.v;
 }
 
-/// A and b; M needs no copy: it is A on the way.
+/// A and b at x; M needs no copy: it is A on the way. `start`: the state that the step begins with, x itself but for Newton; from: what
+/// b has M of, x.v or, for Newton, what the velocity lacks of that.
 template <class L>
 HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                     const Options<Scalar<typename L::Real>>& opt, const Kinematics<L>& kin,
-                    const PerLink<L, RigidInertia<typename L::Real>>& I, const State<L>& x, const Loads<L>& loads,
-                    TreeVector<L>& scratch, TreeMatrix<L>& A, TreeVector<L>& b) {
+                    const PerLink<L, RigidInertia<typename L::Real>>& I, const State<L>& start, const State<L>& x,
+                    const TreeVector<L>& from, const Loads<L>& loads, TreeVector<L>& scratch, TreeMatrix<L>& A,
+                    TreeVector<L>& b) {
   using Real = typename L::Real;
   using S = Scalar<Real>;
   S h = opt.h;
   // M v - h c is -h times the inverse dynamics of the acceleration -v / h: one pass gives momentum and bias together.
-  each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, x.v, scratch);
+  each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, from, scratch);
   inverse_dynamics<L>(g, m, kin, I, x.v, scratch, b);
   mass_matrix<L>(g, m, kin, I, A);
-  if (opt.implicit) add_gyroscopic<L>(g, m, h, kin, x, A, b);
+  if (opt.moves_centres()) add_gyroscopic<L>(g, m, h, kin, x, A, b);
 
   const Real zero(0);
   if (m.free_base()) {
     const auto& base = m.trunk[0];
   UNROLL for (int t = 0; t < 6; ++t) {
-      Real v = x.v.trunk[t];
-      b.trunk[t] = b.trunk[t] * -h + v * base.armature + (loads.has_force() ? loads.force.trunk[t] * h : zero);
-      A.trunk[t][t] = A.trunk[t][t] + base.armature + (opt.explicit_damping ? zero : Real(base.damping) * h);
-      if (opt.explicit_damping) b.trunk[t] = b.trunk[t] - v * (base.damping * h);
+      const Real v = x.v.trunk[t], force = loads.has_force() ? loads.force.trunk[t] * h : zero;
+      b.trunk[t] = b.trunk[t] * -h + from.trunk[t] * base.armature + force;
+      A.trunk[t][t] =
+          A.trunk[t][t] + base.armature + (opt.explicit_damping ? zero : Real(base.damping) * (h * opt.theta));
+      if (opt.explicit_damping || opt.newton) b.trunk[t] = b.trunk[t] - v * (base.damping * h);
     }
     if constexpr (L::Shape::kAnyJoint)
       if (m.has_base_spring) base_spring<L>(opt, base, kin.pose.trunk[0].R, x, A, b);
@@ -114,8 +131,8 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
   int act = 0;
   UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
     const auto& link = m.trunk[m.link_of_dof(t)];
-    joint_motion<L>(m, opt, link, x.q.trunk[t], x.v.trunk[t], loads.ctrl + act, loads.has_force() ? loads.force.trunk[t] : zero,
-                    A.trunk[t][t], b.trunk[t]);
+    joint_motion<L>(m, opt, link, {start.q.trunk[t], start.v.trunk[t]}, {x.q.trunk[t], x.v.trunk[t]}, from.trunk[t],
+                    loads.ctrl + act, loads.has_force() ? loads.force.trunk[t] : zero, A.trunk[t][t], b.trunk[t]);
     act += L::Shape::actuators(link);
   }
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
@@ -133,7 +150,8 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
           turn = {turn.y, turn.z, zero};  // the next link's comes first
         }
       }
-      joint_motion<L>(m, opt, link, q, x.v.limb[i], loads.ctrl + own, loads.has_force() ? loads.force.limb[i] : zero,
+      joint_motion<L>(m, opt, link, {start.q.limb[i], start.v.limb[i]}, {q, x.v.limb[i]}, from.limb[i],
+                      loads.ctrl + own, loads.has_force() ? loads.force.limb[i] : zero,
                       A.limb[at.entry + entry_of(k, k)], b.limb[i]);
       own += L::Shape::actuators(link);
     }

@@ -12,10 +12,10 @@ HD void add_compensated(const Mask<Real>& moving, Real step, Real& x, Real& low)
   low = select(moving, (x - (sum - part)) + (y - part), low), x = select(moving, sum, x);
 }
 
-/// Positions move with v, velocities become `end`. Worlds whose `moving` is false keep their state.
+/// Positions move with v, velocities become `end`. Worlds whose `moving` is false keep their state. R: how a free base stands.
 template <class L>
 HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar<typename L::Real> h,
-                  const Kinematics<L>& kin, const TreeVector<L>& v, const TreeVector<L>& end,
+                  const Mat3<typename L::Real>& R, const TreeVector<L>& v, const TreeVector<L>& end,
                   Mask<typename L::Real> moving, State<L>& x) {
   using Real = typename L::Real;
   auto put_quat = [&](const Quat<Real>& fresh, Real& w, Real& qx, Real& qy, Real& qz) {
@@ -32,7 +32,7 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
     add(V.v.z, x.position.z, x.position_low.z);
     Quat<Real> q;
     if constexpr (L::Shape::kFixed) q = integrated_in_world(x.orientation, V.w, h);  // no R to keep in registers
-    else q = integrated(x.orientation, transposed_times(kin.pose.trunk[0].R, V.w), h);
+    else q = integrated(x.orientation, transposed_times(R, V.w), h);
     put_quat(q, x.orientation.w, x.orientation.x, x.orientation.y, x.orientation.z);
   }
   each_joint<L>(
@@ -53,6 +53,22 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
     });
   }
   each_dof<L>(g, m, [&](Real vi, Real& xi) { xi = select(moving, vi, xi); }, end, x.v);
+}
+
+/// The spin of a free base keeps its components in the body's axes, which go from R to S.
+template <class L, class Real = typename L::Real>
+HD void turn_spin(const typename L::Model& m, const Mat3<Real>& R, const Mat3<Real>& S, TreeVector<L>& v) {
+  if (!m.free_base()) return;
+  const Vec3<Real> spin = S * transposed_times(R, Motion<Real>(twist(v.trunk)).w);
+  v.trunk[0] = spin.x, v.trunk[1] = spin.y, v.trunk[2] = spin.z;
+}
+/// So does that of v, whose axes are R's, as x's.
+template <class L, class Real = typename L::Real>
+HD void keep_spin(const typename L::Model& m, const Mat3<Real>& R, const TreeVector<L>& v, const Mask<Real>& moving,
+                  State<L>& x) {
+  if (!m.free_base()) return;
+  const Vec3<Real> spin = rotation(x.orientation) * transposed_times(R, Motion<Real>(twist(v.trunk)).w);
+  blend(moving, spin.x, x.v.trunk[0]), blend(moving, spin.y, x.v.trunk[1]), blend(moving, spin.z, x.v.trunk[2]);
 }
 
 }  // namespace stiction

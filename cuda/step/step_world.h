@@ -17,21 +17,10 @@
 #include "contact/rows.h"
 #include "dynamics/integrate.h"
 #include "dynamics/lifts.h"
-#include "step/loads.h"
-#include "step/records.h"
+#include "step/free_step.h"
 #include "step/world_memory.h"
 
 namespace stiction {
-
-/// Whom a step moves and how: rows of users' arrays, their records, by which options.
-template <class L>
-struct SteppedWorlds {
-  using Real = typename L::Real;
-  const StepOptions<Scalar<Real>>& options;
-  const BatchArrays<Scalar<Real>>& arrays;
-  const Rows<Real>& rows;
-  Records<L> records;
-};
 
 /// What a step reports of each world; over several steps the worst.
 template <class Real>
@@ -105,23 +94,6 @@ HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, co
   return problem.table.rows.rows() > 0;
 }
 
-/// Poses, A, b and the free motion.
-template <class L, class Real = typename L::Real>
-HD_ONCE void move_freely(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                         const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
-  forward_kinematics<L>(g, m, x, w.kin);
-  link_inertias<L>(g, m, w.kin, w.I);
-  place_loads<L>(g, m, worlds.arrays, worlds.rows, w.kin, w.applied, w.loads, bad);
-  ContactProblem<L>& problem = w.problem;
-  free_motion<L>(g, m, worlds.options.step, w.kin, w.I, x, w.loads, w.v, problem.A, problem.b);
-  each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
-  factor<L>(g, m, problem.factor);
-  Real share[L::kTrunkDofs];
-  for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
-  each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.b, problem.free);
-  solve<L>(g, m, problem.factor, problem.free, share);
-}
-
 /// Poses, the free motion, and what may touch within the step: what is hit, or turned by a contact, is looked at again.
 template <class L, class Real = typename L::Real>
 HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
@@ -132,7 +104,7 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
   travels<L>(g, m, w.kin, opt.h, w.free, w.travel);
   each_link<L>(g, m, [&](Real travel, Real& margin) { margin = travel + opt.margin; }, w.travel, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
-  const StepReach<L> reach{w.motions, w.free, w.travel, opt.h, opt.margin / 10, opt.merge, opt.implicit};
+  const StepReach<L> reach{w.motions, w.free, w.travel, opt.h, opt.margin / 10, opt.merge, opt.moves_centres()};
   w.contacts.turned = Real(0);
   for (int hit = 0;; ++hit) {
     w.contacts.overflow = mask_of<Real>(false);
@@ -241,8 +213,11 @@ HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model&
 template <class L, class Real = typename L::Real>
 HD void move_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                 const Mask<Real>& moving, const Workspace<L>& w, TreeVector<L>& along, TreeVector<L> v, State<L>& x) {
-  if (opt.implicit) move_centres<L>(g, m, opt.h, w.kin, w.I, w.problem.A, along, v);
-  integrate<L>(g, m, opt.h, w.kin, along, v, moving, x);
+  const Scalar<Real> before = 1 - opt.theta_vq;  // of the velocity before
+  if (opt.moves_centres()) move_centres<L>(g, m, opt.h, w.kin, w.I, w.problem.A, along, v);
+  if (before != 0) each_dof<L>(g, m, [&](Real v0, Real vi, Real& to) { to = to + (v0 - vi) * before; }, x.v, v, along);
+  integrate<L>(g, m, opt.h, w.kin.pose.trunk[0].R, along, v, moving, x);
+  if (before != 0) keep_spin<L>(m, w.kin.pose.trunk[0].R, v, moving, x);
 }
 
 /// Positions of `deep` worlds are to move with what closes their overlaps as fast as they may: a body that starts inside another
@@ -274,11 +249,32 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
   each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, s.v, w.v);
   pay_for_lifts<L>(g, m, options.step.h, w.kin, w.problem.A, w.v, s.v);
   move_on<L>(g, m, options.step, s.moving, w, w.v, s.v, s.x);
-  if (!m.free_base()) return;
-  // It keeps its spin in the body's axes, which the recovery turns.
-  const Vec3<Real> own = transposed_times(w.kin.pose.trunk[0].R, Motion<Real>(twist(s.v.trunk)).w),
-                   spin = rotation(s.x.orientation) * own;
-  blend(taken, spin.x, s.x.v.trunk[0]), blend(taken, spin.y, s.x.v.trunk[1]), blend(taken, spin.z, s.x.v.trunk[2]);
+  keep_spin<L>(m, w.kin.pose.trunk[0].R, s.v, taken, s.x);  // the recovery turns it
+}
+
+/// Positions that move with the velocity before, too, would go on into what a step hits, by a part of how fast: there they are to
+/// come out again, as of an overlap. Returns the worlds in which contacts change velocities by more than gravity does.
+template <class L, class Real = typename L::Real>
+HD_ONCE Mask<Real> hold_back(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                             const State<L>& x, Workspace<L>& w) {
+  ContactProblem<L>& problem = w.problem;
+  TreeVector<L> lag;
+  each_dof<L>(g, m, [&](Real v0, Real v, Real& to) { to = (v0 - v) * (1 - opt.theta_vq); }, x.v, w.v, lag);
+  const Real zero(0), least = norm(vec<Real>(m.gravity)) * -opt.h;
+  Mask<Real> hits = mask_of<Real>(false);
+  auto take = [&](const ContactPoint<Real>& point, Real closing, Real impulse, ContactRow<Real>& row) {
+    const Mask<Real> held = point.active & (point.stiffness <= zero) & (closing < zero);
+    row.e = select(held, row.e + closing, row.e), hits = hits | (held & (impulse > zero) & (closing < least));
+  };
+  row_velocities<L>(
+      g, m, w.kin, w.contacts, lag, w.motions,
+      [&](const auto&, int c, const Motion<Real>& V) {
+        take(w.contacts.point.slot[c], V.v.z, w.impulses.slot.slot[c].z, problem.row.slot[c]);
+      },
+      [&](int i, const Motion<Real>& V1, const Motion<Real>& V2) {
+        take(w.contacts.pair[i].point, V2.v.z - V1.v.z, w.impulses.pair[i].z, problem.pair_row[i]);
+      });
+  return hits;
 }
 
 /// Takes a step's certificate into the worst of the worlds that move; what is NaN stays.
@@ -340,9 +336,10 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   out.bad = out.bad | negate(finite_worlds<L>(g, m, s.x, w.v, s.c));
   s.moving = negate(out.bad | s.frozen);
   worlds.records.store(g, m, w.kin, w.contacts, w.problem, w.impulses);
-  gather_worst(s.moving, converges(options, s.c), s.c, s.iterations, out);
+  gather_worst(s.moving, converges(options, s.c) & w.problem.free_found, s.c, s.iterations, out);
   out.overflow = out.overflow | (w.contacts.overflow & s.moving);
   out.immovable = out.immovable | (s.moving & told_by_any<L>(g, w.problem.immovable));
+  if (options.step.theta_vq != 1) w.problem.deep = w.problem.deep | hold_back<L>(g, m, options.step, s.x, w);
   s.deep = s.moving & told_by_any<L>(g, w.problem.deep), s.solving = any(s.deep);
   if (s.solving) pose_recovery<L>(g, m, options.step, w, s);
   else move_on<L>(g, m, options.step, s.moving, w, w.v, w.v, s.x);

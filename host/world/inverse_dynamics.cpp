@@ -120,7 +120,7 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
   DenseProblem<double> d = world.next_problem(env, found.qfrc.data());  // refuses before anything is read
   std::vector<double> v = row_of(world, "qvel", env, m.nv), lacking(m.nv);
   for (int i = 0; i < m.nv; ++i) v[i] += h * qacc[i];
-  if (world.options().step.implicit) to_solved_velocity(world, env, d, h, v);
+  if (world.options().step.moves_centres()) to_solved_velocity(world, env, d, h, v);
 
   // The free motion, and with it which contacts take part and how stiff they are, depends on the forces.
   for (int pass = 0; pass < kPasses; ++pass) {

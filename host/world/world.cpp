@@ -26,7 +26,7 @@ World::World(std::shared_ptr<const Model> model, const WorldOptions& options)
   if (options_.num_threads < 0 || options_.num_threads > kMostThreads)
     reject("num_threads is " + std::to_string(options_.num_threads) + ", expected 0 to " +
            std::to_string(kMostThreads));
-  options_.step.explicit_damping = !options_.step.implicit && (model_->disableflags & kDisableEulerdamp);
+  if (!options_.step.implicit && (model_->disableflags & kDisableEulerdamp)) options_.step.explicit_damping = 1;
   int threads = options_.num_threads ? options_.num_threads : std::max(1u, std::thread::hardware_concurrency());
   threads_ = std::make_unique<ThreadPool>(threads);
 

@@ -27,6 +27,7 @@ from .simulation_arrays import (
     torch_stream,
 )
 from .simulation_checks import (
+    INTEGRATORS,
     checked_device,
     checked_dtype,
     checked_integrator,
@@ -61,7 +62,9 @@ class Simulation:
     dtype: "float32" or "float64" (slower: for checking).
     timestep: seconds; None is the model's. Environments step so many of them per action (`VectorEnv.step_dt`).
     integrator: "implicit" (default: stiffness and damping of joints, tendons and actuators are implicit, and the
-        gyroscopic torque of what turns freely) or "euler" (MuJoCo's: joint damping implicit, the rest explicit).
+        gyroscopic torque of what turns freely) or "euler" (MuJoCo's: symplectic, joint damping implicit, the rest
+        explicit); "midpoint" (second order, keeps the energy of undamped motion), "implicit_euler" and
+        "explicit_euler": docs/theory.md, section 2.1.
     solver: a name of `stiction.solver_names`, such as "canal", or an object with settings:
         ``stiction.Canal(iterations=50)``; see `SolverOptions`.
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. What the
@@ -124,10 +127,8 @@ class Simulation:
         self._solver = SolverOptions.of(solver)
         self._per_env = checked_per_env(per_env, model)
         options, solver_options = self._solver.to_core()
-        options |= {
-            "h": 0.0 if timestep is None else checked_timestep(timestep),
-            "implicit": int(self._integrator == "implicit"),
-        }
+        options |= INTEGRATORS[self._integrator]
+        options["h"] = 0.0 if timestep is None else checked_timestep(timestep)
         extra = {"per_env": list(self._per_env)} if self._per_env else {}
         if kind == "cuda":
             extra["cuda"] = ordinal

@@ -13,7 +13,15 @@ from .model import Model
 from .mujoco_numbers import EQ_CONNECT, EQ_WELD
 from .simulation_arrays import near, parameter_names
 
-_INTEGRATORS = ("implicit", "euler")
+#: Of `Simulation`, the default first, and what each is to the core: theta and theta_vq of the SAP paper, the iterations
+#: that find the free motion where it is no linear problem.
+INTEGRATORS: dict[str, dict[str, float | int]] = {
+    "implicit": {},
+    "euler": {"implicit": 0},
+    "explicit_euler": {"implicit": 0, "explicit_damping": 1, "theta_vq": 0.0},
+    "implicit_euler": {"newton": 30},
+    "midpoint": {"theta": 0.5, "theta_vq": 0.5, "newton": 30},
+}
 
 
 def count(name: str, value, low: int) -> int:
@@ -44,9 +52,9 @@ def checked_timestep(timestep) -> float:
 
 def checked_integrator(integrator) -> str:
     if integrator is None:
-        return _INTEGRATORS[0]
-    if integrator not in _INTEGRATORS:
-        raise ValueError(f"integrator is {integrator!r}, expected 'implicit' or 'euler'")
+        return next(iter(INTEGRATORS))
+    if integrator not in INTEGRATORS:
+        raise ValueError(f"integrator is {integrator!r}, expected one of {', '.join(map(repr, INTEGRATORS))}")
     return integrator
 
 

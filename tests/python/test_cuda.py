@@ -49,7 +49,7 @@ def fallen(model, num_envs, solver, steps=300):
     return sim
 
 
-def step_is_the_cpus(model, num_envs, solver, near, digits=1e-5):
+def step_is_the_cpus(model, num_envs, solver, near, digits=1e-5, integrator="implicit"):
     """Same state, same warm start, same number of iterations on the same form of the equations, both against double.
 
     near: the share of environments whose velocities are the CPU's to ``digits``. Returns the certificates, by where.
@@ -58,7 +58,7 @@ def step_is_the_cpus(model, num_envs, solver, near, digits=1e-5):
     assert (settled.certificate.num_contacts > 0).mean() > 0.8
     state, ctrl, v, ratio, told = settled.get_state(), np.array(settled.ctrl), {}, {}, {}
     for kind, where in {"cpu": ("cpu", "float32"), "cuda": ("cuda", "float32"), "exact": ("cpu", "float64")}.items():
-        sim = Simulation(model, num_envs, device=where[0], dtype=where[1], solver=solver)
+        sim = Simulation(model, num_envs, device=where[0], dtype=where[1], solver=solver, integrator=integrator)
         sim.set_state(state)
         sim.ctrl = ctrl
         sim.step()
@@ -83,6 +83,12 @@ def test_a_step_from_contact_is_the_cpus(name, anderson):
     # Anderson's least squares magnify what differs in the last digit where its directions nearly coincide.
     solver = SolverOptions(iterations=20, tolerance=0, fallback=False, anderson=anderson)
     step_is_the_cpus(load(name), STATES, solver, 0.9 if anderson else 0.99)
+
+
+@pytest.mark.parametrize("integrator", ["euler", "midpoint", "implicit_euler", "explicit_euler"])
+def test_a_step_by_every_integrator_is_the_cpus(integrator):
+    solver = SolverOptions(iterations=20, tolerance=0, fallback=False, anderson=False)
+    step_is_the_cpus(MODEL, STATES, solver, 0.99, integrator=integrator)
 
 
 @pytest.mark.parametrize("solver", stiction.solver_names())

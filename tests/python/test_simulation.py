@@ -142,7 +142,11 @@ def test_torch_tensors_share_the_memory(walker):
         ({"timestep": 0}, ValueError, "timestep is 0.0 s"),
         ({"timestep": math.nan}, ValueError, "timestep is nan"),
         ({"timestep": "fast"}, TypeError, "timestep is 'fast'"),
-        ({"integrator": "rk4"}, ValueError, "integrator is 'rk4', expected 'implicit' or 'euler'"),
+        (
+            {"integrator": "rk4"},
+            ValueError,
+            "integrator is 'rk4', expected one of 'implicit', 'euler', 'explicit_euler'",
+        ),
         ({"solver": "newton"}, ValueError, "solver is 'newton'"),
         ({"solver": 3}, TypeError, "solver is int"),
         ({"array": "jax"}, ValueError, "array is 'jax', expected 'native' or 'torch'"),
@@ -378,7 +382,7 @@ def test_a_pushed_sphere_slides_with_coulombs_friction(sphere):
     assert sim.qvel[0, 0] == pytest.approx(3 - 9.81 * sim.timestep, rel=1e-4)
 
 
-@pytest.mark.parametrize("integrator", ["implicit", "euler"])
+@pytest.mark.parametrize("integrator", ["implicit", "euler", "midpoint"])
 def test_the_contact_problem_balances_with_its_impulses(walker, integrator):
     sim = shaken(walker, dtype="float64", integrator=integrator)
     # The base turns in the step, and with it the axes of its angular velocity and, under "implicit", its centre.

@@ -38,7 +38,7 @@ def test_defaults_are_the_cores(solver, float64):
 
 
 def test_a_step_has_no_option_that_python_lacks():
-    of_simulation = {"h", "explicit_damping", "implicit"}
+    of_simulation = {"h", "explicit_damping", "implicit", "theta", "theta_vq", "newton"}
     assert {f.name for f in fields(SolverOptions)} == set(CORE[""]) - of_simulation | {"name"}
 
 

@@ -32,8 +32,10 @@ StepOptions<double> options(const Model& m, bool anderson, double tolerance, boo
 
 /// Contact-rich steps by one lane and by T.
 template <int T>
-void compare(const Tables& t, bool anderson, double tolerance, bool loads, double agreement, int steps = 10) {
-  const StepOptions<double> opt = options(t.model, anderson, tolerance);
+void compare(const Tables& t, bool anderson, double tolerance, bool loads, double agreement, int steps = 10,
+             bool midpoint = false) {
+  StepOptions<double> opt = options(t.model, anderson, tolerance);
+  if (midpoint) opt.step.theta = opt.step.theta_vq = 0.5, opt.step.newton = 30;
   Batch<double> one = t.batch(loads), tile = t.batch(loads);
   testing::step_serial<Lane<double, Capacity, Serial>>(t.view(), opt, one, steps);
   testing::step_tiles<Lane<double, Capacity, TileEmulator<T>>>(t.view(), opt, tile, steps);
@@ -84,6 +86,12 @@ TYPED_TEST(TileStep, MatchesSerialOnBodiesHeldTogether) {
   // extrapolation would choose otherwise.
   compare<TestFixture::kLanes>(all, false, 0, true, 1e-9, 3);
   compare<TestFixture::kLanes>(all, false, 0, false, 1e-9, 3);
+}
+
+TYPED_TEST(TileStep, MatchesSerialUnderTheMidpointRule) {
+  const Tables ant(testing::legged({}).build()), all(testing::menagerie());
+  compare<TestFixture::kLanes>(ant, false, 0, true, 1e-9, 10, true);
+  compare<TestFixture::kLanes>(all, false, 0, true, 1e-9, 5, true);
 }
 
 TEST(TileModels, EveryBondOfTheLoopedMenageriePulls) {
