@@ -43,8 +43,13 @@ def test_the_whole_step_compiles_for_a_tile(nvrtc):
     using L = Lane<float, Capacity, Tile<4>>;
     extern "C" __global__ void step_kernel(const ModelView<Capacity, float>* m, StepOptions<float> options,
                                            BatchArrays<float> arrays, Workspace<L>* w) {
+      const Tile<4> g;
       const Rows<float> rows{0, 1};
-      step_batch<L>(Tile<4>(), *m, SteppedWorlds<L>{options, arrays, rows, {arrays.records}}, 1, w[threadIdx.x]);
+      const SteppedWorlds<L> worlds{options, arrays, rows, {arrays.records}};
+      StepState<L> s;
+      begin_steps<L>(g, *m, worlds, *w, s);
+      if (take_steps<L>(g, *m, worlds, 1, *w, s)) settle<L>(g, *m, worlds, *w, s);
+      end_steps<L>(g, *m, worlds, 1, s);
     }"""
     ptx = [option.replace("sm_90", "compute_90") for option in OPTIONS if not option.startswith("--ptxas")]
     compiled, log = nvrtc_library.compile_source(nvrtc, source, ptx)

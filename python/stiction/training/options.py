@@ -41,7 +41,8 @@ TASKS: dict[str, dict] = {
     "Hopper": {"gamma": 0.995},
     "Humanoid": {"hidden": (256, 128)},
     "HumanoidVelocity": _WALKS,
-    "QuadrupedVelocity": _WALKS | {"entropy": 0.003, "target_kl": 0.02, "only_positive": True},
+    "QuadrupedVelocity": _WALKS
+    | {"num_envs": 256, "minibatch": 1536, "entropy": 0.003, "target_kl": 0.02, "only_positive": True},
 }
 
 
