@@ -21,20 +21,21 @@ int forks_so_far() {
 }  // namespace
 
 ThreadPool::ThreadPool(int size) : forks_(forks_so_far()) {
-  for (int t = 1; t < size; ++t) workers_.emplace_back([this, t] { loop(t); });
+  for (int t = 1; t < size; ++t) threads_->workers.emplace_back([this, t] { loop(t); });
 }
 
 ThreadPool::~ThreadPool() {
-  if (forks_ != forks) {  // nobody to stop: the threads are the parent's
-    new std::vector<std::thread>(std::move(workers_));
+  if (forks_ !=
+      forks) {  // nobody to stop, the threads are the parent's; to destroy what they wait for would wait for them
+    (void)threads_.release();
     return;
   }
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(threads_->mutex);
     stop_ = true;
   }
-  start_.notify_all();
-  for (auto& w : workers_) w.join();
+  threads_->start.notify_all();
+  for (auto& w : threads_->workers) w.join();
 }
 
 void ThreadPool::share(int thread) {
@@ -44,7 +45,7 @@ void ThreadPool::share(int thread) {
   try {
     call_(work_, thread, first, last);
   } catch (...) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(threads_->mutex);
     error_ = std::current_exception();
   }
 }
@@ -58,16 +59,16 @@ void ThreadPool::run_erased(int count, void* work) {
         "simulations in the process that steps them, with num_threads=1, or by multiprocessing's 'spawn'");
   if (active > 1) {
     {
-      std::lock_guard lock(mutex_);
-      pending_ = static_cast<int>(workers_.size());
+      std::lock_guard lock(threads_->mutex);
+      pending_ = static_cast<int>(threads_->workers.size());
       ++generation_;
     }
-    start_.notify_all();
+    threads_->start.notify_all();
   }
   if (active > 1) {
     share(0);
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return pending_ == 0; });
+    std::unique_lock lock(threads_->mutex);
+    threads_->done.wait(lock, [this] { return pending_ == 0; });
   } else if (count > 0) {
     call_(work, 0, 0, count);
   }
@@ -78,17 +79,17 @@ void ThreadPool::loop(int thread) {
   unsigned seen = 0;
   while (true) {
     {
-      std::unique_lock lock(mutex_);
-      start_.wait(lock, [&] { return stop_ || generation_ != seen; });
+      std::unique_lock lock(threads_->mutex);
+      threads_->start.wait(lock, [&] { return stop_ || generation_ != seen; });
       if (stop_) return;
       seen = generation_;
     }
     share(thread);
     {
-      std::lock_guard lock(mutex_);
+      std::lock_guard lock(threads_->mutex);
       --pending_;
     }
-    done_.notify_one();
+    threads_->done.notify_one();
   }
 }
 

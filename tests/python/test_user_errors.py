@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -329,6 +331,40 @@ def test_a_forked_child_steps_or_says_why_not(num_threads, expected):
     child.join(20)
     assert child.exitcode == 0
     sim.step()
+
+
+ENDS = {
+    "exit": "sys.exit(0)",
+    "close": "sim.close(); os._exit(0)",
+    "collect": "envs.close(); del sim, envs; gc.collect(); os._exit(0)",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_forked_child_ends(end):
+    """By the interpreter's exit, and by letting go of what has the parent's threads."""
+    script = f"""
+import gc, os, sys, time, numpy, stiction
+sim = stiction.Simulation(stiction.Model.from_mjcf({sliding_box()!r}), 64, num_threads=2)
+envs = stiction.make_vec("stiction/Ant-v0", 64, num_threads=2)
+sim.step(2), envs.reset(seed=0), envs.step(numpy.zeros(envs.action_space.shape, numpy.float32))
+child = os.fork()
+if child == 0:
+    {ENDS[end]}
+ended, deadline = 0, time.monotonic() + 20
+while not ended and time.monotonic() < deadline:
+    ended, status = os.waitpid(child, os.WNOHANG)
+    time.sleep(0.05)
+if not ended:
+    os.kill(child, 9), os.waitpid(child, 0)
+    sys.exit("the child hangs")
+sim.step(2)
+sys.exit(status)
+"""
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_simulation_made_in_a_forked_child_works():
