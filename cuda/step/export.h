@@ -12,16 +12,16 @@ struct ContactArrays {
   T* couple;                        // (N, C, 3)  of the impulse, about t1, t2, n         N m s
   uint8_t* active;                  // (N, C)
   int* count;                       // (N,)
-  T* net_force;                     // (N, nbody, 3)  impulse / h of the last step, world axes; or null    N
+  T* net_force;                     // (N, nbody, 3)  impulse / h of the last step, world axes             N
   T inverse_h;
 };
 
 /// Whom to look at without stepping, and where to write what is there.
 template <class T>
 struct FoundContacts {
-  ContactArrays<T> arrays;  // without net_force: who only looks knows none
-  int capacity;             // contacts per world in them
-  const uint8_t* mask;      // (N,) worlds to look at; null: all
+  ContactArrays<T> arrays;
+  int capacity;         // contacts per world in them
+  const uint8_t* mask;  // (N,) worlds to look at; null: all
 
   HD bool wants(int world) const { return mask == nullptr || mask[world] != 0; }
 };
@@ -31,14 +31,14 @@ template <class Model, class Record, class T>
 HD void export_contacts(const Model& m, int64_t env, Record record, int capacity, const ContactArrays<T>& out) {
   RecordLayout<Model> layout(m);
   int count = 0;
-  T* net = out.net_force == nullptr ? nullptr : out.net_force + env * m.nbody * 3;
-  for (int i = 0; net != nullptr && i < 3 * m.nbody; ++i) net[i] = 0;
+  T* net = out.net_force + env * m.nbody * 3;
+  for (int i = 0; i < 3 * m.nbody; ++i) net[i] = 0;
   auto add = [&](int r, int geom1, int geom2) {
     Vec3<T> n{record(r + kRecordNx), record(r + kRecordNy), record(r + kRecordNz)};
     Mat3<T> F = frame_of_normal(n);
     Vec3<T> l{record(r + kRecordT1), record(r + kRecordT2), record(r + kRecordN)},
         f = transposed_times(F, l) * out.inverse_h;
-    for (int side = 0; net != nullptr && side < 2; ++side) {
+    for (int side = 0; side < 2; ++side) {
       T *to = net + 3 * m.geom[side ? geom2 : geom1].body, sign = side ? T(1) : T(-1);
       to[0] += sign * f.x, to[1] += sign * f.y, to[2] += sign * f.z;
     }

@@ -5,7 +5,8 @@
 
 namespace stiction {
 
-/// Contacts, with impulses of 0, and the deepest overlap of worlds rows.first, ...; states, records and status stay as they are.
+/// Contacts, with impulses and net forces of 0, and the deepest overlap of worlds rows.first, ...; states and records stay as
+/// they are. A world on which a step could not begin is flagged, as by that step.
 template <class L>
 HD void find_batch_contacts(const typename L::Group& g, const typename L::Model& m,
                             const StepOptions<Scalar<typename L::Real>>& options,
@@ -18,6 +19,8 @@ HD void find_batch_contacts(const typename L::Group& g, const typename L::Model&
   copy_controls<L>(m, w.applied, w.loads);
   const Records<L> records{static_cast<Real*>(w.memory.rows)};
   find_contacts<L>(g, m, {options, arrays, rows, records}, x, w, bad);
+
+  bad = bad | negate(finite_worlds<L>(g, m, x, w.problem.free, fresh_outcome<Real>().certificate));
 
   const Real zero(0);
   const Vec3<Real> nothing{zero, zero, zero};
@@ -32,9 +35,12 @@ HD void find_batch_contacts(const typename L::Group& g, const typename L::Model&
     overlap = max(overlap, select(records.real[r + kRecordId] >= zero, -records.real[r + kRecordGap], zero));
   Mask<Real> unwanted = mask_of<Real>(false);
   for (int i = 0; i < rows.count(); ++i) {
-    if (found.wants(rows.first + i))
-      export_contacts(m, rows.first + i, [&](int k) { return lane(records.real[k], i); }, found.capacity, found.arrays);
-    else set_lane(unwanted, i, kWidth<Real> == 1 ? 1 : -1);
+    if (!found.wants(rows.first + i)) {
+      set_lane(unwanted, i, kWidth<Real> == 1 ? 1 : -1);
+      continue;
+    }
+    export_contacts(m, rows.first + i, [&](int k) { return lane(records.real[k], i); }, found.capacity, found.arrays);
+    if (lane(bad, i)) arrays.status[rows.world(i)] |= kNonFinite;
   }
   rows.set_others(unwanted, arrays.certificate[kPenetration], 1, 0, overlap);
 }

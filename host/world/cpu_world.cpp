@@ -102,7 +102,7 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
   }
 
   void find_contacts(const uint8_t* mask) override {
-    const FoundContacts<T> found = this->found_contacts(mask);
+    const FoundContacts<T> found{contact_arrays_, this->max_contacts(), mask};
     auto work = [&](int thread, int first, int last) {
       kernels_->find(job_, found, first, last, workspaces_[thread].get(), tables_of(thread));
     };

@@ -146,7 +146,9 @@ class CudaWorld final : public WorldOf<CudaJob> {
   void synchronize() const override { wait_for(job_.queue); }
   void update_kinematics(const uint8_t* mask) override { launch_kinematics(job_, mask); }
   void update_contacts(const uint8_t* mask) override { launch_contacts(job_, contact_arrays_, max_contacts_, mask); }
-  void find_contacts(const uint8_t* mask) override { launch_find_contacts(job_, found_contacts(mask)); }
+  void find_contacts(const uint8_t* mask) override {
+    launch_find_contacts(job_, {contact_arrays_, max_contacts_, mask});
+  }
   void reset_rows(const uint8_t* mask, int keyframe) override { launch_reset(job_, reset_rows_, mask, keyframe); }
 
  private:

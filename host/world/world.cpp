@@ -255,7 +255,7 @@ void World::update_poses() {
 void World::forward(const uint8_t* mask) {
   mask = reached(mask);
   update_poses();
-  if (!watch_contacts_ && !contacts_found_) update_contacts(nullptr);  // net forces, and of whom the mask leaves out
+  if (mask && !watch_contacts_ && !contacts_found_) update_contacts(nullptr);  // of whom the mask leaves out
   contacts_found_ = true;
   find_contacts(mask);
 }

@@ -90,8 +90,9 @@ class World {
   /// Once: what is there now, waiting for it; what was written into the mirror, for work that is queued from now on.
   void fetch(std::initializer_list<Memory*> memories);
   void send(Memory& memory) { memory.upload(queue()); }
-  /// Brings derived arrays up to date with qpos and qvel: poses of all environments; contacts, with impulses of 0, and the
-  /// certificate's penetration of those with mask[i] != 0 (null: all). State, records and status stay as they are.
+  /// Brings derived arrays up to date with qpos and qvel: poses of all environments; contacts, with impulses and net forces of
+  /// 0, and the certificate's penetration of those with mask[i] != 0 (null: all), which are flagged where a step could not begin.
+  /// State and records stay as they are.
   void forward(const uint8_t* mask);
   /// Poses alone.
   void update_poses();

@@ -67,11 +67,6 @@ class WorldOf : public World {
     update_watched();
   }
 
-  FoundContacts<T> found_contacts(const uint8_t* mask) const {
-    FoundContacts<T> found{contact_arrays_, max_contacts_, mask};
-    found.arrays.net_force = nullptr;
-    return found;
-  }
   int64_t record_bytes() const { return static_cast<int64_t>(sizeof(T)) * record_size() * packs_ * width_; }
 
   /// record_of(env)(i): number i of an environment's record, as the host has it.

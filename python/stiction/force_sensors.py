@@ -1,6 +1,7 @@
 """What forces a task may penalise or watch: of actuators, on joints, of contacts by pairs of bodies; part of `Sensors`.
 
-Each is of the state and controls as they are; contacts are those of the last time step.
+Each is of the state and controls as they are; contacts are those of the last time step, or those that
+`Simulation.forward` found since, whose forces are 0.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class ForceSensors:
     def contact_force(self, bodies, other=None):
         """Of the contacts between each of ``bodies`` and any of ``other``: the force on it (N, k, 3), world's axes, N.
 
-        ``other``: names; "world" is all that stands still; None is everything.
+        ``other``: names; "world" is all that stands still; None is everything. 0 after `Simulation.forward`.
         """
         contact = self._sim.contact
         impulse = (contact.impulse[..., None] * contact.frame).sum(-2) / self._sim.timestep  # on the second geom

@@ -150,7 +150,7 @@ class Sensors(ForceSensors, NamedSensors):
         return self._rows("qpos", qpos), self._rows("qvel", qvel)
 
     def net_contact_force(self, names):
-        """Sum of the contact forces on bodies in the last time step (N, [k,] 3), N."""
+        """Sum of the contact forces on bodies in the last time step (N, [k,] 3), N; 0 after `Simulation.forward`."""
         return self._rows("net_contact_force", self._ids(names, "body"))
 
     # ---- Jacobians

@@ -107,6 +107,13 @@ def test_contacts_by_pairs_carry_the_weights(array):
     counts = np.array(sensors.contact_count(["low", "high", "far"], "world"))[0]
     assert counts.tolist() == [4, 0, 4]
     assert np.array(sensors.contact_count("low")).tolist() == [[8], [8]]
+    sim.forward()
+    bodies = ["low", "high", "far"]
+    assert not force(bodies).any() and not np.array(sensors.net_contact_force(bodies)).any()
+    assert not np.array(sensors.contacts(bodies).force).any()
+    assert np.array(sensors.contact_count(bodies, "world"))[0].tolist() == counts.tolist()
+    sim.step()
+    np.testing.assert_allclose(force(bodies), every, atol=1e-3)
     with pytest.raises(KeyError, match="no body named 'middle'"):
         sensors.contact_force("low", "middle")
 

@@ -1,4 +1,4 @@
-"""`Simulation.forward`: contacts of the present state without a step, and nothing else changes."""
+"""`Simulation.forward`: contacts of the present state without a step, and no state changes."""
 
 from dataclasses import fields
 
@@ -9,7 +9,7 @@ mujoco = pytest.importorskip("mujoco")
 
 from model_sources import DATA, MENAGERIE  # noqa: E402
 from scenes import MIXED  # noqa: E402
-from stiction import Model, Simulation  # noqa: E402
+from stiction import Model, Simulation, Status  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 from stiction.simulation_state import SimulationState  # noqa: E402
 
@@ -70,9 +70,9 @@ def test_the_next_step_gives_the_same_bits_and_meets_those_contacts(model, dtype
         before = everything(other)
         asked.forward()
         after = everything(asked)
-        for name in ("qpos", "qvel", "time", "records", "status", "net_contact_force", "r_con", "scale", "iterations"):
+        for name in ("qpos", "qvel", "time", "records", "status", "r_con", "scale", "iterations"):
             np.testing.assert_array_equal(after[name], before[name], name)
-        assert not after["impulse"].any()
+        assert not after["impulse"].any() and not after["net_contact_force"].any()
         asked.step(), other.step()
         met, same = everything(asked), everything(other)
         for name, values in same.items():
@@ -115,8 +115,9 @@ def test_others_keep_the_contacts_of_their_step(balls, envs):
     sim.forward(envs)
     now = everything(sim)
     assert (sim.contact.impulse[0, 0, 2] > 0) and not sim.contact.impulse[[1, 3]].any()
-    for name in (*CONTACT, "impulse", "penetration"):
+    for name in (*CONTACT, "impulse", "net_contact_force", "penetration"):
         np.testing.assert_array_equal(now[name][[0, 2]], kept[name][[0, 2]])
+    assert now["net_contact_force"][0, 1, 2] > 0 and not now["net_contact_force"][[1, 3]].any()
     np.testing.assert_allclose(sim.certificate.penetration[[1, 3]], 0.03, atol=1e-6)
     np.testing.assert_allclose(sim.xpos[:, 1, 2], 0.07, atol=1e-6)
     with pytest.raises(ValueError, match="envs has indices"):
@@ -134,6 +135,25 @@ def test_contacts_first_read_after_forward_are_those_it_found(balls):
     sim.forward()
     sim.step()
     assert sim.contact.count.tolist() == [1, 0, 0, 1] and sim.contact.impulse[0, 0, 2] > 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "where", "value"), [
+    ("qpos", np.s_[1, 3:7], 0), ("qpos", np.s_[1, 2], np.nan), ("qvel", np.s_[1, 8], np.inf),
+    ("xfrc_applied", np.s_[1, 1, 0], np.nan),
+])  # fmt: skip
+def test_what_no_step_begins_with_is_flagged(balls, dtype, name, where, value):
+    sim = Simulation(balls, 3, dtype=dtype)
+    good = sim.get_state()
+    getattr(sim, name)[where] = value
+    sim.forward([0, 2])
+    assert not sim.status.any()
+    sim.forward()
+    assert sim.status.tolist() == [0, Status.NON_FINITE, 0]
+    sim.set_state(good)
+    sim.clear_status()
+    sim.forward()
+    assert not sim.status.any()
 
 
 def test_a_state_brings_the_contacts_of_its_step_back(balls):
