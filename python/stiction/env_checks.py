@@ -38,6 +38,18 @@ def checked_seed(seed) -> int:
     return number
 
 
+def checked_seeds(seed, num_envs: int) -> list[int | None] | range:
+    """Of each environment: a range of ints from an int on, or a list with None where a list leaves a seed as it is."""
+    if not isinstance(seed, (list, tuple, np.ndarray)):
+        first = checked_seed(seed)
+        return range(first, first + num_envs)
+    if len(seed) != num_envs:
+        raise ValueError(
+            f"If seeds are passed as a list the length must match num_envs={num_envs} but got length={len(seed)}."
+        )
+    return [None if s is None else checked_seed(s) for s in seed]
+
+
 def checked_mask(options, num_envs: int, torch=None) -> np.ndarray | None:
     """``options["reset_mask"]`` (num_envs,), or None for all; the caller's options are left as they are."""
     if options is None or "reset_mask" not in options:

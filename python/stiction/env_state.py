@@ -24,8 +24,8 @@ _BATCH = ("_seeds", "_episodes", "_step_at", "elapsed", "_ended", "_began", "_pe
 _CONSTANT = ("sim", "sensors", "_middle", "_half", "_episode", "substeps")
 
 
-def get_state(envs) -> dict[str, np.ndarray]:
-    """Copies."""
+def get_state(envs, numbers=None) -> dict[str, np.ndarray]:
+    """Copies; the rows of the environments ``numbers``, None: of all."""
     simulation = envs.simulation
     state = {field.name: getattr(given, field.name) for given in (simulation.get_state(),) for field in fields(given)}
     state |= {f"params.{name}": simulation._arrays.read(f"params.{name}") for name in simulation.per_env}
@@ -34,24 +34,31 @@ def get_state(envs) -> dict[str, np.ndarray]:
     state |= {name: _numpy(getattr(owner, attribute)) for name, owner, attribute in _places(envs)}
     if envs._groups:
         state |= {f"groups.{name}": frames for name, frames in envs._groups.get_state(envs.num_envs).items()}
-    return state
+    if numbers is None:
+        return state
+    return {name: values[numbers] if _has_rows(envs, values) else values for name, values in state.items()}
 
 
-def set_state(envs, state: dict[str, np.ndarray]) -> None:
-    """ValueError for what is no state of such environments, before anything is changed."""
+def set_state(envs, state: dict[str, np.ndarray], numbers=None) -> None:
+    """``numbers``: the environments that take the rows of ``state``, one each or all the same; None: all.
+
+    ValueError for what is no state of such environments, before anything is changed.
+    """
     simulation, there = envs.simulation, get_state(envs)
     expected = sorted(name for name in there if not name.startswith("python."))
-    given = sorted(name for name in state if not name.startswith("python.")) if isinstance(state, dict) else None
-    if given != expected:
+    names = sorted(name for name in state if not name.startswith("python.")) if isinstance(state, dict) else None
+    if names != expected:
         raise ValueError(f"this is no state of these environments: expected what get_state returns, {expected}")
-    state = {name: np.asarray(values) for name, values in state.items()}
+    state = given = {name: np.asarray(values) for name, values in state.items()}
+    if numbers is not None:
+        state = {name: _placed(envs, name, values, given.get(name), numbers) for name, values in there.items()}
     for name, values in there.items():
         new = state.get(name, values)
         if new.shape != values.shape or new.dtype != values.dtype:
             raise ValueError(f"state[{name!r}] is {new.dtype} {new.shape}, expected {values.dtype} {values.shape}")
     for name in simulation.per_env:
         simulation._arrays.write(f"params.{name}", state[f"params.{name}"])
-    simulation.set_state(SimulationState(**{field.name: state[field.name] for field in fields(SimulationState)}))
+    simulation.set_state(SimulationState(**{f.name: given[f.name] for f in fields(SimulationState)}), numbers)
     if (compiled := _compiled(envs)) is not None:
         compiled.set_state({name[5:]: values for name, values in state.items() if name.startswith("task.")})
     for name, owner, attribute in _places(envs, [name[7:] for name in state if name.startswith("python.")]):
@@ -59,6 +66,26 @@ def set_state(envs, state: dict[str, np.ndarray]) -> None:
             _put(owner, attribute, state[name])
     if envs._groups:
         envs._groups.set_state({name[7:]: values for name, values in state.items() if name.startswith("groups.")})
+
+
+def _has_rows(envs, values: np.ndarray) -> bool:
+    """Whether there is a row for each environment; what else a task keeps is all environments' own."""
+    return values.shape[:1] == (envs.num_envs,)
+
+
+def _placed(envs, name: str, there: np.ndarray, given: np.ndarray | None, numbers) -> np.ndarray:
+    """``there`` with the rows ``given``, if any, at ``numbers``."""
+    if given is None or not _has_rows(envs, there):
+        return there
+    if given.shape[1:] != there.shape[1:] or len(given) not in (1, len(numbers)) or given.dtype != there.dtype:
+        each, one = ((rows, *there.shape[1:]) for rows in (len(numbers), 1))
+        raise ValueError(
+            f"state[{name!r}] is {given.dtype} {given.shape}, expected {there.dtype} {each}, a row for each of envs, "
+            f"or {one}, one for all: get_state(envs) has the rows of some environments"
+        )
+    placed = there.copy()
+    placed[numbers] = given
+    return placed
 
 
 def _compiled(envs):

@@ -74,7 +74,7 @@ class GoalGroups(ObservationGroups):
 
     def __init__(self, goal: Goal, signals, reports, simulation, parameters: Callable[[], dict]):
         super().__init__(goal.groups(signals), signals, reports, simulation)
-        self._goal, self._parameters = goal, parameters
+        self._goal, self._parameters, self._dtype = goal, parameters, simulation.dtype
         self._asked = self._last = self._rewards = None
 
     def compute_reward(self, achieved, desired):
@@ -94,6 +94,8 @@ class GoalGroups(ObservationGroups):
                 where = began[:, None]
                 is_tensor = hasattr(achieved, "detach")
                 achieved = self._last.where(where, achieved) if is_tensor else np.where(where, self._last, achieved)
+            if hasattr(achieved, "detach") and not hasattr(self._asked, "detach"):
+                self._asked = achieved.new_tensor(self._asked)
             self._rewards, self._last = self.compute_reward(achieved, self._asked), None
         self._asked = _copied(told["desired_goal"])
         return told
@@ -107,15 +109,16 @@ class GoalGroups(ObservationGroups):
         return self._rewards
 
     def get_state(self, num_envs: int) -> dict[str, np.ndarray]:
-        asked = {} if self._asked is None else {"desired_goal asked": np.array(_numbers(self._asked))}
-        return super().get_state(num_envs) | asked
+        if self._asked is None:
+            asked = np.zeros((num_envs, len(self.signals["desired_goal"])), self._dtype)
+        else:
+            asked = np.array(_numbers(self._asked))
+        return super().get_state(num_envs) | {"desired_goal asked": asked}
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
-        asked = state.pop("desired_goal asked", None)
+        """The next call finds out whether what was asked is to be a tensor."""
+        self._asked = state.pop("desired_goal asked").copy()
         super().set_state(state)
-        if asked is not None:
-            is_tensor = hasattr(self._asked, "detach")
-            self._asked = self._asked.new_tensor(asked) if is_tensor else asked.copy()
 
 
 def groups_of(given, env_id, signals, reports, simulation, parameters) -> ObservationGroups | None:

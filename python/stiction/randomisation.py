@@ -252,8 +252,8 @@ class Randomiser:
         latency = next((t for t in terms if isinstance(t, Latency)), None)
         self._latency = latency
         self._late = np.zeros(n, np.int64)
-        self._past = np.zeros((latency.high + 1 if latency else 0, n, actions), sim.dtype)  # a ring, the last at _now
-        self._now, self._rows = 0, np.arange(n)
+        self._past = np.zeros((n, latency.high + 1 if latency else 0, actions), sim.dtype)  # rings, the last at _now
+        self._now, self._rows = np.zeros(n, np.int64), np.arange(n)
         self._deviation, self._bias = observed_amounts(terms, observations)
 
     def seed(self, seeds: np.ndarray, which: np.ndarray) -> None:
@@ -276,7 +276,7 @@ class Randomiser:
         if self._latency is not None:
             draws = Draws(self._seeds[envs], self._episodes[envs], 0, named_stream("latency"))
             self._late[envs] = draws.integers(self._latency.low, self._latency.high + 1)
-            self._past[:, envs] = 0
+            self._past[envs] = 0
 
     def _wait(self, term, draws: Draws) -> np.ndarray:
         """Control steps until a term is due again."""
@@ -289,9 +289,9 @@ class Randomiser:
         self._let_happen()
         if self._latency is None:
             return actions
-        self._now = (self._now + 1) % len(self._past)
-        self._past[self._now] = actions
-        return self._past[self._now - self._late, self._rows]
+        self._now = (self._now + 1) % self._past.shape[1]
+        self._past[self._rows, self._now] = actions
+        return self._past[self._rows, self._now - self._late]
 
     def _let_happen(self) -> None:
         for term, event, stream, due in self._events:

@@ -33,6 +33,13 @@ class Sensors(ForceSensors, NamedSensors):
         self._constants: dict = {}
         self._with_memory: list[Imu | Acceleration | Contacts] = []
 
+    def __getstate__(self) -> dict:
+        """Pickles and copies: with the simulation."""
+        return {name: value for name, value in vars(self).items() if name not in ("_array", "_constants")}
+
+    def __setstate__(self, state: dict) -> None:
+        vars(self).update(state, _array=state["_sim"]._arrays.view, _constants={})
+
     def _out(self, values):
         if self._sim._arrays.tensor is None:
             return np.array(values, self._sim.dtype)

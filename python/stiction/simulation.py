@@ -88,7 +88,7 @@ class Simulation:
     body_linvel = Array("Velocities of body frames' origins, world axes (num_envs, nbody, 3), m/s.")
     body_angvel = Array("Angular velocities, world axes (num_envs, nbody, 3), rad/s.")
     site_xpos = Array("Positions of sites (num_envs, nsite, 3), m.")
-    net_contact_force = Array("Sum of the contact forces on each body, world axes (num_envs, nbody, 3), N.")
+    net_contact_force = Array("Sum of contact forces on bodies, world axes (num_envs, nbody, 3), N; 0 after `forward`.")
     status = Array("Bits of `Status` (num_envs,), sticky until `reset` or `clear_status`.")
 
     def __init__(
@@ -243,12 +243,13 @@ class Simulation:
         """Brings poses, body velocities and contacts up to date with the present state, without stepping.
 
         `contact` has what the next step would find: what overlaps (``dist`` <= 0) and what could close within the
-        step; its impulses are 0. ``certificate.penetration`` is the deepest overlap now, or 0. So
-        ``sim.certificate.penetration > 0`` says which environments collide. State, time, `status`, warm start,
-        ``net_contact_force`` and the rest of the certificate stay as they are: the next step gives the same bits.
+        step; its impulses, `net_contact_force` and the contact forces of `Sensors` are 0 until that step.
+        ``certificate.penetration`` is the deepest overlap now, or 0. So ``sim.certificate.penetration > 0`` says which
+        environments collide. What no step begins with, a quaternion of zeros or what is not finite, becomes
+        `Status.NON_FINITE`. All else stays: the next step gives the same bits.
 
         ``envs``: None (all), a boolean mask (num_envs,), indices, or a slice: whose contacts to find; those of others
-        stay, and poses are of all.
+        stay, with their forces, and poses are of all.
         """
         mask = self._mask(envs)
         self._order()
@@ -319,7 +320,7 @@ class Simulation:
         self._update_poses()
 
     def copy_env(self, source: int, envs) -> None:
-        """Makes environments (mask, indices or slice) copies of another: its state and its parameters."""
+        """Makes environments (mask, indices, slice) copies of another; with a task's memory: `VectorEnv.copy_env`."""
         source, chosen = self._environment(source, "source"), self._numbers(envs)
         for name in self._per_env:
             with self._arrays.changed(f"params.{name}") as values:

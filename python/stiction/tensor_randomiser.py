@@ -45,8 +45,8 @@ class TensorRandomiser(Randomiser):
         self._latency = next((t for t in terms if isinstance(t, Latency)), None)
         self._late = self._zeros(n, dtype=torch.int64)
         kept = self._latency.high + 1 if self._latency else 0
-        self._past = self._zeros(kept, n, actions, dtype=getattr(torch, sim.dtype))  # a ring, the last at _now
-        self._now, self._rows = 0, torch.arange(n, device=self._device)
+        self._past = self._zeros(n, kept, actions, dtype=getattr(torch, sim.dtype))  # rings, the last at _now
+        self._now, self._rows = self._zeros(n, dtype=torch.int64), torch.arange(n, device=self._device)
         amounts = observed_amounts(terms, observations)
         self._deviation, self._bias = (None if given is None else self._tensor(given) for given in amounts)
 
@@ -78,7 +78,7 @@ class TensorRandomiser(Randomiser):
             draws = Draws(self._seeds, self._episodes, 0, named_stream("latency"))
             late = draws.integers(self._latency.low, self._latency.high + 1)
             self._late = torch.where(mask, late, self._late)
-            self._past.masked_fill_(mask[None, :, None], 0)
+            self._past.masked_fill_(mask[:, None, None], 0)
 
     def _wait(self, term, draws: Draws):
         """Control steps until a term is due again."""

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 
 from . import env_state
 from .custom_task import Task, is_task
-from .env_checks import checked_limit, checked_mask, checked_mode, checked_seed, imported_torch
+from .env_checks import checked_limit, checked_mask, checked_mode, checked_seeds, imported_torch
 from .env_core import EnvCore, can_render, checked_render_mode
 from .goals import GoalGroups, groups_of
 from .picture import task_markers
@@ -128,6 +128,7 @@ class VectorEnv(vector.VectorEnv):
             simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
         core = task_core if is_task(env_id) else EnvCore
         self._core = core(env_id, num_envs, mode.value, limit, device, simulation)
+        self._core.require_camera()
         require_shared_sites(terms, self._core.sites)
         self._env_id = env_id.__name__ if is_task(env_id) else env_id
         self._task = self._core.task
@@ -318,20 +319,31 @@ class VectorEnv(vector.VectorEnv):
             raise ValueError("compute_reward is of environments made with observations='goal' or a stiction.Goal")
         return self._groups.compute_reward(achieved_goal, desired_goal)
 
-    def get_state(self) -> dict[str, np.ndarray]:
+    def get_state(self, envs=None) -> dict[str, np.ndarray]:
         """Copies of all that later steps depend on, by name: simulation, seeds, episodes and memory (env_state.py).
 
         After `set_state` the same actions give the same bits. Of a `stiction.Task` the memory is what its attributes
-        have in numbers, arrays and tensors. Environments can be pickled and deep-copied too.
+        have in numbers, arrays and tensors. Environments can be pickled and deep-copied too. ``envs``: the rows of
+        these alone, in their order: indices, a mask or a slice.
         """
         self._open()
-        return env_state.get_state(self)
+        return env_state.get_state(self, None if envs is None else self.simulation._numbers(envs))
 
-    def set_state(self, state: dict[str, np.ndarray]) -> None:
-        """Puts a state of `get_state` back, of a batch of the same task and size. The next call is `step`."""
+    def set_state(self, state: dict[str, np.ndarray], envs=None) -> None:
+        """Puts a state of `get_state` back, of environments of the same task. The next call is `step`.
+
+        ``envs``: into these alone, rows in their order: indices, a mask or a slice; the state has as many rows, or one
+        for all of them. What a `stiction.Task` keeps for all environments together has no rows and stays.
+        """
         self._open()
-        env_state.set_state(self, state)
+        if not (self._started or envs is None):
+            raise error.ResetNeeded("reset all environments once before putting states into some of them")
+        env_state.set_state(self, state, None if envs is None else self.simulation._numbers(envs))
         self._started = True
+
+    def copy_env(self, source: int, envs) -> None:
+        """Makes environments (mask, indices or slice) copies of another, with all that a state has."""
+        self.set_state(self.get_state([self.simulation._environment(source, "source")]), envs)
 
     def __reduce__(self):
         self._open()
@@ -352,6 +364,7 @@ class VectorEnv(vector.VectorEnv):
         return [*task_markers(self._reported(env), self.simulation, env), *self._core.markers(env)]
 
     def _reported(self, env: int) -> dict:
+        env = self.simulation._environment(env)
         reports = self._tensor_batch.reports() if self._tensor_batch is not None else self._reports
         return {} if reports is None else {n: float(r[env]) for n, r in zip(self._names, reports, strict=True)}
 
@@ -469,17 +482,9 @@ class VectorEnv(vector.VectorEnv):
         """(seeds, seeded), each (num_envs,), or Nones."""
         if seed is None:
             return None, None
-        if isinstance(seed, (list, tuple, np.ndarray)):
-            if len(seed) != self.num_envs:
-                raise ValueError(
-                    "If seeds are passed as a list the length must match "
-                    f"num_envs={self.num_envs} but got length={len(seed)}."
-                )
-            given = [None if s is None else checked_seed(s) for s in seed]
-        else:
-            first = checked_seed(seed)
-            self._np_random, self._np_random_seed = seeding.np_random(first)
-            given = range(first, first + self.num_envs)
+        given = checked_seeds(seed, self.num_envs)
+        if isinstance(given, range):
+            self._np_random, self._np_random_seed = seeding.np_random(given[0])
         seeded = np.array([s is not None for s in given], np.uint8)
         return np.array([(s or 0) % 2**64 for s in given], np.uint64), seeded
 

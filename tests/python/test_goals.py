@@ -105,15 +105,21 @@ def test_hindsight_replay_of_stable_baselines_learns_from_it(backend):
     np.testing.assert_array_equal(rewards, np.array(again))
 
 
-def test_states_keep_what_was_asked():
-    envs = stiction.make_vec("stiction/HandReorient-v0", 3, observations="goal", num_threads=1)
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_states_keep_what_was_asked(fresh, backend):
+    if backend == "torch":
+        pytest.importorskip("torch")
+    options = {"observations": "goal", "num_threads": 1, "backend": backend}
+    envs = stiction.make_vec("stiction/HandReorient-v0", 3, **options)
     envs.reset(seed=0)
     actions = np.random.default_rng(0).uniform(-1, 1, (5, 3, 16)).astype(np.float32)
     envs.step(actions[0])
     state = envs.get_state()
     first = [envs.step(given) for given in actions[1:]]
-    other = stiction.make_vec("stiction/HandReorient-v0", 3, observations="goal", num_threads=1)
-    other.reset(seed=5)
+    other = stiction.make_vec("stiction/HandReorient-v0", 3, **options)
+    if not fresh:
+        other.reset(seed=5)
     other.set_state(state)
     for given, (observations, rewards, *_) in zip(actions[1:], first, strict=True):
         told, again, *_ = other.step(given)

@@ -106,6 +106,21 @@ def test_a_simulation_is_copied_and_pickled(copied):
     assert copy.deepcopy(sim.model) is sim.model
 
 
+@pytest.mark.parametrize("copied", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy])
+def test_sensors_are_copied_with_their_simulation(copied):
+    sim = walker()
+    sensors = stiction.Sensors(sim)
+    contacts, speedup = sensors.contacts(["LF_shank", "RH_shank"]), sensors.acceleration(sim.model.joint_names[1:])
+    told = []
+    for all_, touch, change in ((sensors, contacts, speedup), copied((sensors, contacts, speedup))):
+        for _ in range(3):
+            all_._sim.step(4)
+            all_.advance(4 * sim.timestep)
+        told.append((all_.body_pose("trunk")[0], touch.contact_time, touch.force, change.value))
+    for one, other in zip(*told, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 # ---- environments
 
 
@@ -246,6 +261,47 @@ def test_environments_are_pickled_and_copied(kind, backend):
     assert again.observation_names == envs.observation_names
     assert again.np_random_seed == envs.np_random_seed
     same(walk(again, 5, 14), expected)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_environment_goes_on_as_the_one_that_it_is_a_copy_of(kind, backend):
+    """Of the same batch or of another, wherever their rings and counts are, with memory, seeds and draws to come."""
+    envs, other = make(kind, backend), make(kind, backend, 3)
+    envs.reset(seed=3)
+    other.reset(seed=8)
+    walk(envs, 0, 5)
+    walk(other, 0, 4)
+    before = envs.get_state()
+    envs.copy_env(1, [0, 3])
+    untouched = envs.get_state([2])
+    for name, values in before.items():
+        rows = values[[2]] if values.shape[:1] == (4,) else values
+        np.testing.assert_array_equal(untouched[name], rows, err_msg=name)
+    other.set_state(envs.get_state([2, 1]), envs=[0, 2])
+    space = envs.single_action_space
+    for action in np.random.default_rng(0).uniform(-1, 1, (14, *space.shape)).astype(np.float32) * space.high:
+        moved, moved_other = (told(e.step(np.tile(action, (e.num_envs, 1)))[:4]) for e in (envs, other))
+        if kind in ("python", "tensors"):  # whose reward counts what all environments do together
+            del moved[-3], moved_other[-3]
+        for mine, others in zip(moved, moved_other, strict=True):
+            np.testing.assert_array_equal(mine[[0, 3]], mine[[1, 1]])
+            if kind != "extended":  # which counts its own calls, more of them where more episodes end
+                np.testing.assert_array_equal(others[[2, 0]], mine[[1, 2]])
+
+
+def test_what_cannot_be_put_into_environments_is_refused():
+    envs = make("random", "numpy")
+    with pytest.raises(gymnasium.error.ResetNeeded, match="putting states"):
+        envs.set_state(envs.get_state([0]), envs=[1])
+    envs.reset(seed=0)
+    before = envs.get_state()
+    with pytest.raises(ValueError, match=r"expected float32 \(2, 19\), a row for each of envs, or \(1, 19\), one for"):
+        envs.set_state(before, envs=[0, 1])
+    with pytest.raises(ValueError, match="source is 4, expected 0 to 3"):
+        envs.copy_env(4, [0])
+    for name, values in envs.get_state().items():
+        np.testing.assert_array_equal(values, before[name])
 
 
 def test_a_single_environment_is_copied():
