@@ -30,20 +30,19 @@ def main(argv=None):
     parser.add_argument("--version", action="version", version=f"stiction {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     run = None
-    for name, (module, summary) in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if name == asked:
-            implementation = import_module(module)
-            implementation.add_arguments(command)
-            run = implementation.run
-    arguments = parser.parse_args(argv)
     try:
-        return run(arguments) or 0
+        for name, (module, summary) in COMMANDS.items():
+            command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+            if name == asked:
+                implementation = import_module(module)  # which may take seconds
+                implementation.add_arguments(command)
+                run = implementation.run
+        return run(parser.parse_args(argv)) or 0
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:  # what the user can mend
-        print(f"stiction {arguments.command}: {error}", file=sys.stderr)
+        print(f"stiction {asked}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f"stiction {arguments.command}: stopped", file=sys.stderr)
+        print(f"stiction {asked}: stopped", file=sys.stderr)
         return 128 + signal.SIGINT
 
 

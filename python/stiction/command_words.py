@@ -31,6 +31,11 @@ def check_at_least(option: str, value: int, least: int) -> None:
         raise ValueError(f"{option} is {value}, expected at least {least}")
 
 
+def check_seed(value: int) -> None:
+    if not 0 <= value < 2**32:
+        raise ValueError(f"--seed is {value}, expected 0 to {2**32 - 1}")
+
+
 def _value(text: str):
     if text.lower() in ("true", "false"):
         return text.lower() == "true"

@@ -57,7 +57,9 @@ def replay(path, dtype=None, solver=None, iterations=None, tolerance=None, knobs
     from .model import plain_array
     from .solver_options import SolverOptions, solver_class
 
-    with np.load(Path(path), allow_pickle=False) as file:
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no dump {path}: expected a file of Simulation.dump")
+    with np.load(path, allow_pickle=False) as file:
         if "meta" not in file:
             raise ValueError(f"{path} is no dump of a simulation")
         meta = json.loads(str(file["meta"]))

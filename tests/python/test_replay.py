@@ -53,3 +53,5 @@ def test_what_is_no_dump_is_refused(tmp_path, capsys):
     np.savez(tmp_path / "other.npz", a=1)
     assert main(["replay", str(tmp_path / "other.npz")]) == 1
     assert "no dump" in capsys.readouterr().err
+    assert main(["replay", str(tmp_path / "nofile.npz")]) == 1
+    assert "nofile.npz: expected a file of Simulation.dump" in capsys.readouterr().err

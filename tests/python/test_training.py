@@ -298,7 +298,7 @@ def test_refuses_options(words, text):
         parsed_changes(words)
 
 
-@pytest.mark.parametrize("change", [{"num_envs": 0}, {"gamma": 1.5}, {"clip": 0.0}, {"min_std": -1.0}])
+@pytest.mark.parametrize("change", [{"num_envs": 0}, {"gamma": 1.5}, {"clip": 0.0}, {"min_std": -1.0}, {"hidden": 0}])
 def test_refuses_values(change):
     with pytest.raises(ValueError, match="expected"):
         options_of(ID, change)

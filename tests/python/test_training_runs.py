@@ -3,6 +3,7 @@
 import importlib.machinery
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -134,18 +135,91 @@ def test_the_second_stop_ends_at_once(tmp_path, monkeypatch, capsys):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_real_ctrl_c(tmp_path):
-    """The command itself, in a process of its own: no traceback, and all is there."""
-    run = tmp_path / "run"
-    command = [sys.executable, "-m", "stiction", "train", "CartPoleBalance", *SMALL, "--samples", "1e9", "--evaluate"]
-    command += ["2", *QUIET, "--run-dir", str(run)]
+def test_a_stopped_evaluation_leaves_what_is_cheap(tmp_path, monkeypatch, capsys):
+    """The last one, after the bar: the policy is written, and how to go on is told; a second Ctrl-C ends at once."""
+    pytest.importorskip("onnxscript")
+    from stiction.training import run as training_run
+
+    monkeypatch.setattr(train.Training, "_evaluate", lambda *_: signal.raise_signal(signal.SIGINT))
+    run, again = tmp_path / "run", tmp_path / "again"
+    ends = ["--samples", "1000", "--no-video"]
+    assert cli.main(["train", "CartPoleBalance", *SMALL, *ends, "--run-dir", str(run)]) == 130
+    told = capsys.readouterr()
+    assert f"stopped at 1,024 samples, kept in {run}; Ctrl-C again ends at once" in told.out
+    assert f"`stiction train --resume {run}` goes on" in told.out.splitlines()[-1]
+    for name in ("checkpoint.pt", "policy.onnx", "policy.json", "result.json"):
+        assert (run / name).is_file(), name
+    monkeypatch.setattr(training_run, "export_onnx", lambda *_: signal.raise_signal(signal.SIGINT))
+    assert cli.main(["train", "CartPoleBalance", *SMALL, *ends, "--run-dir", str(again)]) == 130
+    told = capsys.readouterr()
+    assert f"kept in {again}: the checkpoint of 1,024 samples" in told.out
+    assert f"`stiction train --resume {again}` goes on" in told.out.splitlines()[-1]
+    assert told.err.endswith("stiction train: stopped\n")
+
+
+def started(run, *words):
+    """The command in a process of its own, once it trains in ``run``."""
+    command = [sys.executable, "-m", "stiction", "train", "CartPoleBalance", *SMALL, "--samples", "1e9", *words, *QUIET]
     path = os.pathsep.join(entry for entry in sys.path if entry)
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path}
+        [*command, "--run-dir", str(run)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
     )
     deadline = time.monotonic() + 60
     while not (run / "run.json").is_file() and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)
+    return process
+
+
+def test_one_process_at_a_time_trains_in_a_folder(tmp_path, capsys):
+    """Another is refused until the first has ended, however it ended; and a run killed at its beginning goes on."""
+    run = tmp_path / "run"
+    process, ends = started(run), ["--threads", "1", "--samples", "600", "--evaluate", "0", *QUIET]
+    try:
+        assert cli.main(["train", "--resume", str(run), *ends]) == 1
+        assert f"another process trains in {run}: stop it or wait" in capsys.readouterr().err
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+    assert Checkpoint.load(run).ppo["samples"] == 0
+    assert cli.main(["train", "--resume", str(run), *ends]) == 0
+    fresh = tmp_path / "fresh"
+    assert cli.main(["train", "CartPoleBalance", *SMALL, *ends, "--run-dir", str(fresh)]) == 0
+    assert torch.equal(weights(run), weights(fresh)) and curve(run) == curve(fresh)
+
+
+@pytest.mark.parametrize("broken", ["{", '{"a": 1}', "[1]"])
+def test_a_broken_curve_is_told_and_a_broken_run_is_named(finished, tmp_path, capsys, broken):
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    (run / "curve.json").write_text(broken)
+    ends = ["--threads", "1", "--samples", "1500", "--evaluate", "0", *QUIET]
+    assert cli.main(["train", "--resume", str(run), *ends]) == 0
+    assert f"{run / 'curve.json'} is broken (" in capsys.readouterr().err
+    assert [point["samples"] for point in curve(run)] == [1536]
+    (run / "run.json").write_text(broken if broken != '{"a": 1}' else "7")
+    before = (run / "checkpoint.pt").read_bytes()
+    assert cli.main(["train", "--resume", str(run), *ends[:2], "--samples", "2000", *ends[4:]]) == 1
+    assert f"stiction train: {run / 'run.json'} is broken (" in capsys.readouterr().err
+    assert (run / "checkpoint.pt").read_bytes() == before
+
+
+def test_a_ctrl_c_during_imports_is_quiet(tmp_path):
+    """By a torch that takes long to import."""
+    (tmp_path / "torch.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(30)\n")
+    path = os.pathsep.join([str(tmp_path), *(entry for entry in sys.path if entry)])
+    command = [sys.executable, "-m", "stiction", "train", "Hopper"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "stiction train: stopped\n")
+
+
+def test_a_real_ctrl_c(tmp_path):
+    """The command itself, in a process of its own: no traceback, and all is there."""
+    run = tmp_path / "run"
+    process = started(run, "--evaluate", "2")
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -201,6 +275,7 @@ def finished(tmp_path_factory):
         (["Ant", "--seed", "99999999999999999999"], "--seed is 99999999999999999999, expected 0 to"),
         (["Ant", "--threads", "0"], "--threads is 0, expected at least 1"),
         (["Ant", "--evaluate", "-1"], "--evaluate is -1, expected at least 0"),
+        (["Ant", "--run-dir", "/proc/run"], "/proc/run cannot be made or written to: "),
         (["Ant", "--num-envs", "0"], "--num-envs is 0, expected at least 1"),
     ],
 )
@@ -220,6 +295,8 @@ def test_what_cannot_be_is_refused_and_nothing_is_touched(finished, capsys, word
         (["--seconds", "-1"], "--seconds is -1, expected more than 0 seconds"),
         (["--height", "0"], "height is 0, expected at least 2 pixels"),
         (["--camera", "nowhere"], "the model has no camera 'nowhere'; there are: 'track'"),
+        (["--seed", "-1"], "--seed is -1, expected 0 to 4294967295"),
+        (["--video", "a.gif"], "a.gif is no name of a video, expected one that ends in .mp4"),
         (["--video", "/nowhere/a.mp4"], "no folder /nowhere to write a.mp4 into"),
     ],
 )

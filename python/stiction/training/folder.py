@@ -6,10 +6,12 @@ evaluations.json  episodes without noise: every minute and at the end
 checkpoint.pt     the last; best.pt: of those evaluated the one with the highest return
 result.json       what the last call reached; policy.onnx, policy.json, video.mp4, TensorBoard's events
 policy.json       what goes into the policy and what comes out: names, units and scales of every number
+lock              the file that the process which trains here has locked; without one it means nothing
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import platform
 import sys
@@ -42,22 +44,47 @@ class RunFolder:
         self.path, self._from = path, before
         self.curve: list[dict] = []
         self.evaluations: list[dict] = []
+        self.saved: int | None = None  # samples of the checkpoint
+        self._lock = None
+        if there:
+            self._claim()
+
+    def _claim(self) -> None:
+        """Makes the folder, where nobody else trains until `close` or this process's end."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = open(self.path / "lock", "a")
+        except OSError as error:
+            raise type(error)(f"{self.path} cannot be made or written to: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError(
+                f"another process trains in {self.path}: stop it or wait for its end, or go on elsewhere by --run-dir"
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
 
     def begin(self, ppo, setup, seed: int, arguments) -> dict:
-        """Makes the folder and takes over the curves up to ``ppo.samples``.
+        """Makes the folder, with a checkpoint from which the run can go on, and takes over the curves up to
+        ``ppo.samples``.
 
         Notes this call in run.json and returns what is there.
         """
         self._setup, self._seed = setup, seed
         if self.path is None:
             self.path = _new(Path("runs") / task_name(setup.env_id))
-        self.path.mkdir(parents=True, exist_ok=True)
+        if self._lock is None:
+            self._claim()
+        calls = _calls((self._from or self.path) / "run.json")
         if self._from is not None:
             self.curve, self.evaluations = (
-                [point for point in _read(self._from / name, []) if point["samples"] <= ppo.samples]
-                for name in ("curve.json", "evaluations.json")
+                _points(self._from / name, ppo.samples) for name in ("curve.json", "evaluations.json")
             )
-        calls = _read((self._from or self.path) / "run.json", {}).get("calls", [])
         call = {
             "command": " ".join(["stiction", *sys.argv[1:]]),
             "began": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -72,6 +99,7 @@ class RunFolder:
         }
         told = {"env_id": setup.env_id, "setup": setup.told(), "seed": seed, "options": asdict(ppo.options)}
         told["calls"] = [*calls, call]
+        self.save(ppo)
         self.write("run.json", told)
         return told
 
@@ -83,6 +111,7 @@ class RunFolder:
     def save(self, ppo) -> None:
         """The checkpoint and the curve that led to it."""
         checkpoint_of(ppo, self._setup, self._seed).save(self.path / CHECKPOINT)
+        self.saved = ppo.samples
         self.write("curve.json", self.curve)
 
     def note_evaluation(self, ppo, found: dict) -> bool:
@@ -116,6 +145,24 @@ def _new(parent: Path) -> Path:
 
 def _read(path: Path, otherwise):
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else otherwise
+
+
+def _calls(path: Path) -> list[dict]:
+    try:
+        return list(_read(path, {}).get("calls", []))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is broken ({error}): mend or remove it; the checkpoint has all that the run goes on with"
+        ) from None
+
+
+def _points(path: Path, samples: int) -> list[dict]:
+    """Of a curve, up to ``samples``; of a broken file none, which is told."""
+    try:
+        return [point for point in _read(path, []) if point["samples"] <= samples]
+    except (ValueError, TypeError, KeyError) as error:
+        print(f"{path} is broken ({error}): the run goes on without it", file=sys.stderr)
+        return []
 
 
 def _plain(value):

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from stiction.batch_renderer import check_writable, choose_gl
-from stiction.command_words import check_at_least, check_more_than_zero
+from stiction.command_words import check_at_least, check_more_than_zero, check_seed
 
 
 def add_arguments(parser):
@@ -34,6 +34,7 @@ def run(arguments):
 
     check_at_least("--episodes", arguments.episodes, 1)
     check_more_than_zero("--seconds", arguments.seconds, "seconds")
+    check_seed(arguments.seed)
     shown = {"width": arguments.width, "height": arguments.height, "camera": arguments.camera}
     torch.set_num_threads(1)
     kept = Checkpoint.load(arguments.run)

@@ -64,6 +64,8 @@ class Options:
         for name in ("num_envs", "steps", "epochs", "minibatch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
+        if any(width < 1 for width in self.hidden):
+            raise ValueError(f"hidden is {self.hidden}, expected widths of at least 1")
         for name in ("learning_rate", "max_learning_rate", "clip", "max_gradient", "initial_std", "min_std"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0")

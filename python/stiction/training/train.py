@@ -12,11 +12,11 @@ import signal
 import sys
 import threading
 import time
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
 from stiction.batch_renderer import choose_gl
-from stiction.command_words import check_at_least, check_more_than_zero
+from stiction.command_words import check_at_least, check_more_than_zero, check_seed
 
 from . import setup
 
@@ -68,11 +68,12 @@ def run(arguments):
     from .ppo import process_group
 
     torch.set_num_threads(1)  # more of them cost more than they bring on networks of this size
-    with stop_signal() as stop:
-        with process_group("nccl" if on_gpu else "gloo") if distributed else nullcontext():
-            training = Training(arguments, stop)
-            training.learn()
-    training.finish()
+    with ExitStack() as kept:
+        with stop_signal() as stop:
+            with process_group("nccl" if on_gpu else "gloo") if distributed else nullcontext():
+                training = kept.enter_context(Training(arguments, stop))
+                training.learn()
+        training.finish()
     return 128 + signal.SIGINT if training.stopped else 0
 
 
@@ -125,8 +126,8 @@ def _require(arguments) -> None:
         value = getattr(arguments, name)
         if value is not None:
             check_more_than_zero(f"--{name}", value, unit)
-    if arguments.seed is not None and not 0 <= arguments.seed < 2**32:
-        raise ValueError(f"--seed is {arguments.seed}, expected 0 to {2**32 - 1}")
+    if arguments.seed is not None:
+        check_seed(arguments.seed)
     if arguments.seed is not None and arguments.resume is not None:
         raise ValueError("--resume goes on with the run's own seed: no --seed")
     for name, least in (("num_envs", 1), ("threads", 1), ("evaluate", 0)):
@@ -173,6 +174,16 @@ class Training:
         )
         if resumed is not None:
             self.ppo.load_state_dict(resumed.ppo)
+
+    def __enter__(self) -> Training:
+        return self
+
+    def __exit__(self, kind, *exception) -> None:
+        if self.first:
+            self.folder.close()
+            if kind is not None and issubclass(kind, KeyboardInterrupt) and self.folder.saved is not None:
+                print(f"kept in {self.folder.path}: the checkpoint of {self.folder.saved:,} samples")
+                self._tell_resume()
 
     def _other_task(self, resumed) -> bool:
         from .options import environment_id
@@ -270,23 +281,35 @@ class Training:
         arguments, ppo, folder = self.arguments, self.ppo, self.folder
         if not self.first:
             return
+        self.stopped = self.stopped or self.stop()  # since the last iteration
         if self.stopped:
-            print(f"stopped at {ppo.samples:,} samples, kept in {folder.path}; Ctrl-C again ends at once")
+            self._tell_stop()
         found = {"samples": ppo.samples, "cpu_seconds": round(ppo.cpu_seconds, 1)}
         found["simulator_share"] = round(ppo.simulator_seconds / ppo.cpu_seconds, 3)
         episodes = min(QUICK_EPISODES, arguments.evaluate) if self.stopped else arguments.evaluate
         if episodes > 0:
-            with progress(desc="evaluating", unit=" steps", unit_scale=True) as bar:
-                evaluated = self._evaluate(episodes, bar)
-            found |= evaluated
-            folder.note_evaluation(ppo, evaluated)
+            try:
+                with progress(desc="evaluating", unit=" steps", unit_scale=True) as bar:
+                    evaluated = self._evaluate(episodes, bar)
+                found |= evaluated
+                folder.note_evaluation(ppo, evaluated)
+            except KeyboardInterrupt:
+                if self.stopped:  # again
+                    raise
+                self.stopped = True
+                self._tell_stop()
         folder.write("result.json", found)
         self._tell(found)
         self._export()
         if self.stopped:
-            print(
-                f"`stiction train --resume {folder.path}` goes on, `stiction play {folder.path} --video a.mp4` shows it"
-            )
+            self._tell_resume()
+
+    def _tell_stop(self) -> None:
+        print(f"stopped at {self.ppo.samples:,} samples, kept in {self.folder.path}; Ctrl-C again ends at once")
+
+    def _tell_resume(self) -> None:
+        path = self.folder.path
+        print(f"`stiction train --resume {path}` goes on, `stiction play {path} --video a.mp4` shows it")
 
     def _tell(self, found: dict) -> None:
         if "return" in found:
