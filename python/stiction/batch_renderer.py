@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes.util
 import math
 import os
-import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -78,36 +79,47 @@ class BatchRenderer:
         self.close()
 
 
-def write_video(path, frames, fps: float) -> None:
-    """An MP4 of (height, width, 3) bytes through imageio-ffmpeg; ImportError without it, OSError with the reason.
+#: Of files that H.264 goes into.
+_ENDINGS = (".mp4", ".mov", ".mkv")
 
-    MP4s have even sizes: of an odd one the last row or column is there twice.
+
+def write_video(path, frames, fps: float) -> None:
+    """An MP4 of (height, width, 3) bytes through imageio-ffmpeg; ImportError without it, OSError with ffmpeg's reason.
+
+    ``path`` ends in .mp4, .mov or .mkv, else ValueError. MP4s have even sizes: of an odd one the last row or column is
+    there twice.
     """
-    import imageio_ffmpeg
+    from imageio_ffmpeg import get_ffmpeg_exe
 
     check_writable(path)
     height, width = frames[0].shape[:2]
     odd = ((0, height % 2), (0, width % 2), (0, 0))  # colours are of two by two pixels
-    options = {"quality": 7, "macro_block_size": 2, "ffmpeg_log_level": "error"}
-    writer = imageio_ffmpeg.write_frames(str(path), (width + width % 2, height + height % 2), fps=fps, **options)
-    try:
-        writer.send(None)
-        for frame in frames:
-            writer.send(np.ascontiguousarray(np.pad(frame, odd, mode="edge")))
-        writer.close()
-    except OSError as error:
-        disk = shutil.disk_usage(Path(path).resolve().parent)
-        reason = "the disk is full" if disk.total and disk.free < 2**20 else error
-        raise OSError(f"ffmpeg could not write {path}: {reason}") from error
+    command = [get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
+    command += ["-s", f"{width + width % 2}x{height + height % 2}", "-r", f"{fps:.9g}", "-i", "-"]
+    command += ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "15", str(path)]
+    with tempfile.TemporaryFile() as told:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=told, stderr=told) as ffmpeg:
+            try:
+                with ffmpeg.stdin as images:
+                    for frame in frames:
+                        images.write(np.ascontiguousarray(np.pad(frame, odd, mode="edge")))
+            except BrokenPipeError:  # it has ended, and says why
+                pass
+        told.seek(0)
+        reason = told.read().decode(errors="replace").strip()
+    if ffmpeg.returncode != 0:
+        raise OSError(f"ffmpeg could not write {path}: {reason or f'it ended with status {ffmpeg.returncode}'}")
 
 
 def check_writable(path) -> None:
-    """OSError, with the reason, where no file ``path`` can be made."""
+    """OSError, with the reason, where no file ``path`` can be made; ValueError where that is no video."""
     folder = Path(path).resolve().parent
     if not folder.is_dir():
         raise FileNotFoundError(f"no folder {folder} to write {Path(path).name} into")
     if Path(path).is_dir() or not os.access(path if Path(path).exists() else folder, os.W_OK):
         raise PermissionError(f"{path} cannot be written")
+    if Path(path).suffix.lower() not in _ENDINGS:
+        raise ValueError(f"{path} is no name of a video, expected one that ends in {', '.join(_ENDINGS)}")
 
 
 def write_sheet(path, frames, columns: int = 3) -> None:

@@ -7,7 +7,7 @@ from gymnasium import logger
 from gymnasium.spaces import Box
 
 from . import _core
-from .picture import Picture, draw_row, picture_options, task_markers
+from .picture import Picture, camera_number, draw_row, picture_options, task_markers
 from .registration import environment
 from .signals import Signal
 from .simulation import Simulation
@@ -65,6 +65,11 @@ class EnvCore:
 
     def metadata(self) -> dict:
         return {"render_modes": ["rgb_array"], "render_fps": round(1 / self.period)}
+
+    def require_camera(self) -> None:
+        """ValueError where the model has not the camera that was asked for."""
+        if self.simulation.model.mjmodel is not None:
+            camera_number(self.simulation.model.mjmodel, self._shown.get("camera"))
 
     def frame(self, env: int, reports: dict) -> np.ndarray:
         """(height, width, 3) bytes of one environment, with the goal or command that it reported."""

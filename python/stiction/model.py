@@ -256,6 +256,15 @@ class Model:
             return getattr(self._core, name)
         raise AttributeError(f"Model has no field '{name}'{_near(name, dir(_core.Model))}")
 
+    def __setattr__(self, name: str, value) -> None:
+        if not name.startswith("_"):
+            if name not in dir(self):
+                raise AttributeError(f"Model has no field '{name}'{_near(name, dir(_core.Model))}")
+            raise AttributeError(
+                f"{name} cannot be set, for a model is immutable; Simulation(model, per_env=...).params can be written"
+            )
+        super().__setattr__(name, value)
+
     def __dir__(self):
         return sorted({*super().__dir__(), *(name for name in dir(_core.Model) if not name.startswith("_"))})
 

@@ -57,6 +57,21 @@ def picture_options(options: dict) -> dict:
     return given
 
 
+def camera_number(mjmodel, camera: str | int | None) -> int | None:
+    """Which of the model's; None follows."""
+    names = [mjmodel.camera(number).name for number in range(mjmodel.ncam)]
+    if camera is None:
+        return names.index("track") if "track" in names else None
+    if isinstance(camera, str):
+        if camera not in names:
+            there = ", ".join(map(repr, names)) or "none"
+            raise ValueError(f"the model has no camera {camera!r}; there are: {there}")
+        return names.index(camera)
+    if not 0 <= operator.index(camera) < mjmodel.ncam:
+        raise ValueError(f"camera is {camera}, and the model has {mjmodel.ncam}")
+    return camera
+
+
 class Picture:
     """Draws states of one model. ``camera``: name or number of the model's; None follows. Close it in the end."""
 
@@ -67,7 +82,7 @@ class Picture:
         if model.mjmodel is None:
             raise ValueError("this model has no mjmodel and cannot be drawn: it was made of arrays")
         self._mujoco, self._model = mujoco, copy.copy(model.mjmodel)  # whose numbers are those of who is drawn
-        camera = self._camera_of(camera)
+        camera = camera_number(self._model, camera)
         offscreen = self._model.vis.global_
         offscreen.offwidth, offscreen.offheight = max(offscreen.offwidth, width), max(offscreen.offheight, height)
         try:
@@ -82,21 +97,6 @@ class Picture:
         self._data = mujoco.MjData(self._model)
         self._options = shown_groups(mujoco, self._model)
         self._camera = follow(mujoco, self._model, self._data) if camera is None else camera
-
-    def _camera_of(self, camera):
-        """A number, or None to follow."""
-        m = self._model
-        names = [m.camera(number).name for number in range(m.ncam)]
-        if camera is None:
-            return names.index("track") if "track" in names else None
-        if isinstance(camera, str):
-            if camera not in names:
-                there = ", ".join(map(repr, names)) or "none"
-                raise ValueError(f"the model has no camera {camera!r}; there are: {there}")
-            return names.index(camera)
-        if not 0 <= operator.index(camera) < m.ncam:
-            raise ValueError(f"camera is {camera}, and the model has {m.ncam}")
-        return camera
 
     def draw(self, qpos, qvel, markers=(), own=None) -> np.ndarray:
         """(height, width, 3) bytes; ``own``: arrays of the model, by name, with other numbers than its file's."""
@@ -239,7 +239,7 @@ class Video:
         self.frames, self.fps = frames, fps
 
     def save(self, path) -> None:
-        """An MP4; needs imageio-ffmpeg."""
+        """An MP4, by a name that ends in .mp4; needs imageio-ffmpeg."""
         write_video(path, self.frames, self.fps)
 
     def _repr_html_(self) -> str:
@@ -260,6 +260,11 @@ def record(envs, act=None, *, seconds: float = 5.0, seed: int | None = 0, env: i
 
     ``envs`` of `make_vec` with ``render_mode="rgb_array"``. They are reset first, unless ``seed`` is None.
     """
+    if not hasattr(envs, "picture"):
+        raise TypeError(
+            f"envs is {type(envs).__name__}, expected those of stiction.make_vec(..., render_mode='rgb_array'); a "
+            "simulation or a single environment draws pictures by render()"
+        )
     if envs.render_mode is None:
         raise ValueError("envs has no render_mode: make_vec(..., render_mode='rgb_array')")
     if not seconds > 0:

@@ -196,10 +196,15 @@ class Array:
 class _Group:
     """Arrays with a common prefix, as attributes."""
 
-    _prefix = ""
-
     def __init__(self, arrays: ArrayCache):
         self._arrays = arrays
+
+    def __setattr__(self, name: str, values) -> None:
+        if hasattr(type(self), name):
+            raise AttributeError(f"{name} is computed by the simulation and cannot be set")
+        if not name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{near(name, dir(type(self)))}")
+        super().__setattr__(name, values)
 
     def __repr__(self) -> str:
         names = [name for name, value in vars(type(self)).items() if isinstance(value, property)]

@@ -29,6 +29,7 @@ class SingleEnv(gymnasium.Env):
         core = task_core if is_task(env_id) else EnvCore
         self._made = {"env_id": env_id, "device": device, "render_mode": render_mode, **simulation}
         self._core = core(env_id, 1, "Disabled", -1, device, simulation)
+        self._core.require_camera()
         self._task, self._groups, self._random, self._tensor_batch, self.num_envs = self._core.task, None, None, None, 1
         self._names = self._core.task.report_names
         self.metadata = self._core.metadata()

@@ -201,6 +201,14 @@ def test_a_video_plays_in_a_notebook(tmp_path):
     assert repr(video).startswith("stiction.Video(")
     with pytest.raises(ValueError, match="no render_mode"):
         stiction.record(stiction.make_vec("stiction/Hopper-v0", 1))
+    with pytest.raises(ValueError, match="env is 7, expected 0 to 0"):
+        stiction.record(envs, env=7)
+    with pytest.raises(ValueError, match="env is 7, expected 0 to 0"):
+        envs.markers(7)
+    single = gymnasium.make("stiction/Hopper-v0", render_mode="rgb_array")
+    for other in (single, single.unwrapped, envs.simulation):
+        with pytest.raises(TypeError, match=r"envs is \w+, expected those of stiction.make_vec"):
+            stiction.record(other)
 
 
 @pytest.mark.parametrize(("height", "width"), [(120, 168), (33, 51)])
