@@ -262,8 +262,8 @@ def record(envs, act=None, *, seconds: float = 5.0, seed: int | None = 0, env: i
     """
     if not hasattr(envs, "picture"):
         raise TypeError(
-            f"envs is {type(envs).__name__}, expected those of stiction.make_vec(..., render_mode='rgb_array'); a "
-            "simulation or a single environment draws pictures by render()"
+            f"envs is {type(envs).__name__}, expected those of stiction.make_vec(..., render_mode='rgb_array'), of "
+            "wrapped ones .unwrapped; a simulation or a single environment draws pictures by render()"
         )
     if envs.render_mode is None:
         raise ValueError("envs has no render_mode: make_vec(..., render_mode='rgb_array')")
