@@ -248,8 +248,7 @@ class Simulation:
         environments collide. What no step begins with, a quaternion of zeros or what is not finite, becomes
         `Status.NON_FINITE`. All else stays: the next step gives the same bits.
 
-        ``envs``: None (all), a boolean mask (num_envs,), indices, or a slice: whose contacts to find; those of others
-        stay, with their forces, and poses are of all.
+        ``envs``: None (all), a mask, indices or a slice: whose contacts to find; others keep theirs; poses are of all.
         """
         mask = self._mask(envs)
         self._order()
