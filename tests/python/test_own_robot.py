@@ -166,6 +166,7 @@ def test_words_of_a_command_win_over_a_files_solver(robot, words, solver):
         (["--model", "nowhere.xml"], "no model nowhere.xml"),
         (["--names", "feet"], "--names 'feet', expected name=value"),
         (["--names", "paws=LF_foot"], "'paws'"),
+        (["--names", "feet=LF_foot,RF_foot,LF_foot"], "names['feet'] has 'LF_foot' twice"),
         (["--task", "tracking_sgma=1"], "tracking_sgma"),
         (["--randomize", "nowhere.toml"], "no file nowhere.toml"),
         (["--simulation", "timstep=1"], "timstep"),
@@ -179,6 +180,18 @@ def test_words_of_a_command_win_over_a_files_solver(robot, words, solver):
 def test_wrong_words_are_named(words, text, capsys):
     assert cli.main(["bench", "QuadrupedVelocity", *words]) == 1
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "bench"])
+@pytest.mark.parametrize("robot", ["robot.xml", "dog.urdf"])
+def test_a_robot_is_no_task(command, robot, capsys):
+    assert cli.main([command, robot]) == 1
+    assert f"{robot} is a robot, and no task: QuadrupedVelocity --model {robot}" in capsys.readouterr().err
+
+
+def test_few_feet_are_warned_of():
+    with pytest.warns(UserWarning, match=r"names\['feet'\] has 3 feet, and quadruped_velocity 4"):
+        stiction.make_vec("stiction/QuadrupedVelocity-v0", names={"feet": ("LF_foot", "RF_foot", "LH_foot")})
 
 
 @pytest.mark.parametrize(
