@@ -7,6 +7,7 @@ import difflib
 import importlib
 import importlib.util
 import sys
+import traceback
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -95,8 +96,22 @@ def _file_module(path: Path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)  # its neighbours may import it
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        if sys.modules[path.stem] is module:
+            del sys.modules[path.stem]
+        whole = path.resolve()
+        package = f"; as a part of its package it is {whole.parent.name}.{whole.stem}:CLASS, from {whole.parent.parent}"
+        raise ImportError(f"{_where(error, path)}{package if 'relative import' in str(error) else ''}") from error
     return module
+
+
+def _where(error: ImportError, path) -> str:
+    """What could not be imported, and the line that asked for it: the last one outside of Python's own machinery."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
+    frames = [frame for frame in frames if frame.filename != __file__ and importlib.__file__ != frame.filename]
+    return f"{frames[-1].filename}, line {frames[-1].lineno}: {error}" if frames else f"{path}: {error}"
 
 
 def _named_module(name: str):
@@ -105,9 +120,9 @@ def _named_module(name: str):
         sys.path.insert(0, here)
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if name != error.name and not name.startswith(f"{error.name}."):
-            raise
+    except ImportError as error:
+        if not isinstance(error, ModuleNotFoundError) or not f"{name}.".startswith(f"{error.name}."):
+            raise ImportError(_where(error, name)) from error
         raise ValueError(f"no module {error.name!r} here or installed; or name a file, path/to/file.py:Class") from None
 
 
