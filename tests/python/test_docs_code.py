@@ -12,6 +12,7 @@ import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ torch = pytest.importorskip("torch")
 import stiction  # noqa: E402
 from model_sources import data_file  # noqa: E402
 from stiction import cli  # noqa: E402
+from stiction.randomisation import KINDS  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 from stiction.training import setup  # noqa: E402
 
@@ -38,8 +40,7 @@ ROBOTS = {
 }
 #: What a page's prose gives before its code.
 GIVEN = {
-    "concepts.md": "model = stiction.Model.from_mjcf('robot.xml'); sim = stiction.Simulation(model, 128)\n"
-    "sim.step(); places = np.zeros((128, 3)) + [0, 0, 0.5]",
+    "concepts.md": "places = np.zeros((128, 3)) + [0, 0, 0.5]",
     "adapters/README.md": "config = rsl_rl_config",
     "props/README.md": "import pathlib\npathlib.Path('table.xml').write_text('<mujoco><worldbody><geom type=\"plane\" "
     'size="0 0 1"/></worldbody></mujoco>\')',
@@ -92,10 +93,13 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name_of)
 def test_python_runs(page, folder):
-    """Of a page, one block after the other."""
-    names = {"stiction": stiction, "np": np, "rsl_rl_config": RSL_RL}
-    exec(next((given for end, given in GIVEN.items() if str(page).endswith(end)), ""), names)
+    """Of a page, one block after the other, with nothing imported that the page does not import."""
+    given = {"stiction": stiction, "np": np, "rsl_rl_config": RSL_RL}
+    exec(next((code for end, code in GIVEN.items() if str(page).endswith(end)), ""), given)
+    names = {name: value for name, value in given.items() if not isinstance(value, ModuleType)}
     for number, block in enumerate(blocks(page, "python")):
+        by_id = re.search(r"\bgym(nasium)?\.make(_vec)?\(.stiction/", block)
+        assert by_id is None or "import stiction" in block, "which makes the ids known, in any order"
         if any(re.search(rf"^(from|import) {library}\b", block, re.MULTILINE) for library in ABSENT):
             continue
         for long, short in SHORTER:
@@ -113,8 +117,14 @@ def test_toml_is_read(page, folder):
         (folder / "a.toml").write_text(whole)
         said = setup.read_toml(folder / "a.toml")
         setup.groups_of_tables(said.get("observations", {}))
-        assert len(setup.terms_of(said.get("randomize", []))) == len(said.get("randomize", []))
+        terms = setup.terms_of(said.get("randomize", []))
+        stiction.make_vec("stiction/QuadrupedVelocity-v0", 1, randomize=terms).close()
         assert said == tomllib.loads(whole)
+
+
+def test_every_kind_of_randomisation_has_a_table():
+    (tables,) = (block for block in blocks(ROOT / "docs/training.md", "toml") if "amount" in block)
+    assert {entry["kind"] for entry in tomllib.loads(tables)["randomize"]} == set(KINDS)
 
 
 def lines_of(page: Path) -> list[str]:
