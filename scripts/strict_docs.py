@@ -1,4 +1,4 @@
-"""For the documentation's build: a warning fails it under --quiet, too, which silences the warnings that --strict counts."""
+"""For the documentation's build: a warning fails it under --quiet, too, which silences what --strict counts."""
 
 import logging
 

@@ -20,7 +20,7 @@ class ForceSensors:
         return self._out(self._forces()[:, list(numbers)])
 
     def joint_torque(self, names=None):
-        """What actuators do on joints (N, k), N or N m, all by default: MuJoCo's ``qfrc_actuator``, through tendons too.
+        """What actuators do on joints (N, k), N or N m, all by default: MuJoCo's ``qfrc_actuator``, by tendons too.
 
         A hinge or slide has one number, within its ``actuatorfrcrange``, a ball joint three and a free joint six.
         """

@@ -20,15 +20,12 @@ batch, and whatever else is randomised. Parameters are drawn when an episode beg
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from numbers import Real
+from dataclasses import dataclass
 
 import numpy as np
 
-from .command_words import value_of
 from .mujoco_numbers import FREE
 from .random_numbers import NOISE, Draws, named_stream
 from .signals import Signal, term_columns
@@ -215,54 +212,6 @@ def require_shared_sites(terms, sites) -> None:
                     f"site_pos of {moved[0]!r}: the task has its place from the model, the same for all environments; "
                     "names=(...) says which sites a Parameter is for"
                 )
-
-
-KINDS = {"parameter": Parameter, "gains": Gains, "push": Push, "force": Force, "latency": Latency, "noise": Noise}
-KINDS["bias"] = Bias
-
-
-def terms_of(tables) -> list:
-    """Terms of plain dictionaries, as files have them: ``{"kind": "push", "speed": 0.5}``; lists stand for tuples."""
-    if not isinstance(tables, (list, tuple)) or not all(isinstance(entry, dict) for entry in tables):
-        raise ValueError("randomize is no list of tables, [[randomize]] with a kind each")
-    terms = []
-    for number, entry in enumerate(tables):
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
-        kind = given.pop("kind", "parameter")
-        if kind not in KINDS:
-            raise ValueError(f"randomize[{number}] has the kind {kind!r}, expected one of {', '.join(KINDS)}")
-        known = arguments_of(kind)
-        try:
-            if wrong := [name for name in given if name not in known]:
-                raise ValueError(f"has no {wrong[0]!r}{near(wrong[0], known) or '; there are: ' + ', '.join(known)}")
-            inspect.signature(KINDS[kind]).bind(**given)
-            terms.append(KINDS[kind](**given))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"randomize[{number}], {kind}: {error}") from None
-    return flattened(terms)
-
-
-def arguments_of(kind: str) -> list[str]:
-    """What a table of this kind may say, in order."""
-    names = [name for name in inspect.signature(KINDS[kind]).parameters if name != "options"]
-    return names if kind != "gains" else names + [field.name for field in fields(Parameter) if field.name != "name"][2:]
-
-
-def table_of(word: str) -> dict:
-    """Of a word of a command, ``body_mass=0.8,1.2`` or ``push=0.5``: a parameter, scaled, or another kind's first
-    arguments."""
-    name, _, text = word.partition("=")
-    if not text:
-        raise ValueError(f"--randomize {word!r}, expected NAME=LOW,HIGH or a FILE.toml")
-    known = [*PARAMETERS, *(kind for kind in KINDS if kind != "parameter")]
-    if name not in known:
-        raise ValueError(f"--randomize {word!r}: no parameter {name!r}{near(name, known)}")
-    table, names = ({"kind": name}, arguments_of(name)) if name in KINDS else ({"name": name}, ["low", "high"])
-    given = value_of(text)
-    numbers = list(given) if isinstance(given, tuple) else [given]
-    if len(numbers) > len(names) or not all(isinstance(number, Real) for number in numbers):
-        raise ValueError(f"--randomize {word!r}, expected numbers: {name}={','.join(names[:2]).upper()}")
-    return table | dict(zip(names, numbers, strict=False))
 
 
 class Randomiser:

@@ -11,7 +11,6 @@ from .env_state import pickled
 from .signals import names_of
 from .task_core import task_core
 
-
 #: Options of `make_vec` that one environment has not.
 _OF_BATCHES = ("autoreset_mode", "backend", "observations", "randomize")
 

@@ -84,7 +84,9 @@ def task_model(known: EnvironmentId, model, names) -> tuple[Model, dict[str, lis
     given = _names(names)
     feet, usual = len(given.get("feet", ())), len(known.names["feet"]) if known.on_legs else 0
     if 0 < feet < usual:
-        warnings.warn(f"names['feet'] has {feet} feet, and {known.task} {usual}: others earn and cost nothing", stacklevel=2)
+        warnings.warn(
+            f"names['feet'] has {feet} feet, and {known.task} {usual}: others earn and cost nothing", stacklevel=2
+        )
     if model is None:
         return Model.from_mjcf(asset_path(known.asset)), _names(known.names) | given
     return model if isinstance(model, Model) else Model.from_mjcf(model), given

@@ -23,7 +23,7 @@ torch = pytest.importorskip("torch")
 import stiction  # noqa: E402
 from model_sources import data_file  # noqa: E402
 from stiction import cli  # noqa: E402
-from stiction.randomisation import KINDS  # noqa: E402
+from stiction.randomisation_tables import KINDS  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 from stiction.training import setup  # noqa: E402
 

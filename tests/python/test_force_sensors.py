@@ -6,8 +6,8 @@ import pytest
 mujoco = pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 import stiction  # noqa: E402
-from stiction import Sensors, Simulation  # noqa: E402
 from model_sources import MENAGERIE, data_file  # noqa: E402
+from stiction import Sensors, Simulation  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 
 SERVOS = """<mujoco><option><flag {flag}="disable"/></option><worldbody>

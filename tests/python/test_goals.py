@@ -170,7 +170,9 @@ class Careful(stiction.Task):
 
 
 def test_an_extension_has_the_goal_of_what_it_extends():
-    base, envs = (stiction.make_vec(of, 3, observations="goal", num_threads=1) for of in ("stiction/ArmLift-v0", Careful))
+    base, envs = (
+        stiction.make_vec(of, 3, observations="goal", num_threads=1) for of in ("stiction/ArmLift-v0", Careful)
+    )
     assert "effort/0" in envs.observation_names["observation"]
     told, expected = envs.reset(seed=0)[0], base.reset(seed=0)[0]
     for _ in range(3):

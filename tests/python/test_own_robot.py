@@ -17,7 +17,8 @@ pytest.importorskip("gymnasium")
 torch = pytest.importorskip("torch")
 import stiction  # noqa: E402
 from stiction import Group, cli  # noqa: E402
-from stiction.randomisation import Gains, Latency, Noise, Parameter, Push, terms_of  # noqa: E402
+from stiction.randomisation import Gains, Latency, Noise, Parameter, Push  # noqa: E402
+from stiction.randomisation_tables import terms_of  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 from stiction.training import setup  # noqa: E402
 from stiction.training.run import Checkpoint  # noqa: E402

@@ -64,7 +64,9 @@ def environment_id(task: str) -> str:
     asked = task.removeprefix("stiction/").lower()
     found = short.get(asked) or next((i for i in ENVIRONMENTS if i.partition("/")[2].lower() == asked), None)
     if found is None and Path(task).suffix in (".xml", ".urdf"):
-        raise ValueError(f"{task} is a robot, and no task: QuadrupedVelocity --model {task}, or another of `stiction list`")
+        raise ValueError(
+            f"{task} is a robot, and no task: QuadrupedVelocity --model {task}, or another of `stiction list`"
+        )
     if found is None:
         near = [task_name(short[name]) for name in difflib.get_close_matches(asked, short, n=3, cutoff=0.4)]
         hint = f"did you mean {' or '.join(near)}?" if near else "`stiction list` shows what there is"

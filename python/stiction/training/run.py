@@ -126,7 +126,7 @@ def export_onnx(policy: Policy, path) -> None:
 
 
 def save_mjmodel(model, path) -> None:
-    """One's own robot for `mujoco.MjModel.from_binary_path`: meshes, and the servos and the floor of a URDF, included."""
+    """One's own robot for `mujoco.MjModel.from_binary_path`: with meshes, and a URDF's servos and floor."""
     import mujoco
 
     mujoco.mj_saveModel(model.mjmodel, str(path), None)

@@ -45,7 +45,7 @@ import stiction
 from stiction.command_words import pairs_of, values_of
 from stiction.model import Model
 from stiction.observation_groups import Group
-from stiction.randomisation import table_of, terms_of
+from stiction.randomisation_tables import table_of, terms_of
 from stiction.registration import ENVIRONMENTS
 from stiction.solver_options import SolverOptions
 from stiction.urdf_import import UrdfRobot
