@@ -31,12 +31,16 @@ def terms_of(tables) -> list:
         known = arguments_of(kind)
         try:
             if wrong := [name for name in given if name not in known]:
-                raise ValueError(f"has no {wrong[0]!r}{near(wrong[0], known) or '; there are: ' + ', '.join(known)}")
+                raise ValueError(f"has no {wrong[0]!r}{near(wrong[0], known) or _all(known)}")
             inspect.signature(KINDS[kind]).bind(**given)
             terms.append(KINDS[kind](**given))
         except (TypeError, ValueError) as error:
             raise ValueError(f"randomize[{number}], {kind}: {error}") from None
     return flattened(terms)
+
+
+def _all(names) -> str:
+    return f"; there are: {', '.join(names)}"
 
 
 def arguments_of(kind: str) -> list[str]:
@@ -55,7 +59,7 @@ def table_of(word: str) -> dict:
         raise ValueError(f"--randomize {word!r}, expected NAME=LOW,HIGH or a FILE.toml")
     known = [*PARAMETERS, *(kind for kind in KINDS if kind != "parameter")]
     if name not in known:
-        raise ValueError(f"--randomize {word!r}: no parameter {name!r}{near(name, known)}")
+        raise ValueError(f"--randomize {word!r}: no parameter {name!r}{near(name, known) or _all(known)}")
     table, names = ({"kind": name}, arguments_of(name)) if name in KINDS else ({"name": name}, ["low", "high"])
     given = value_of(text)
     numbers = list(given) if isinstance(given, tuple) else [given]

@@ -24,7 +24,7 @@ _OPTIONS = tuple(name for name in inspect.signature(Simulation).parameters if na
 #: Gymnasium's words for its MuJoCo environments -> ours.
 _GYMNASIUMS = {
     "xml_file": "'model'", "camera_id": "'camera'", "camera_name": "'camera'", "default_camera_config": "'camera'",
-    "frame_skip": "fixed by the task: 'timestep' is the length of each of an action's time steps, and no frame skip,",
+    "frame_skip": "the task's own number of time steps per action",
 }  # fmt: skip
 
 

@@ -171,6 +171,7 @@ def test_words_of_a_command_win_over_a_files_solver(robot, words, solver):
         (["--task", "tracking_sgma=1"], "tracking_sgma"),
         (["--randomize", "nowhere.toml"], "no file nowhere.toml"),
         (["--randomize", "body_mas=0.8,1.2"], "no parameter 'body_mas'; near: 'body_mass'"),
+        (["--randomize", "wind=3"], "no parameter 'wind'; there are: body_mass, "),
         (["--randomize", "body_mass=0.8"], "randomize[0], parameter: missing a required argument: 'high'"),
         (["--randomize", "body_mass=a,b"], "--randomize 'body_mass=a,b', expected numbers: body_mass=LOW,HIGH"),
         (["--randomize", "mine.tml"], "--randomize 'mine.tml', expected NAME=LOW,HIGH or a FILE.toml"),

@@ -44,7 +44,7 @@ def test_parameters_of_a_task_are_keywords_too():
         ),
         ({"widht": 640}, "'widht' is no parameter.*near: 'width'"),
         ({"xml_file": "ant.xml"}, "'xml_file' is no parameter.*Gymnasium's 'xml_file' is 'model' here"),
-        ({"frame_skip": 1}, "Gymnasium's 'frame_skip' is fixed by the task: 'timestep' is the length of each of"),
+        ({"frame_skip": 1}, "Gymnasium's 'frame_skip' is the task's own number of time steps per action here"),
         ({"camera_id": 0}, "Gymnasium's 'camera_id' is 'camera' here"),
         ({"num_thread": 2}, r"'num_thread' is no parameter.*near: 'num_threads'"),
         ({"depth": 200}, r"'depth' is no parameter of stiction/Ant-v0 and no option of stiction.Simulation"),
