@@ -1,6 +1,7 @@
 """A trained walking policy in MuJoCo itself, without stiction: by policy.onnx and the names in policy.json.
 
 python walk_in_mujoco.py unitree_go1/scene.xml runs/go1 --command 0.5 0 0 --video go1.mp4
+python walk_in_mujoco.py runs/dog/model.mjb runs/dog      # of a URDF: with the servos and the floor that it got
 """
 
 import argparse
@@ -15,9 +16,13 @@ import onnxruntime
 class Walker:
     def __init__(self, scene, run):
         said = json.loads((run / "policy.json").read_text())
-        self.model = mujoco.MjModel.from_xml_path(str(scene))
+        read = mujoco.MjModel.from_binary_path if scene.suffix == ".mjb" else mujoco.MjModel.from_xml_path
+        self.model = read(str(scene))
         self.data = mujoco.MjData(self.model)
-        self.signals, self.actions = next(iter(said["observations"].values())), said["actions"]
+        groups, self.actions = said["observations"], said["actions"]
+        self.signals = groups["policy"] if "policy" in groups else groups["observation"]
+        self.places = [place_of(signal["name"]) for signal in self.signals]
+        self.seen = []  # quantities of the last steps, as many as a history tells of
         self.session = onnxruntime.InferenceSession(run / "policy.onnx")
         self.steps = round(said["step_dt"] / self.model.opt.timestep)
         driven = {self.model.joint(of).name: a for a, (of, _) in enumerate(self.model.actuator_trnid)}
@@ -45,18 +50,29 @@ class Walker:
             known[f"joint_velocity/{joint.name}"] = self.data.qvel[joint.dofadr[0]]
         return known
 
+    def observation(self, command):
+        """What the policy sees. As an episode begins, what came before is as now."""
+        now, length = self.quantities(command), 1 + max(back for _, back in self.places)
+        self.seen = [*self.seen[1:], now] if self.seen else [now] * length
+        numbers = []
+        for signal, (name, back) in zip(self.signals, self.places, strict=True):
+            number = signal.get("scale", 1) * (self.seen[-1 - back][name] - signal.get("offset", 0))
+            numbers.append(np.clip(number, signal.get("low"), signal.get("high")))
+        return np.array([numbers], np.float32)
+
     def step(self, command):
-        known = self.quantities(command)
-        seen = [
-            np.clip(s.get("scale", 1) * (known[s["name"]] - s.get("offset", 0)), s.get("low"), s.get("high"))
-            for s in self.signals
-        ]
-        (action,) = self.session.run(None, {"observation": np.array([seen], np.float32)})[0]
+        (action,) = self.session.run(None, {"observation": self.observation(command)})[0]
         for number, said, motor in zip(action.tolist(), self.actions, self.motors, strict=True):
             self.last[f"last_action/{said['name'].split('/')[1]}"] = number
             self.data.ctrl[motor] = said.get("offset", 0) + said.get("scale", 1) * number
         mujoco.mj_step(self.model, self.data, self.steps)
         return self.quantities(command)
+
+
+def place_of(name):
+    """The quantity and how many steps ago: ("gravity/x", 2) of "gravity/x[-2]"."""
+    quantity, _, back = name.partition("[-")
+    return quantity, int(back.rstrip("]") or 0)
 
 
 def main():

@@ -8,7 +8,7 @@ import math
 
 def values_of(option: str, words: list[str]) -> dict:
     """``["a=0.2", "b=-1,1", "c=pgs", "d=true"]`` as Python's values."""
-    return {name: _value(text) for name, text in pairs_of(option, words)}
+    return {name: value_of(text) for name, text in pairs_of(option, words)}
 
 
 def pairs_of(option: str, words: list[str]) -> list[tuple[str, str]]:
@@ -36,7 +36,8 @@ def check_seed(value: int) -> None:
         raise ValueError(f"--seed is {value}, expected 0 to {2**32 - 1}")
 
 
-def _value(text: str):
+def value_of(text: str):
+    """As Python reads it, or the text itself."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from .model import Model
+from .picture import Marker
 from .random_numbers import RESET, TASK, Draws
 from .sensors import Sensors
 from .signals import Signal, signals_of_terms
@@ -172,6 +173,24 @@ def _is_parameter(value) -> bool:
     return isinstance(value, Real) or (isinstance(value, tuple) and all(isinstance(v, Real) for v in value))
 
 
+def _checked_substeps(task: Task) -> int:
+    number = task.substeps
+    if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < 1:
+        raise ValueError(f"{type(task).__name__}.substeps is {number!r}, expected how many time steps, at least 1")
+    return int(number)
+
+
+def markers_of(task: Task, env: int) -> list:
+    """What a task draws, checked."""
+    markers = list(task.markers(env))
+    for marker in markers:
+        if not isinstance(marker, Marker):
+            raise TypeError(
+                f"{type(task).__name__}.markers() has a {type(marker).__name__}, expected stiction.Marker((x, y, z))"
+            )
+    return markers
+
+
 class TaskBatch:
     """What `VectorEnv` asks of a batch, in Python: the counterpart of the compiled `_core.BatchEnv`.
 
@@ -182,7 +201,7 @@ class TaskBatch:
         n = task.num_envs
         self._task, self._sim, self._mode = task, task.sim, autoreset_mode
         self.tensors = task.sim._arrays.tensor is not None
-        self.substeps = task.substeps
+        self.substeps = _checked_substeps(task)
         limit = task.max_episode_steps if max_episode_steps == 0 else max_episode_steps
         self.max_episode_steps = -1 if limit is None else limit
         self.elapsed = np.zeros(n, np.int32)
@@ -309,6 +328,17 @@ class TaskBatch:
     def _told(self) -> dict:
         return {name: self._row(f"report's {name!r}", values) for name, values in self._task.report().items()}
 
+    def _over(self):
+        """(N,) bool: whose episode the task ends."""
+        given, task = self._task.terminate(), self._task
+        if not hasattr(given, "shape"):
+            raise TypeError(
+                f"{type(task).__name__}.terminate() returned a {type(given).__name__}, expected an array "
+                f"({task.num_envs},) of bool"
+            )
+        over = self._of_shape("terminate()", given, (task.num_envs,))
+        return (over if hasattr(over, "detach") == self.tensors else task.array_of(task.numpy(over))) != 0
+
     def _row(self, what: str, values):
         return self._of_shape(what, self._own(values), (self._task.num_envs,))
 
@@ -369,10 +399,7 @@ class TaskBatch:
             reports[:, task.array_of(idle)] = 0
         self._require_finite(reports)
         rewards = self._total(reports[self.reset_reports :])
-        over = self._of_shape("terminate()", task.terminate(), tuple(rewards.shape))
-        if hasattr(over, "detach") != self.tensors:
-            over = task.array_of(over if not hasattr(over, "detach") else task.numpy(over))
-        terminated = task.numpy((over != 0) | broken) & ~idle
+        terminated = task.numpy(self._over() | broken) & ~idle
         truncated = (self.elapsed >= self.max_episode_steps) & ~idle if self.max_episode_steps > 0 else idle & False
         observations = self._observed()
         over = terminated | truncated

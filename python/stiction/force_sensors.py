@@ -8,61 +8,74 @@ from __future__ import annotations
 
 import numpy as np
 
-from .mujoco_numbers import HINGE, NO_ACTUATION, NO_CLAMP, SLIDE, TRN_JOINT, TRN_TENDON
+from .mujoco_numbers import BALL, FREE, NO_ACTUATION, NO_CLAMP, SLIDE, TRN_TENDON
 
 
 class ForceSensors:
     """Of `Sensors`, whose arrays it reads. N environments."""
 
     def actuator_force(self, names=None):
-        """Of actuators (N, k), N or N m: MuJoCo's ``actuator_force``, of motors and servos on hinges and slides."""
-        numbers = range(self._model.nu) if names is None else [self._model.actuator_id(name) for name in _listed(names)]
-        return self._out(self._forces(tuple(numbers)))
+        """Of actuators (N, k), N or N m, all by default: MuJoCo's ``actuator_force``."""
+        model = self._model
+        numbers = range(model.nu) if names is None else [model.actuator_id(name) for name in _listed(names)]
+        return self._out(self._forces()[:, list(numbers)])
 
-    def joint_torque(self, names):
-        """What actuators do on joints (N, k), N or N m: MuJoCo's ``qfrc_actuator``, within ``actuatorfrcrange``."""
-        torques = [self._torque(self._model.joint_id(name))[:, None] for name in _listed(names)]
-        return self._out(_joined(torques) if torques else self._zeros(self._sim.num_envs, 0))
+    def joint_torque(self, names=None):
+        """What actuators do on joints (N, k), N or N m, all by default: MuJoCo's ``qfrc_actuator``, by tendons too.
 
-    def _torque(self, joint: int):
-        """(N,)"""
-        model, torque = self._model, self._zeros(self._sim.num_envs)
-        for a in np.flatnonzero(np.asarray(model.actuator_trntype) == TRN_TENDON).tolist():
-            tendon = model.actuator_trnid[a]
-            begin = model.tendon_adr[tendon]
-            if joint in list(model.wrap_jntid[begin : begin + model.tendon_num[tendon]]):
-                driven, by = model.joint_names[joint] or joint, model.actuator_names[a] or a
-                raise ValueError(f"joint {driven!r} is driven by actuator {by!r} through a tendon: not computed")
-        of_joints = np.asarray(model.actuator_trntype) == TRN_JOINT
-        driving = np.flatnonzero(of_joints & (np.asarray(model.actuator_trnid) == joint)).tolist()
-        if driving:
-            gears = self._constant(f"gears {driving}", lambda: np.asarray(model.actuator_gear)[driving, 0])
-            torque = (self._forces(tuple(driving)) * gears).sum(1)
-        if model.jnt_actfrclimited[joint]:
-            torque = torque.clip(*np.asarray(model.jnt_actfrcrange)[joint].tolist())
-        return torque
+        A hinge or slide has one number, within its ``actuatorfrcrange``, a ball joint three and a free joint six.
+        """
+        model = self._model
+        joints = range(model.njnt) if names is None else [model.joint_id(name) for name in _listed(names)]
+        dofs = [dof for joint in joints for dof in _dofs(model, joint)]
+        return self._out(self._torques()[:, dofs])
 
-    def _forces(self, numbers: tuple[int, ...]):
-        """(N, k), as the dynamics compute them (`cuda/dynamics/actuator.h`), but for what a step takes implicitly."""
-        model, chosen = self._model, list(numbers)
-        for a in chosen:
-            joint = model.actuator_trnid[a]
-            if model.actuator_trntype[a] != TRN_JOINT or model.jnt_type[joint] not in (SLIDE, HINGE):
-                raise ValueError(f"actuator {model.actuator_names[a] or a!r} does not drive a hinge or slide")
-        key, joints = f"actuators {numbers}", [model.actuator_trnid[a] for a in chosen]
+    def _torques(self):
+        """(N, nv)"""
+        force, moments = self._forces(), self._moments
+        through = self._constant("on tendons", lambda: np.asarray(self._model.actuator_trntype) == TRN_TENDON)
+        own = _times(force * ~through, moments)
+        low, high = (self._constant(f"actfrcrange {side}", lambda side=side: self._bounds()[side]) for side in (0, 1))
+        return _held(low, own, high) + _times(force * through, moments)
+
+    def _bounds(self) -> np.ndarray:
+        """(2, nv): what the actuators of each dof's joint may do together, N or N m."""
+        model, joints = self._model, np.asarray(self._model.dof_jntid)
+        limited = np.asarray(model.jnt_actfrclimited).astype(bool)[joints]
+        return np.where(limited, np.asarray(model.jnt_actfrcrange)[joints].T, [[-np.inf], [np.inf]])
+
+    def _forces(self):
+        """(N, nu), as the dynamics compute them (`cuda/dynamics/actuator.h`), but for what a step takes implicitly."""
+        model = self._model
         if model.core.disableflags & NO_ACTUATION:
-            return self._zeros(self._sim.num_envs, len(chosen))
-        qpos, qvel = (
-            self._constant(f"{key} {at}", lambda at=at: np.asarray(getattr(model, at), np.int64)[joints])
-            for at in ("jnt_qposadr", "jnt_dofadr")
-        )
-        gear = self._constant(f"{key} gear", lambda: np.asarray(model.actuator_gear)[chosen, 0])
-        length, speed = self._array("qpos")[:, qpos] * gear, self._array("qvel")[:, qvel] * gear
+            return self._zeros(self._sim.num_envs, model.nu)
+        length, speed = self._actuator_lengths(), self._actuator_speeds()
         clamps = np.asarray(model.actuator_ctrllimited).astype(bool) & (not model.core.disableflags & NO_CLAMP)
-        ctrl = self._within("ctrlrange", chosen, clamps, self._array("ctrl")[:, chosen])
-        gain, bias = (self._parameter(name)[:, chosen] for name in ("actuator_gainprm", "actuator_biasprm"))
+        ctrl = self._within("ctrlrange", clamps, self._array("ctrl"))
+        gain, bias = self._parameter("actuator_gainprm"), self._parameter("actuator_biasprm")
         force = gain * ctrl + bias[:, :, 0] + bias[:, :, 1] * length + bias[:, :, 2] * speed
-        return self._within("forcerange", chosen, np.asarray(model.actuator_forcelimited).astype(bool), force)
+        return self._within("forcerange", np.asarray(model.actuator_forcelimited).astype(bool), force)
+
+    @property
+    def _moments(self):
+        """(nu, nv): what a unit of each actuator's force does on the dofs."""
+        return self._constant("moments", lambda: _moments(self._model))
+
+    def _actuator_lengths(self):
+        """(N, nu); 0 of those on ball and free joints, whose force asks for none."""
+        return _times(self._array("qpos"), self._constant("lengths", self._lengths))
+
+    def _actuator_speeds(self):
+        """(N, nu)"""
+        return _times(self._array("qvel"), self._moments.T)
+
+    def _lengths(self) -> np.ndarray:
+        """(nq, nu): lengths per coordinate."""
+        model = self._model
+        scalar = np.flatnonzero(np.asarray(model.jnt_type) >= SLIDE)
+        lengths = np.zeros((model.nq, model.nu))
+        lengths[np.asarray(model.jnt_qposadr)[scalar]] = _moments(model)[:, np.asarray(model.jnt_dofadr)[scalar]].T
+        return lengths
 
     def _parameter(self, name: str):
         """(N, ...) of each environment, or (1, ...) of the model."""
@@ -70,17 +83,11 @@ class ForceSensors:
             return self._array(f"params.{name}")
         return self._constant(name, lambda: getattr(self._model, name))[None]
 
-    def _within(self, name: str, numbers: list[int], limited, values):
-        """``values`` (N, k) of actuators, held in their ranges where these are ``limited`` (nu,)."""
-        if not limited[numbers].any():
-            return values
+    def _within(self, name: str, limited, values):
+        """``values`` (N, nu) of actuators, held in their ranges where these are ``limited`` (nu,)."""
         ranges = np.where(limited[:, None], np.asarray(getattr(self._model, f"actuator_{name}")), [-np.inf, np.inf])
-        low, high = (
-            self._constant(f"{name} {side} {numbers}", lambda side=side: ranges[numbers, side]) for side in (0, 1)
-        )
-        if hasattr(values, "detach"):
-            return values.maximum(low).minimum(high)
-        return np.minimum(np.maximum(values, low), high)
+        low, high = (self._constant(f"{name} {side}", lambda side=side: ranges[:, side]) for side in (0, 1))
+        return _held(low, values, high)
 
     # ---- contacts by pairs
 
@@ -121,6 +128,38 @@ class ForceSensors:
             else:
                 chosen[model.body_id(name)] = True
         return chosen
+
+
+def _moments(model) -> np.ndarray:
+    """(nu, nv), constant, as all tendons are that drive."""
+    moments, gear = np.zeros((model.nu, model.nv)), np.asarray(model.actuator_gear)
+    for a, (kind, target) in enumerate(zip(model.actuator_trntype, model.actuator_trnid, strict=True)):
+        if kind == TRN_TENDON:
+            begin = int(model.tendon_adr[target])
+            for term in range(begin, begin + int(model.tendon_num[target])):
+                moments[a, model.jnt_dofadr[model.wrap_jntid[term]]] += gear[a, 0] * model.wrap_coef[term]
+        else:
+            dofs = _dofs(model, target)
+            moments[a, dofs] = gear[a, : len(dofs)]
+    return moments
+
+
+def _dofs(model, joint: int) -> list[int]:
+    """The places in qvel of a joint."""
+    first = int(model.jnt_dofadr[joint])
+    return list(range(first, first + {FREE: 6, BALL: 3}.get(int(model.jnt_type[joint]), 1)))
+
+
+def _times(rows, matrix):
+    """(N, m) times (m, n) with the same bits whatever N is, as no product of matrices promises."""
+    return (rows[:, :, None] * matrix).sum(1)
+
+
+def _held(low, values, high):
+    """Arrays or tensors, held in bounds."""
+    if hasattr(values, "detach"):
+        return values.maximum(low).minimum(high)
+    return np.minimum(np.maximum(values, low), high)
 
 
 def _listed(names) -> list[str]:

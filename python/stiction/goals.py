@@ -46,7 +46,7 @@ class Goal:
         desired = self.terms("desired")
         rest = [term for term in term_columns(signals) if term not in (*desired, *self.leaves_out)]
         return {
-            "observation": Group(*rest),
+            "observation": Group(*(f"observation.{term}" for term in rest)),
             "achieved_goal": Group(*self.terms("achieved"), clean=True),
             "desired_goal": Group(*desired, clean=True),
         }
@@ -58,7 +58,7 @@ class Goal:
         return ((achieved - desired) ** 2).sum(-1) < within**2
 
 
-#: Of the built-in tasks that have one.
+#: Of the built-in tasks that have one, and of what extends these.
 GOALS = {
     "stiction/ArmLift-v0": Goal(
         "cube_position", ("goal_x", "goal_y", "goal_z"), "success_distance", leaves_out=("cube_to_goal",)
@@ -124,10 +124,11 @@ class GoalGroups(ObservationGroups):
 def groups_of(given, env_id, signals, reports, simulation, parameters) -> ObservationGroups | None:
     """What `make_vec`'s ``observations`` asks for; None where that is one array of all."""
     if isinstance(given, str):
-        if given != "goal" or env_id not in GOALS:
+        of = getattr(env_id, "base", env_id)  # an extension has the goal of what it extends
+        if given != "goal" or of not in GOALS:
             there = ", ".join(GOALS)
             raise ValueError(f"observations is {given!r}, expected a dict of groups, or 'goal' for one of {there}")
-        given = GOALS[env_id]
+        given = GOALS[of]
     if isinstance(given, Goal):
         return GoalGroups(given, signals, reports, simulation, parameters)
     return ObservationGroups(given, signals, reports, simulation) if given else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .cut_loads import cut_load
-from .mujoco_numbers import EQ_CONNECT, EQ_WELD, HINGE, SLIDE, TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_TENDON
+from .mujoco_numbers import BALL, EQ_CONNECT, EQ_WELD, TRN_JOINT
 from .rotations import cross, product, rotation
 from .touch_zones import meets_zone
 
@@ -57,10 +57,8 @@ def without_a_reading(m, mujoco, kept: dict[str, np.ndarray]) -> Iterator[tuple[
             yield number, "a delay or an interval is not simulated"
         elif of and not kept[of][target]:
             yield number, f"its {of} is not simulated"
-        elif of == "actuator" and not _on_a_scalar_joint(m, target):
-            yield number, f"{kind} is computed on hinges and slides"
-        elif kind == "jointactfrc" and target in _driven_through_tendons(m):
-            yield number, f"{kind} is not computed of what a tendon drives"
+        elif kind == "actuatorpos" and _on_a_ball(m, target):
+            yield number, f"{kind} is not computed on ball joints"
         elif m.names[m.name_sensoradr[number]] == 0:
             yield number, "no name to ask for"
 
@@ -72,14 +70,8 @@ def _frames_of(m, mujoco, number: int) -> list[str]:
     return [mujoco.mju_type2Str(int(kind)) for kind in types]
 
 
-def _on_a_scalar_joint(m, actuator: int) -> bool:
-    joint = int(m.actuator_trnid[actuator][0])
-    return m.actuator_trntype[actuator] in (TRN_JOINT, TRN_JOINT_IN_PARENT) and m.jnt_type[joint] in (SLIDE, HINGE)
-
-
-def _driven_through_tendons(m) -> set[int]:
-    tendons = [int(of[0]) for kind, of in zip(m.actuator_trntype, m.actuator_trnid, strict=True) if kind == TRN_TENDON]
-    return {int(m.wrap_objid[m.tendon_adr[t] + k]) for t in tendons for k in range(m.tendon_num[t])}
+def _on_a_ball(m, actuator: int) -> bool:
+    return m.actuator_trntype[actuator] == TRN_JOINT and m.jnt_type[m.actuator_trnid[actuator][0]] == BALL
 
 
 class NamedSensors:
@@ -205,7 +197,7 @@ class NamedSensors:
         model = self._model
         at, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
         if kind == "jointactfrc":
-            return self._torque(joint)[:, None]
+            return self._torques()[:, dof : dof + 1]
         if kind.startswith("joint"):
             return self._array("qpos")[:, at : at + 1] if kind == "jointpos" else self._array("qvel")[:, dof : dof + 1]
         return self._array("qpos")[:, at : at + 4] if kind == "ballquat" else self._array("qvel")[:, dof : dof + 3]
@@ -213,9 +205,9 @@ class NamedSensors:
     def _of_actuator(self, name: str, kind: str):
         if kind == "actuatorfrc":
             return self.actuator_force(name)
-        model, number = self._model, self._model.actuator_id(name)
-        moved = self._of_joint(int(model.actuator_trnid[number]), "jointpos" if kind == "actuatorpos" else "jointvel")
-        return moved * float(model.actuator_gear[number, 0])
+        number = self._model.actuator_id(name)
+        moved = self._actuator_lengths() if kind == "actuatorpos" else self._actuator_speeds()
+        return moved[:, number : number + 1]
 
     def _of_tendon(self, tendon: int, kind: str):
         model = self._model

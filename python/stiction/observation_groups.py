@@ -29,7 +29,8 @@ from .simulation_arrays import near
 
 class Group:
     """``terms``: of the observation ("*", or none named: all of them, in their order), of what the task reports after a
-    reset, and parameters that ``per_env`` or ``randomize`` names, such as "geom_friction".
+    reset, and parameters that ``per_env`` or ``randomize`` names, such as "geom_friction". Where two of these have the
+    same name, "observation.gravity", "report.gravity" or "params.gravity" says which is meant.
 
     ``history``: the last so many observations, the oldest first; as an episode begins all are its first. ``clean``:
     without `stiction.randomisation.Noise`.
@@ -119,28 +120,24 @@ class _Part:
         self.clean, self.history, self._simulation = group.clean, group.history, simulation
         self.frames = None  # (N, history, numbers)
         columns = term_columns(signals)
-        if clash := [term for term in columns if term in simulation.per_env or term in reports]:
-            raise ValueError(f"the task's observation has a term {clash[0]!r}, as has the simulation")
+        there = {"observation": tuple(columns), "report": tuple(reports), "params": tuple(simulation.per_env)}
         self._columns: list[int] = []
         self._rows: list[int] = []
         self._parameters: list[str] = []
         chosen, told, drawn = [], [], []
         for term in group.terms:
-            if term == "*" or term in columns:
-                places = range(len(signals)) if term == "*" else columns[term]
+            source, of = ("observation", "*") if term == "*" else _found(name, term, there)
+            if source == "observation":
+                places = range(len(signals)) if of == "*" else columns[of]
                 self._columns += places
                 chosen += [signals[place] for place in places]
-            elif term in reports:
-                self._rows.append(list(reports).index(term))
+            elif source == "report":
+                self._rows.append(there[source].index(of))
                 told.append(Signal(term))
-            elif term in simulation.per_env:
-                self._parameters.append(term)
-                shape = simulation._arrays.shape(f"params.{term}")[1:]
-                drawn += [Signal(f"{term}/{'.'.join(map(str, place))}") for place in np.ndindex(*shape)]
             else:
-                there = [*columns, *reports, *simulation.per_env]
-                hint = near(term, there) or f"; there are: {', '.join(there)}"
-                raise ValueError(f"observations[{name!r}] has {term!r}, which is no term of this task{hint}")
+                self._parameters.append(of)
+                shape = simulation._arrays.shape(f"params.{of}")[1:]
+                drawn += [Signal(f"{term}/{'.'.join(map(str, place))}") for place in np.ndindex(*shape)]
         frame = (*chosen, *told, *drawn)
         if len({signal.name for signal in frame}) < len(frame):
             raise ValueError(f"observations[{name!r}] has a term twice: {', '.join(group.terms)}")
@@ -221,6 +218,22 @@ class _Part:
     def put(self, frames: np.ndarray) -> None:
         """The next call finds out whether they are to be tensors."""
         self.frames = frames.copy()
+
+
+def _found(group: str, term: str, there: dict[str, tuple[str, ...]]) -> tuple[str, str]:
+    """(source, name) of a term; ``there``: the names of each source."""
+    found = [(source, term) for source, names in there.items() if term in names]
+    source, _, name = term.partition(".")
+    if not found and name in there.get(source, ()):
+        return source, name
+    if len(found) > 1:
+        meant = " or ".join(f"'{source}.{term}'" for source, _ in found)
+        raise ValueError(f"observations[{group!r}] has {term!r}, and there is more than one of that name: say {meant}")
+    if not found:
+        known = [name for names in there.values() for name in names]
+        hint = near(term, known) or f"; there are: {', '.join(known)}"
+        raise ValueError(f"observations[{group!r}] has {term!r}, which is no term of this task{hint}")
+    return found[0]
 
 
 def _repeated(frame: np.ndarray, times: int) -> np.ndarray:

@@ -214,27 +214,6 @@ def require_shared_sites(terms, sites) -> None:
                 )
 
 
-KINDS = {"parameter": Parameter, "gains": Gains, "push": Push, "force": Force, "latency": Latency, "noise": Noise}
-KINDS["bias"] = Bias
-
-
-def terms_of(tables) -> list:
-    """Terms of plain dictionaries, as files have them: ``{"kind": "push", "speed": 0.5}``; lists stand for tuples."""
-    if not isinstance(tables, (list, tuple)) or not all(isinstance(entry, dict) for entry in tables):
-        raise ValueError("randomize is no list of tables, [[randomize]] with a kind each")
-    terms = []
-    for number, entry in enumerate(tables):
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
-        kind = given.pop("kind", "parameter")
-        if kind not in KINDS:
-            raise ValueError(f"randomize[{number}] has the kind {kind!r}, expected one of {', '.join(KINDS)}")
-        try:
-            terms.append(KINDS[kind](**given))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"randomize[{number}], {kind}: {error}") from None
-    return flattened(terms)
-
-
 class Randomiser:
     """Keeps a batch random: its owner calls `begin`, `act`, `advance`, `observe`. ``observations``: the D signals."""
 
@@ -371,7 +350,8 @@ class PushEvent:
         free = np.flatnonzero(np.asarray(model.jnt_type) == 0)
         joint = model.joint_id(term.joint) if term.joint is not None else (free[0] if len(free) else None)
         if joint is None or joint not in free:
-            raise ValueError(f"Push needs a free joint, and {'the model has none' if joint is None else term.joint}")
+            which = "the model has none" if joint is None else f"{term.joint!r} is none"
+            raise ValueError(f"Push needs a free joint, and {which}")
         self.dof = int(model.jnt_dofadr[joint])
         self.label = f"push {joint}"
 

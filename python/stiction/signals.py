@@ -46,6 +46,10 @@ class Signal:
         return {"name": self.name, "unit": self.unit} | told
 
 
+def names_of(signals) -> tuple[str, ...]:
+    return tuple(signal.name for signal in signals)
+
+
 def term_columns(signals) -> dict[str, list[int]]:
     """Term -> the places of its numbers."""
     columns: dict[str, list[int]] = {}

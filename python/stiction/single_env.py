@@ -8,7 +8,11 @@ import numpy as np
 from .custom_task import Task, is_task
 from .env_core import EnvCore, can_render, checked_render_mode
 from .env_state import pickled
+from .signals import names_of
 from .task_core import task_core
+
+#: Options of `make_vec` that one environment has not.
+_OF_BATCHES = ("autoreset_mode", "backend", "observations", "randomize")
 
 
 class SingleEnv(gymnasium.Env):
@@ -24,6 +28,8 @@ class SingleEnv(gymnasium.Env):
         render_mode: str | None = None,
         **simulation,
     ):
+        if asked := [name for name in _OF_BATCHES if name in simulation]:
+            raise TypeError(f"{asked[0]!r} is for batches: stiction.make_vec({env_id!r}, 1, {asked[0]}=...)")
         self.render_mode = checked_render_mode(render_mode)
         simulation.setdefault("num_threads", 1)
         core = task_core if is_task(env_id) else EnvCore
@@ -43,9 +49,14 @@ class SingleEnv(gymnasium.Env):
         return self._core.simulation
 
     @property
-    def dt(self) -> float:
-        """Seconds between two actions, as of Gymnasium's MuJoCo environments."""
+    def step_dt(self) -> float:
+        """Seconds between two actions."""
         return self._core.period
+
+    @property
+    def dt(self) -> float:
+        """`step_dt`, by the name that Gymnasium's MuJoCo environments have for it."""
+        return self.step_dt
 
     @property
     def observation_signals(self):
@@ -56,6 +67,15 @@ class SingleEnv(gymnasium.Env):
     def action_signals(self):
         """What each number of an action is, with the present parameters of the task."""
         return self._core.action_signals
+
+    @property
+    def observation_names(self) -> tuple[str, ...]:
+        """Their names, such as "joint_velocity/knee"."""
+        return names_of(self.observation_signals)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        return names_of(self.action_signals)
 
     @property
     def task_parameters(self) -> dict:

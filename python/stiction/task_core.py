@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from gymnasium.spaces import Box
 
-from .custom_task import Task, TaskBatch
+from .custom_task import Task, TaskBatch, markers_of
 from .env_core import EnvCore, checked_device
 from .picture import picture_options
 from .signals import Signal
@@ -40,7 +40,7 @@ class TaskCore(EnvCore):
         self._picture = None
 
     def markers(self, env: int) -> list:
-        return list(self.python_task.markers(env))
+        return markers_of(self.python_task, env)
 
     @property
     def groups(self) -> Mapping:

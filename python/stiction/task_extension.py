@@ -201,8 +201,7 @@ class ExtendedBatch(TaskBatch):
             rows = [row for row, name in enumerate(self.report_names) if row >= base and name.startswith("reward_")]
             rewards = rewards + self._total(reports[rows])
         if type(task).terminate is not Task.terminate:
-            over = self._of_shape("terminate()", np.asarray(task.terminate()), (task.num_envs,))
-            terminated = terminated | (over != 0)
+            terminated = terminated | self._over()
         observations = self._beside(observations)
         over = terminated | truncated
         same = self._mode == "SameStep"

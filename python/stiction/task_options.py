@@ -7,6 +7,7 @@ make_vec("stiction/QuadrupedVelocity-v0", model="go1/scene.xml", names={"feet": 
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Mapping
 from numbers import Real
 
@@ -22,8 +23,8 @@ _OPTIONS = tuple(name for name in inspect.signature(Simulation).parameters if na
 
 #: Gymnasium's words for its MuJoCo environments -> ours.
 _GYMNASIUMS = {
-    "xml_file": "model", "camera_id": "camera", "camera_name": "camera", "default_camera_config": "camera",
-    "frame_skip": "timestep",
+    "xml_file": "'model'", "camera_id": "'camera'", "camera_name": "'camera'", "default_camera_config": "'camera'",
+    "frame_skip": "the task's own number of time steps per action",
 }  # fmt: skip
 
 
@@ -52,7 +53,7 @@ def merged_parameters(task, keywords: dict, known, of: str) -> dict:
     for name in keywords:
         if name not in known:
             hint = near(name, [*known, *_OPTIONS, *PICTURE_OPTIONS])
-            hint = f"; Gymnasium's {name!r} is {_GYMNASIUMS[name]!r} here" if name in _GYMNASIUMS else hint
+            hint = f"; Gymnasium's {name!r} is {_GYMNASIUMS[name]} here" if name in _GYMNASIUMS else hint
             raise TypeError(f"{name!r} is no parameter of {of} and no option of stiction.Simulation{hint}")
         if name in (task or {}):
             raise TypeError(f"{name!r} is given twice: as a keyword and in task={{...}}")
@@ -81,11 +82,14 @@ def task_model(known: EnvironmentId, model, names) -> tuple[Model, dict[str, lis
     ``model``: None, a `Model`, or the path or text of an MJCF file. ``names``: None or a dict, role -> name or names.
     """
     given = _names(names)
+    feet, usual = len(given.get("feet", ())), len(known.names["feet"]) if known.on_legs else 0
+    if 0 < feet < usual:
+        warnings.warn(
+            f"names['feet'] has {feet} feet, and {known.task} {usual}: others earn and cost nothing", stacklevel=2
+        )
     if model is None:
         return Model.from_mjcf(asset_path(known.asset)), _names(known.names) | given
-    if not isinstance(model, Model):
-        model = Model.from_mjcf(model)
-    return model, given
+    return model if isinstance(model, Model) else Model.from_mjcf(model), given
 
 
 def _names(names) -> dict[str, list[str]]:
@@ -99,4 +103,6 @@ def _names(names) -> dict[str, list[str]]:
             raise TypeError(f"names has the key {role!r}, expected a string")
         if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
             raise TypeError(f"names[{role!r}] is {value!r}, expected a name or a sequence of names")
+        if twice := [name for number, name in enumerate(value) if name in value[:number]]:
+            raise ValueError(f"names[{role!r}] has {twice[0]!r} twice")
     return {role: list(value) for role, value in lists.items()}

@@ -19,7 +19,7 @@ from .env_core import EnvCore, can_render, checked_render_mode
 from .goals import GoalGroups, groups_of
 from .picture import task_markers
 from .randomisation import Parameter, Randomiser, flattened, require_shared_sites
-from .signals import interface
+from .signals import interface, names_of
 from .simulation_arrays import as_numbers
 from .task_core import task_core
 
@@ -194,11 +194,11 @@ class VectorEnv(vector.VectorEnv):
     def observation_names(self):
         """Their names, such as "joint_velocity/knee"; with groups a dictionary."""
         signals = self.observation_signals
-        return {g: _names(of) for g, of in signals.items()} if self._groups else _names(signals)
+        return {g: names_of(of) for g, of in signals.items()} if self._groups else names_of(signals)
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        return _names(self.action_signals)
+        return names_of(self.action_signals)
 
     def interface(self) -> dict:
         """All that a policy has to know of observations and actions, for JSON; `stiction train` writes it beside the
@@ -239,6 +239,11 @@ class VectorEnv(vector.VectorEnv):
     def step_dt(self) -> float:
         """Seconds between two actions."""
         return self._core.period
+
+    @property
+    def dt(self) -> float:
+        """`step_dt`, by the name that Gymnasium's MuJoCo environments have for it."""
+        return self.step_dt
 
     @property
     def np_random_seed(self) -> tuple[int | None, ...]:
@@ -491,7 +496,3 @@ class VectorEnv(vector.VectorEnv):
     def _note_seeds(self, seed, seeds: np.ndarray, seeded: np.ndarray) -> None:
         pairs = zip(self._seeds, seeds.tolist(), seeded.tolist(), strict=True)
         self._seeds = tuple(new if given else old for old, new, given in pairs)
-
-
-def _names(signals) -> tuple[str, ...]:
-    return tuple(signal.name for signal in signals)

@@ -134,8 +134,17 @@ def test_skrl_trains_with_states(tmp_path, backend):
     SequentialTrainer(cfg=trainer, env=env, agents=agent).train()
     assert seen == {"observations": {POLICY}, "states": {CRITIC}}
     assert not torch.equal(before, models["value"].net.weight)
-    with pytest.raises(ValueError, match="skrl's agents see 'policy'"):
-        stiction.adapters.skrl.Env(make(observations={"all": "*"}))
+
+
+@pytest.mark.parametrize(("library", "adapter"), [("rsl_rl", "VecEnv"), ("skrl", "Env"), ("torch", "isaaclab.Env")])
+def test_what_no_policy_could_see_is_refused(library, adapter):
+    pytest.importorskip(library)
+    module, _, name = adapter.rpartition(".")
+    face = getattr(getattr(stiction.adapters, module or library), name)
+    with pytest.raises(ValueError, match="envs has the groups all, and who acts sees 'policy': name one so"):
+        face(make(observations={"all": "*"}))
+    with pytest.raises(ValueError, match="desired_goal.*, and who acts sees 'policy'.*goals are for adapters.sb3"):
+        face(stiction.make_vec("stiction/ArmLift-v0", 2, observations="goal"))
 
 
 def test_our_learner_values_by_the_critics_group():

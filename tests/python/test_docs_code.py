@@ -12,6 +12,7 @@ import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ torch = pytest.importorskip("torch")
 import stiction  # noqa: E402
 from model_sources import data_file  # noqa: E402
 from stiction import cli  # noqa: E402
+from stiction.randomisation_tables import KINDS  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 from stiction.training import setup  # noqa: E402
 
@@ -38,8 +40,7 @@ ROBOTS = {
 }
 #: What a page's prose gives before its code.
 GIVEN = {
-    "concepts.md": "model = stiction.Model.from_mjcf('robot.xml'); sim = stiction.Simulation(model, 128)\n"
-    "sim.step(); places = np.zeros((128, 3)) + [0, 0, 0.5]",
+    "concepts.md": "places = np.zeros((128, 3)) + [0, 0, 0.5]",
     "adapters/README.md": "config = rsl_rl_config",
     "props/README.md": "import pathlib\npathlib.Path('table.xml').write_text('<mujoco><worldbody><geom type=\"plane\" "
     'size="0 0 1"/></worldbody></mujoco>\')',
@@ -92,10 +93,13 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name_of)
 def test_python_runs(page, folder):
-    """Of a page, one block after the other."""
-    names = {"stiction": stiction, "np": np, "rsl_rl_config": RSL_RL}
-    exec(next((given for end, given in GIVEN.items() if str(page).endswith(end)), ""), names)
+    """Of a page, one block after the other, with nothing imported that the page does not import."""
+    given = {"stiction": stiction, "np": np, "rsl_rl_config": RSL_RL}
+    exec(next((code for end, code in GIVEN.items() if str(page).endswith(end)), ""), given)
+    names = {name: value for name, value in given.items() if not isinstance(value, ModuleType)}
     for number, block in enumerate(blocks(page, "python")):
+        by_id = re.search(r"\bgym(nasium)?\.make(_vec)?\(.stiction/", block)
+        assert by_id is None or "import stiction" in block, "which makes the ids known, in any order"
         if any(re.search(rf"^(from|import) {library}\b", block, re.MULTILINE) for library in ABSENT):
             continue
         for long, short in SHORTER:
@@ -113,8 +117,14 @@ def test_toml_is_read(page, folder):
         (folder / "a.toml").write_text(whole)
         said = setup.read_toml(folder / "a.toml")
         setup.groups_of_tables(said.get("observations", {}))
-        assert len(setup.terms_of(said.get("randomize", []))) == len(said.get("randomize", []))
+        terms = setup.terms_of(said.get("randomize", []))
+        stiction.make_vec("stiction/QuadrupedVelocity-v0", 1, randomize=terms).close()
         assert said == tomllib.loads(whole)
+
+
+def test_every_kind_of_randomisation_has_a_table():
+    (tables,) = (block for block in blocks(ROOT / "docs/training.md", "toml") if "amount" in block)
+    assert {entry["kind"] for entry in tomllib.loads(tables)["randomize"]} == set(KINDS)
 
 
 def lines_of(page: Path) -> list[str]:
@@ -177,12 +187,13 @@ def walking_robot(which: str, folder: Path) -> tuple[Path, tuple[str, ...]]:
     return folder / "robot.xml", tuple(FEET.values())
 
 
-@pytest.mark.parametrize("which", ["ours", "go1"])
-def test_a_quadruped_walks_by_three_commands(which, folder):
+@pytest.mark.parametrize(("which", "groups"), [("ours", False), ("ours", True), ("go1", False)])
+def test_a_quadruped_walks_by_three_commands(which, groups, folder):
     """The tutorial's, for a moment; the third one asks no stiction, and sees what the policy saw here."""
     page, theirs = ROOT / "docs/tutorials/own-quadruped.md", "mujoco_menagerie/unitree_go1/scene.xml"
     scene, feet = walking_robot(which, folder)
-    text = blocks(page, "toml")[0].replace(theirs, str(scene))
+    tables = "\n".join(blocks(page, "toml")[: 1 + groups])
+    text = tables.replace(theirs, str(scene))
     for ours, named in zip(feet, ("FL", "FR", "RL", "RR"), strict=True):
         text = text.replace(f'"{named}"', f'"{ours}"')
     (folder / "go1.toml").write_text(text)
@@ -194,24 +205,24 @@ def test_a_quadruped_walks_by_three_commands(which, folder):
     assert (folder / "go1.mp4").stat().st_size > 1000
 
     program, _, run = shlex.split(walk)[1:4]
-    spec = importlib.util.spec_from_file_location("walk_in_mujoco", folder / program)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    walker = module.Walker(scene, folder / run)
-    task = {"start_velocity": (0, 0)}
-    names = {"feet": feet}
-    envs = stiction.make_vec(
-        "stiction/QuadrupedVelocity-v0", 1, model=str(scene), names=names, dtype="float64", task=task
-    )
-    envs.reset(seed=0)
-    for _ in range(3):
+    walker = walker_of(folder / program)(scene, folder / run)
+    options = {"names": {"feet": feet}, "dtype": "float64", "task": {"start_velocity": (0, 0)}}
+    seen = setup.groups_of_tables(tomllib.loads(tables).get("observations", {"policy": {}, "critic": {}}))
+    envs = stiction.make_vec("stiction/QuadrupedVelocity-v0", 1, model=str(scene), observations=seen, **options)
+    (observed, _), action = envs.reset(seed=0), np.zeros((1, 12))
+    for _ in range(5):
+        walker.data.qpos[:], walker.data.qvel[:] = envs.simulation.qpos[0], envs.simulation.qvel[0]
+        walker.last = dict(zip(walker.last, action[0], strict=True))
+        told = walker.observation(observed["critic"][0, 9:12])
+        np.testing.assert_allclose(told, observed["policy"], atol=1e-6)
         action = envs.action_space.sample()
-        observed = envs.step(action)[0][0]
-    walker.data.qpos[:], walker.data.qvel[:] = envs.simulation.qpos[0], envs.simulation.qvel[0]
-    walker.last = dict(zip(walker.last, action[0], strict=True))
-    known = walker.quantities(observed[9:12])
-    for signal, expected in zip(walker.signals, observed, strict=True):
-        got = signal.get("scale", 1) * (known[signal["name"]] - signal.get("offset", 0))
-        assert got == pytest.approx(expected, abs=1e-6), signal["name"]
+        observed = envs.step(action)[0]
     now = walker.step((0.5, 0, 0))
     assert now["gravity/z"] < -0.5 and now["last_action/" + walker.actions[0]["name"].split("/")[1]] != action[0, 0]
+
+
+def walker_of(program: Path):
+    spec = importlib.util.spec_from_file_location("walk_in_mujoco", program)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Walker

@@ -6,6 +6,7 @@ import pytest
 mujoco = pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 import stiction  # noqa: E402
+from model_sources import MENAGERIE, data_file  # noqa: E402
 from stiction import Sensors, Simulation  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 
@@ -134,10 +135,53 @@ def test_accelerations_are_differences_of_velocities(array):
     assert (np.array(thigh.value)[0] != 0).all()
 
 
-def test_a_joint_driven_through_a_tendon_is_refused():
-    xml = """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1"/></body></worldbody>
-      <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
-      <actuator><motor name="m" tendon="t"/></actuator></mujoco>"""
-    sensors = stiction.Sensors(stiction.Simulation(stiction.Model.from_mjcf(xml)))
-    with pytest.raises(ValueError, match="joint 'j' is driven by actuator 'm' through a tendon"):
-        sensors.joint_torque("j")
+#: A ball joint with a motor and a free one without, a hinge and a slide on a tendon with a servo of limited force.
+TENDONS = """<mujoco><worldbody>
+  <body><joint name="a" axis="0 1 0" actuatorfrcrange="-2 2"/><geom size=".1"/>
+    <body pos="1 0 0"><joint name="b" axis="0 1 0"/><geom size=".1"/>
+      <body pos="1 0 0"><joint name="ball" type="ball"/><geom size=".1"/></body></body></body>
+  <body pos="0 0 5"><freejoint name="free"/><geom size=".1"/></body>
+  <body pos="0 0 9"><joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/><geom size=".1"/></body>
+  </worldbody><tendon><fixed name="t"><joint joint="b" coef="2"/><joint joint="x" coef="-1"/></fixed></tendon>
+  <actuator><motor joint="a" gear="3"/><position tendon="t" kp="4" kv=".5" gear="1.5" forcerange="-3 3"/>
+  <motor joint="ball" gear="1 2 -3" forcerange="-1 1"/><motor joint="y"/>
+  </actuator></mujoco>"""  # noqa: E501
+ROBOTS = {
+    "own": lambda: TENDONS,
+    "panda": lambda: str(data_file(MENAGERIE + "franka_emika_panda/scene.physics.xml")),
+    "shadow": lambda: str(data_file(MENAGERIE + "shadow_hand/right_hand.xml")),
+}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_tendons_balls_and_free_joints_are_driven_as_mujoco_says(name, array):
+    model = stiction.Model.from_mjcf(ROBOTS[name](), unsupported="warn")
+    sim = Simulation(model, 2, dtype="float64", array=array, num_threads=1)
+    sensors, random, data = Sensors(sim), np.random.default_rng(0), mujoco.MjData(model.mjmodel)
+    sim.qpos = np.array(sim.qpos) + 0.1 * random.normal(size=(2, model.nq))
+    sim.qvel, sim.ctrl = random.normal(size=(2, model.nv)), random.uniform(-3, 3, (2, model.nu))
+    forces, torques = np.array(sensors.actuator_force()), np.array(sensors.joint_torque())
+    for env in range(2):
+        for field in ("qpos", "qvel", "ctrl"):
+            getattr(data, field)[:] = np.array(getattr(sim, field))[env]
+        mujoco.mj_forward(model.mjmodel, data)
+        np.testing.assert_allclose(forces[env], data.actuator_force, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(torques[env], data.qfrc_actuator, rtol=1e-9, atol=1e-9)
+        for joint in filter(None, model.joint_names):
+            np.testing.assert_allclose(
+                np.array(sensors.joint_torque(joint))[env], data.joint(joint).qfrc_actuator, rtol=1e-9, atol=1e-9
+            )
+    assert np.count_nonzero(torques) > model.nu
+    assert np.array(sensors.joint_torque([])).shape == (2, 0)
+
+
+def test_forces_of_an_environment_do_not_depend_on_the_batch():
+    model, random = stiction.Model.from_mjcf(asset_path("humanoid.xml")), np.random.default_rng(0)
+    states = [random.normal(size=(100, size)) for size in (model.nq, model.nv, model.nu)]
+    told = []
+    for rows in (slice(0, 100), slice(7, 8), slice(7, 20)):
+        sim = Simulation(model, len(states[0][rows]), num_threads=1)
+        sim.qpos, sim.qvel, sim.ctrl = (values[rows] for values in states)
+        told.append(Sensors(sim).joint_torque()[7 if rows.start == 0 else 0])
+    np.testing.assert_array_equal(told[0], told[1])
+    np.testing.assert_array_equal(told[0], told[2])

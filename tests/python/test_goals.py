@@ -168,6 +168,28 @@ def test_a_task_of_ones_own_has_goals():
     assert seen == {-1, 0}
 
 
+class Careful(stiction.Task):
+    base = "stiction/ArmLift-v0"
+
+    def observe(self):
+        return {"effort": self.sensors.actuator_force()}
+
+
+def test_an_extension_has_the_goal_of_what_it_extends():
+    base, envs = (
+        stiction.make_vec(of, 3, observations="goal", num_threads=1) for of in ("stiction/ArmLift-v0", Careful)
+    )
+    assert "effort/0" in envs.observation_names["observation"]
+    told, expected = envs.reset(seed=0)[0], base.reset(seed=0)[0]
+    for _ in range(3):
+        for name in ("achieved_goal", "desired_goal"):
+            np.testing.assert_array_equal(told[name], expected[name])
+        told, rewards, *_ = envs.step(np.zeros((3, 8), np.float32))
+        expected, wanted, *_ = base.step(np.zeros((3, 8), np.float32))
+        np.testing.assert_array_equal(rewards, wanted)
+    np.testing.assert_array_equal(envs.compute_reward(told["achieved_goal"], told["achieved_goal"]), 0)
+
+
 def test_what_has_no_goal_says_so():
     with pytest.raises(ValueError, match="observations is 'goal', expected a dict of groups, or 'goal' for one of"):
         stiction.make_vec("stiction/Ant-v0", 2, observations="goal")

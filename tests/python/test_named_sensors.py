@@ -36,7 +36,8 @@ ROBOT = f"""<mujoco><worldbody>
     <fixed name="one"><joint joint="push" coef="1"/></fixed>
     <spatial name="string"><site site="imu"/><site site="tip"/></spatial></tendon>
   <actuator><position name="swing" joint="swing" kp="30" kv="2" gear="1.5" forcerange="-20 20"/>
-    <motor name="push" joint="push" gear="3"/><motor name="pull" tendon="one"/></actuator>
+    <motor name="push" joint="push" gear="3"/><motor name="pull" tendon="one"/>
+    <motor name="twist" joint="wrist" gear="1 -2 .5"/></actuator>
   <sensor>
     <gyro name="gyro" site="imu" noise=".1"/><velocimeter name="speed" site="imu"/><accelerometer name="acc" site="imu"/>
     <gyro name="gyro, cut" site="imu" cutoff=".3"/>
@@ -47,19 +48,20 @@ ROBOT = f"""<mujoco><worldbody>
     <actuatorfrc name="pulled" actuator="swing"/>
     <tendonpos name="length" tendon="both"/><tendonvel name="lengthening" tendon="both"/>
     <subtreecom name="middle" body="arm"/><subtreelinvel name="drift" body="arm"/><clock name="when"/>
+    <actuatorfrc name="through a tendon" actuator="pull"/><actuatorpos name="pulled in" actuator="pull"/>
+    <actuatorvel name="pulling" actuator="pull"/><jointactuatorfrc name="push torque" joint="push"/>
+    <actuatorfrc name="twist" actuator="twist"/><actuatorvel name="twisting" actuator="twist"/>
     <touch name="touch" site="tip"/><magnetometer name="north" site="tip"/><rangefinder name="range" site="tip"/><rangefinder name="range too" site="imu"/>
-    <actuatorfrc name="through a tendon" actuator="pull"/><tendonpos name="string" tendon="string"/>
+    <actuatorpos name="twisted" actuator="twist"/><tendonpos name="string" tendon="string"/>
     <framepos name="seen" objtype="camera" objname="eye"/><gyro site="imu"/>
-    <jointactuatorfrc name="push torque" joint="push"/>
   </sensor></mujoco>"""  # noqa: E501
 
 SILENT = [
     "ignored: sensor 'range', 'range too': rangefinder is not computed",
-    "ignored: sensor 'through a tendon': actuatorfrc is computed on hinges and slides",
+    "ignored: sensor 'twisted': actuatorpos is not computed on ball joints",
     "ignored: sensor 'string': its tendon is not simulated",
     "ignored: sensor 'seen': framepos of a camera is not computed",
     "ignored: sensor #{}: no name to ask for",
-    "ignored: sensor 'push torque': jointactfrc is not computed of what a tendon drives",
 ]
 
 
@@ -68,7 +70,7 @@ def robot(request):
     if request.param == "torch":
         pytest.importorskip("torch")
     sim = at_random(stiction.Model.from_mjcf(ROBOT), dtype="float64", array=request.param)
-    sim.ctrl = np.random.default_rng(3).normal(size=(3, 3))
+    sim.ctrl = np.random.default_rng(3).normal(size=(3, 4))
     sim.time = [0.5, 1.5, 2.5]
     return sim
 
@@ -85,8 +87,8 @@ def sensordata(sim, env):
 def test_every_sensor_of_a_file_is_read_by_its_name_or_told_of(robot):
     sensors, m = stiction.Sensors(robot), robot.model.mjmodel
     told = [line for line in robot.model.import_report if "sensor" in line]
-    assert told == [line.format(m.nsensor - 2) for line in SILENT]
-    assert set(sensors.names) == {m.sensor(i).name for i in range(m.nsensor - 7)}
+    assert told == [line.format(m.nsensor - 1) for line in SILENT]
+    assert set(sensors.names) == {m.sensor(i).name for i in range(m.nsensor - 6)}
     for name in sensors.names:
         values = np.array(sensors.named(name))
         assert values.dtype == np.float64
@@ -162,7 +164,7 @@ def test_a_task_reads_the_sensors_of_its_model():
     envs = stiction.make_vec(Balance, 2)
     envs.reset(seed=0)
     for _ in range(3):
-        observations = envs.step(np.zeros((2, 3), np.float32))[0]
+        observations = envs.step(np.zeros((2, 4), np.float32))[0]
     assert envs.observation_names[:3] == ("gyro/x", "gyro/y", "gyro/z")
     assert observations.shape == (2, 7)
     np.testing.assert_allclose(observations[:, 3:6], 0, atol=1e-3)  # it falls

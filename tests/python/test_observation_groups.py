@@ -129,6 +129,18 @@ def test_what_a_group_cannot_have_is_named():
         make(observations={"policy": 3})
 
 
+def test_a_name_of_two_things_is_asked_about_where_a_group_has_it():
+    options = {"randomize": [Parameter("gravity", -1, 1, operation="add")]}
+    make(observations={"policy": Group("command"), "critic": Group()}, **options)
+    with pytest.raises(ValueError, match="has 'gravity', .*say 'observation.gravity' or 'params.gravity'"):
+        make(observations={"policy": Group("gravity")}, **options)
+    envs = make(observations={"one": Group("observation.gravity"), "other": Group("params.gravity")}, **options)
+    observations, _ = envs.reset(seed=0)
+    np.testing.assert_allclose(np.linalg.norm(observations["one"], axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(observations["other"], envs.simulation.params.gravity)
+    assert envs.observation_names["other"] == ("params.gravity/0", "params.gravity/1", "params.gravity/2")
+
+
 # ---- tasks in Python
 
 

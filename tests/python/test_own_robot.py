@@ -17,7 +17,8 @@ pytest.importorskip("gymnasium")
 torch = pytest.importorskip("torch")
 import stiction  # noqa: E402
 from stiction import Group, cli  # noqa: E402
-from stiction.randomisation import Gains, Noise, Parameter, terms_of  # noqa: E402
+from stiction.randomisation import Gains, Latency, Noise, Parameter, Push  # noqa: E402
+from stiction.randomisation_tables import terms_of  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 from stiction.training import setup  # noqa: E402
 from stiction.training.run import Checkpoint  # noqa: E402
@@ -35,7 +36,7 @@ def alone():
     torch.set_num_threads(before)
     sys.path[:] = path
     for name in set(sys.modules) - modules:
-        if name in ("mine", "neighbour") or name.startswith("package"):
+        if name in ("mine", "neighbour") or name.startswith(("package", "pk")):
             del sys.modules[name]
 
 
@@ -166,8 +167,14 @@ def test_words_of_a_command_win_over_a_files_solver(robot, words, solver):
         (["--model", "nowhere.xml"], "no model nowhere.xml"),
         (["--names", "feet"], "--names 'feet', expected name=value"),
         (["--names", "paws=LF_foot"], "'paws'"),
+        (["--names", "feet=LF_foot,RF_foot,LF_foot"], "names['feet'] has 'LF_foot' twice"),
         (["--task", "tracking_sgma=1"], "tracking_sgma"),
         (["--randomize", "nowhere.toml"], "no file nowhere.toml"),
+        (["--randomize", "body_mas=0.8,1.2"], "no parameter 'body_mas'; near: 'body_mass'"),
+        (["--randomize", "wind=3"], "no parameter 'wind'; there are: body_mass, "),
+        (["--randomize", "body_mass=0.8"], "randomize[0], parameter: missing a required argument: 'high'"),
+        (["--randomize", "body_mass=a,b"], "--randomize 'body_mass=a,b', expected numbers: body_mass=LOW,HIGH"),
+        (["--randomize", "mine.tml"], "--randomize 'mine.tml', expected NAME=LOW,HIGH or a FILE.toml"),
         (["--simulation", "timstep=1"], "timstep"),
         (["--solver", "cannal"], "solver is 'cannal', expected one of 'subadmm'"),
         (
@@ -181,6 +188,18 @@ def test_wrong_words_are_named(words, text, capsys):
     assert text in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["train", "bench"])
+@pytest.mark.parametrize("robot", ["robot.xml", "dog.urdf"])
+def test_a_robot_is_no_task(command, robot, capsys):
+    assert cli.main([command, robot]) == 1
+    assert f"{robot} is a robot, and no task: QuadrupedVelocity --model {robot}" in capsys.readouterr().err
+
+
+def test_few_feet_are_warned_of():
+    with pytest.warns(UserWarning, match=r"names\['feet'\] has 3 feet, and quadruped_velocity 4"):
+        stiction.make_vec("stiction/QuadrupedVelocity-v0", names={"feet": ("LF_foot", "RF_foot", "LH_foot")})
+
+
 @pytest.mark.parametrize(
     ("said", "text"),
     [
@@ -189,6 +208,9 @@ def test_wrong_words_are_named(words, text, capsys):
         ("task = 'Ant'\ntsk = 1", "has 'tsk'; near: task"),
         ("task = ", "is no TOML"),
         ("task = 'Ant'\n[[randomize]]\nkind = 'wind'", r"randomize\[0\] has the kind 'wind'"),
+        ("task = 'Ant'\n[[randomize]]\nkind = 'push'\nvelocity = 0.5", "push: has no 'velocity'; .*speed, every, spin"),
+        ("task = 'Ant'\n[[randomize]]\nkind = 'gains'\nlow=0.5\nhigh=1\neach=true\nto=1", "'to'; .*low.*each"),
+        ("task = 'CartPoleBalance'\n[[randomize]]\nkind = 'push'\nspeed=1\njoint='slider'", "'slider' is none"),
         ("task = 'Ant'\n[[randomize]]\nname = 'body_mas'\nlow=1\nhigh=2", "no parameter 'body_mas'"),
         ("task = 'Ant'\n[[randomize]]\nname = 'body_mass'\nlow=1", r"randomize\[0\], parameter: .*high"),
         ("task = 'Ant'\n[observations.policy]\nterm = 1", "expected a table with terms, history and clean"),
@@ -213,6 +235,19 @@ def test_tables_are_the_terms_of_randomisation():
     friction = Parameter("geom_friction", 0.5, 1.25, operation="set", columns=0, every=(1, 2))
     assert terms_of(tables) == [friction, *Gains(0.9, 1.1), Noise(0.1)]
     assert setup.groups_of_tables({"a": {"terms": ["x"], "history": 2}}) == {"a": Group("x", history=2)}
+
+
+def test_words_of_a_command_are_terms_of_randomisation(tmp_path):
+    import argparse
+
+    (tmp_path / "more.toml").write_text('[[randomize]]\nkind = "gains"\nlow = 0.9\nhigh = 1.1\n')
+    parser = argparse.ArgumentParser()
+    setup.add_arguments(parser)
+    words = ["body_mass=0.8,1.2", "push=0.5", "latency=0,2", str(tmp_path / "more.toml"), "noise=0.05"]
+    asked, _ = setup.of_arguments("QuadrupedVelocity", parser.parse_args(["--randomize", *words]))
+    assert terms_of(asked.randomize) == [
+        Parameter("body_mass", 0.8, 1.2), Push(0.5), Latency(0, 2), *Gains(0.9, 1.1), Noise(0.05)
+    ]  # fmt: skip
 
 
 # ---- a task in a file or a package
@@ -263,6 +298,25 @@ def test_a_task_in_a_package_is_found_by_its_name(tmp_path, monkeypatch, capsys)
     assert "no module 'package.yours' here or installed" in capsys.readouterr().err
     assert cli.main(["bench", "package.mine:Slid"]) == 1
     assert "package.mine has no class Slid that is a stiction.Task" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["pk/t.py:Tall", "pk.t:Tall"])
+def test_an_import_that_fails_is_told_by_file_and_line(name, tmp_path, monkeypatch, capsys):
+    (tmp_path / "pk").mkdir()
+    (tmp_path / "pk" / "t.py").write_text("import stiction\nimport nonexisting\n")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["bench", name]) == 1
+    assert f"{tmp_path / 'pk' / 't.py'}, line 2: No module named 'nonexisting'" in capsys.readouterr().err
+
+
+def test_a_file_of_a_package_is_asked_for_by_its_module(tmp_path, monkeypatch, capsys):
+    (tmp_path / "pk").mkdir()
+    (tmp_path / "pk" / "t.py").write_text("from .help import K\n")
+    (tmp_path / "pk" / "help.py").write_text("K = 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["bench", "pk/t.py:Tall"]) == 1
+    told = capsys.readouterr().err
+    assert "t.py, line 1: attempted relative import" in told and f"it is pk.t:CLASS, from {tmp_path}" in told
 
 
 def test_a_checkpoint_of_an_older_version_is_read(tmp_path):

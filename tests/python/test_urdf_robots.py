@@ -9,9 +9,10 @@ import pytest
 mujoco = pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 import stiction  # noqa: E402
-from model_sources import data_file  # noqa: E402
+from model_sources import ROOT, data_file  # noqa: E402
 from stiction import Model, cli  # noqa: E402
 from stiction.training.run import Checkpoint  # noqa: E402
+from test_docs_code import walker_of  # noqa: E402
 
 LEGS = {"LF": (0.2, 0.1), "RF": (0.2, -0.1), "LH": (-0.2, 0.1), "RH": (-0.2, -0.1)}
 SERVOS = {"kp": 40.0, "kd": 1.0}
@@ -143,7 +144,7 @@ def file(tmp_path):
     return path
 
 
-def test_a_command_trains_a_urdf(file, tmp_path):
+def test_a_command_trains_a_urdf_that_walks_in_mujoco_alone(file, tmp_path):
     run = tmp_path / "run"
     words = ["train", "QuadrupedVelocity", "--model", str(file), "--names", f"feet={','.join(FEET)}"]
     words += [
@@ -167,6 +168,13 @@ def test_a_command_trains_a_urdf(file, tmp_path):
         assert "joint_position/LF_hip" in envs.observation_names
     knee = next(fact for fact in json.loads((run / "policy.json").read_text())["actions"] if "RH_knee" in fact["name"])
     assert knee["offset"] == pytest.approx(-1.2)
+    pytest.importorskip("onnxruntime")
+    walker = walker_of(ROOT / "examples/walk_in_mujoco.py")(run / "model.mjb", run)  # servos, floor and pose in it
+    assert (walker.model.nu, walker.model.nkey, walker.data.qpos[8]) == (8, 1, -1.2)
+    for _ in range(25):
+        now = walker.step((0, 0, 0))
+    assert now["gravity/z"] < -0.5
+    assert walker.data.ncon > 0
 
 
 def test_a_file_says_the_same_of_a_urdf(file, capsys):

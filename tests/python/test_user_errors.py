@@ -46,6 +46,7 @@ def test_parameters_of_a_task_are_keywords_too():
         ),
         ({"widht": 640}, "'widht' is no parameter.*near: 'width'"),
         ({"xml_file": "ant.xml"}, "'xml_file' is no parameter.*Gymnasium's 'xml_file' is 'model' here"),
+        ({"frame_skip": 1}, "Gymnasium's 'frame_skip' is the task's own number of time steps per action here"),
         ({"camera_id": 0}, "Gymnasium's 'camera_id' is 'camera' here"),
         ({"num_thread": 2}, r"'num_thread' is no parameter.*near: 'num_threads'"),
         ({"depth": 200}, r"'depth' is no parameter of stiction/Ant-v0 and no option of stiction.Simulation"),
@@ -96,7 +97,20 @@ def test_gymnasiums_wrappers_take_the_modes_that_the_docs_say(wrapper, options, 
 
 
 def test_dt_is_that_of_gymnasiums_environments():
-    assert gymnasium.make("stiction/Hopper-v0").unwrapped.dt == pytest.approx(gymnasium.make("Hopper-v5").unwrapped.dt)
+    dt = pytest.approx(gymnasium.make("Hopper-v5").unwrapped.dt)
+    for made in (gymnasium.make("stiction/Hopper-v0").unwrapped, stiction.make_vec("stiction/Hopper-v0", 3)):
+        assert made.dt == made.step_dt == dt
+    assert made.get_attr("dt") == (made.dt,) * 3
+
+
+def test_one_environment_tells_its_names_and_what_only_batches_have():
+    single, batch = gymnasium.make("stiction/Hopper-v0").unwrapped, stiction.make_vec("stiction/Hopper-v0")
+    assert single.observation_names == batch.observation_names
+    assert single.action_names == batch.action_names
+    for option in ({"observations": "goal"}, {"randomize": []}, {"backend": "torch"}):
+        (name,) = option
+        with pytest.raises(TypeError, match=rf"'{name}' is for batches: stiction.make_vec\('stiction/ArmLift-v0', 1, "):
+            gymnasium.make("stiction/ArmLift-v0", **option)
 
 
 def test_adapters_say_what_to_do_with_wrapped_environments():
@@ -141,6 +155,27 @@ class Discrete(Slide):
         return gymnasium.spaces.Discrete(3)
 
 
+class Restless(Slide):
+    substeps = 0
+
+
+class Endless(Slide):
+    def terminate(self):
+        return False
+
+
+class EndlessAnt(Task):
+    base = "stiction/Ant-v0"
+
+    def terminate(self):
+        return False
+
+
+class Pointed(Slide):
+    def markers(self, env):
+        return [(0, 0, 1)]
+
+
 class SpaceAsAttribute(Slide):
     action_space = gymnasium.spaces.Discrete(3)
 
@@ -156,6 +191,26 @@ class SpaceAsAttribute(Slide):
 def test_a_tasks_mistakes_are_named(task, text):
     with pytest.raises(TypeError, match=text):
         stiction.make_vec(task, 2)
+
+
+def test_steps_of_no_time_are_refused():
+    with pytest.raises(ValueError, match="Restless.substeps is 0, expected how many time steps, at least 1"):
+        stiction.make_vec(Restless, 2)
+
+
+@pytest.mark.parametrize("task", [Endless, EndlessAnt])
+def test_an_end_for_all_at_once_is_named(task):
+    env = stiction.make_vec(task, 2)
+    env.reset()
+    with pytest.raises(TypeError, match=r"\.terminate\(\) returned a bool, expected an array \(2,\) of bool"):
+        env.step(np.zeros(env.action_space.shape, np.float32))
+
+
+def test_a_marker_that_is_none_is_named():
+    env = stiction.make_vec(Pointed, 2)
+    env.reset()
+    with pytest.raises(TypeError, match=r"Pointed.markers\(\) has a tuple, expected stiction.Marker"):
+        env.markers(1)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

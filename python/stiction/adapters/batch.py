@@ -46,12 +46,16 @@ class Step:
 
 
 class Batch:
-    """Resets ``envs``, then steps it."""
+    """Resets ``envs``, then steps it. Of groups of observations "policy" has to be one."""
 
     def __init__(self, envs, clip_actions: float | None = None):
         if clip_actions is not None and not clip_actions > 0:
             raise ValueError(f"clip_actions is {clip_actions}, expected more than 0 or None")
         self.envs = same_step(envs)
+        groups = group_spaces(envs)
+        if "policy" not in groups:
+            hint = "; goals are for adapters.sb3" if "desired_goal" in groups else ""
+            raise ValueError(f"envs has the groups {', '.join(groups)}, and who acts sees 'policy': name one so{hint}")
         self.clip_actions = clip_actions
         self.device = torch.device(envs.data_device)
         self._statistics = EpisodeStatistics(envs.num_envs, envs.reward_names, self.device)

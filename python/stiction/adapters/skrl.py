@@ -5,7 +5,6 @@ from __future__ import annotations
 from skrl.envs.wrappers.torch import Wrapper, wrap_env
 
 from . import isaaclab
-from .batch import group_spaces, same_step
 
 
 class _Logged(isaaclab.Env):
@@ -25,7 +24,4 @@ def Env(envs, *, clip_actions: float | None = None) -> Wrapper:  # noqa: N802  (
     Its first reset takes the seed that skrl was given (``skrl.utils.set_seed``). ``clip_actions`` bounds actions to
     ± itself.
     """
-    groups = group_spaces(same_step(envs))
-    if "policy" not in groups:
-        raise ValueError(f"envs has the groups {', '.join(groups)}, and skrl's agents see 'policy'")
     return wrap_env(_Logged(envs, clip_actions=clip_actions), wrapper="isaaclab-single-agent", verbose=False)

@@ -6,6 +6,7 @@ evaluations.json  episodes without noise: every minute and at the end
 checkpoint.pt     the last; best.pt: of those evaluated the one with the highest return
 result.json       what the last call reached; policy.onnx, policy.json, video.mp4, TensorBoard's events
 policy.json       what goes into the policy and what comes out: names, units and scales of every number
+model.mjb         a robot of one's own as it was trained, for MuJoCo alone
 lock              the file that the process which trains here has locked; without one it means nothing
 """
 

@@ -7,6 +7,7 @@ import difflib
 import importlib
 import importlib.util
 import sys
+import traceback
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -62,6 +63,10 @@ def environment_id(task: str) -> str:
     short = {task_name(env_id).lower(): env_id for env_id in ENVIRONMENTS}
     asked = task.removeprefix("stiction/").lower()
     found = short.get(asked) or next((i for i in ENVIRONMENTS if i.partition("/")[2].lower() == asked), None)
+    if found is None and Path(task).suffix in (".xml", ".urdf"):
+        raise ValueError(
+            f"{task} is a robot, and no task: QuadrupedVelocity --model {task}, or another of `stiction list`"
+        )
     if found is None:
         near = [task_name(short[name]) for name in difflib.get_close_matches(asked, short, n=3, cutoff=0.4)]
         hint = f"did you mean {' or '.join(near)}?" if near else "`stiction list` shows what there is"
@@ -93,8 +98,22 @@ def _file_module(path: Path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)  # its neighbours may import it
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        if sys.modules[path.stem] is module:
+            del sys.modules[path.stem]
+        whole = path.resolve()
+        package = f"; as a part of its package it is {whole.parent.name}.{whole.stem}:CLASS, from {whole.parent.parent}"
+        raise ImportError(f"{_where(error, path)}{package if 'relative import' in str(error) else ''}") from error
     return module
+
+
+def _where(error: ImportError, path) -> str:
+    """What could not be imported, and the line that asked for it: the last one outside of Python's own machinery."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
+    frames = [frame for frame in frames if frame.filename != __file__ and importlib.__file__ != frame.filename]
+    return f"{frames[-1].filename}, line {frames[-1].lineno}: {error}" if frames else f"{path}: {error}"
 
 
 def _named_module(name: str):
@@ -103,9 +122,9 @@ def _named_module(name: str):
         sys.path.insert(0, here)
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if name != error.name and not name.startswith(f"{error.name}."):
-            raise
+    except ImportError as error:
+        if not isinstance(error, ModuleNotFoundError) or not f"{name}.".startswith(f"{error.name}."):
+            raise ImportError(_where(error, name)) from error
         raise ValueError(f"no module {error.name!r} here or installed; or name a file, path/to/file.py:Class") from None
 
 

@@ -125,6 +125,13 @@ def export_onnx(policy: Policy, path) -> None:
         )
 
 
+def save_mjmodel(model, path) -> None:
+    """One's own robot for `mujoco.MjModel.from_binary_path`: with meshes, and a URDF's servos and floor."""
+    import mujoco
+
+    mujoco.mj_saveModel(model.mjmodel, str(path), None)
+
+
 def write_policy_video(
     policy: Policy, setup: Setup | str, path, *, seconds=10.0, seed=0, progress=None, **shown
 ) -> float:

@@ -45,7 +45,7 @@ import stiction
 from stiction.command_words import pairs_of, values_of
 from stiction.model import Model
 from stiction.observation_groups import Group
-from stiction.randomisation import terms_of
+from stiction.randomisation_tables import table_of, terms_of
 from stiction.registration import ENVIRONMENTS
 from stiction.solver_options import SolverOptions
 from stiction.urdf_import import UrdfRobot
@@ -143,7 +143,9 @@ def add_arguments(parser) -> None:
                         help="what the model calls its parts: feet=FL,FR,RL,RR")  # fmt: skip
     parser.add_argument("--task", nargs="+", default=[], metavar="NAME=VALUE", dest="parameters",
                         help="parameters of the task: tracking_sigma=0.2 command_x=-1,1")  # fmt: skip
-    parser.add_argument("--randomize", type=Path, metavar="FILE.toml", help="[[randomize]] tables")
+    parser.add_argument("--randomize", nargs="+", default=[], metavar="NAME=LOW,HIGH",
+                        help="parameters, scaled, and other kinds: body_mass=0.8,1.2 push=0.5 latency=0,2 noise=0.05; "
+                             "or a FILE.toml of [[randomize]] tables, which say all there is")  # fmt: skip
     parser.add_argument("--simulation", nargs="+", default=[], metavar="NAME=VALUE",
                         help="options of stiction.Simulation: timestep=0.004 integrator=euler")  # fmt: skip
     parser.add_argument("--solver", metavar="NAME", help="the contact solver, one of stiction.solver_names()")
@@ -167,8 +169,9 @@ def of_arguments(task: str, arguments) -> tuple[Setup, dict]:
     if model is not None and not Path(model).is_file():
         raise FileNotFoundError(f"no model {model}")
     randomize = list(said.get("randomize", []))
-    if arguments.randomize is not None:
-        randomize += read_toml(arguments.randomize, only=("randomize",)).get("randomize", [])
+    for word in arguments.randomize:
+        is_file = word.endswith(".toml")
+        randomize += read_toml(Path(word), only=("randomize",)).get("randomize", []) if is_file else [table_of(word)]
     env_id = environment_id(str(folder / said["task"]) if _is_file_class(said["task"]) else said["task"])
     urdf = urdf_table(said, arguments)
     setup = Setup(

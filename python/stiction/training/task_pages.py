@@ -36,7 +36,7 @@ def page(env_id: str) -> str:
         parts = [
             f"# {task_name(env_id)}",
             f"{text.summary} {text.source}",
-            f'```python\nenvs = stiction.make_vec("{env_id}", 1024)\n```',
+            f'```python\nimport stiction\n\nenvs = stiction.make_vec("{env_id}", 1024)\n```',
             _sizes(envs),
             "## Observation and action",
             terms_table(envs.observation_signals, envs.action_signals),

@@ -326,13 +326,15 @@ class Training:
         )
 
     def _export(self) -> None:
-        from .run import export_onnx, progress, write_policy_video
+        from .run import export_onnx, progress, save_mjmodel, write_policy_video
 
         self.ppo.policy.cpu()
         if not self.arguments.no_onnx:
             print("writing policy.onnx ...", flush=True)
             export_onnx(self.ppo.policy, self.folder.path / "policy.onnx")
             self.folder.write("policy.json", self.ppo.envs.interface())
+            if self.setup.model is not None and self.setup.model.mjmodel is not None:
+                save_mjmodel(self.setup.model, self.folder.path / "model.mjb")
         if not self.arguments.no_video and not self.stopped:
             path = self.folder.path / "video.mp4"
             with progress(desc="rendering", unit=" frames") as bar:
