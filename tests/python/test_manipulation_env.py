@@ -402,7 +402,7 @@ PARTS = {
         ({}, {"grasp": "tip", "gripper": "servo"}, "'gripper'.* has 'servo', which drives the arm"),
         ({}, {"grasp": "tip", "fingers": "shoulder"}, "'fingers'.* has 'shoulder', expected a slide or hinge that"),
         ({}, {"grasp": "tip", "cubes": "finger"}, "the cube 'finger' has no free joint"),
-        ({}, {"grasp": "tip", "cubes": ("cube", "cube")}, "handles 1 cube, got 2: name bodies"),
+        ({}, {"grasp": "tip", "cubes": ("cube", "finger")}, "handles 1 cube, got 2: name bodies"),
         ({}, {"grasp": "tip", "keyframe": "home"}, "'keyframe'.* has 'home', but .*; there are: none with a name"),
         ({"floor": ""}, {"grasp": "tip"}, "nothing to put a cube on: add a floor"),
         ({"servo": ""}, {"grasp": "tip"}, "no joints to move: no actuators"),
