@@ -135,11 +135,13 @@ def test_the_second_stop_ends_at_once(tmp_path, monkeypatch, capsys):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_stopped_evaluation_leaves_what_is_cheap(tmp_path, monkeypatch, capsys):
+def test_a_stopped_evaluation_leaves_what_is_cheap(tmp_path, monkeypatch, capsys, request):
     """The last one, after the bar: the policy is written, and how to go on is told; a second Ctrl-C ends at once."""
     pytest.importorskip("onnxscript")
     from stiction.training import run as training_run
 
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # which who started this may have ignored
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, heard))
     monkeypatch.setattr(train.Training, "_evaluate", lambda *_: signal.raise_signal(signal.SIGINT))
     run, again = tmp_path / "run", tmp_path / "again"
     ends = ["--samples", "1000", "--no-video"]
@@ -209,7 +211,10 @@ def test_a_broken_curve_is_told_and_a_broken_run_is_named(finished, tmp_path, ca
 
 def test_a_ctrl_c_during_imports_is_quiet(tmp_path):
     """By a torch that takes long to import."""
-    (tmp_path / "torch.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(30)\n")
+    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    (tmp_path / "torch.py").write_text(
+        f"import os, signal, time\n{heard}\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(30)\n"
+    )
     path = os.pathsep.join([str(tmp_path), *(entry for entry in sys.path if entry)])
     command = [sys.executable, "-m", "stiction", "train", "Hopper"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}, timeout=60)
