@@ -64,12 +64,21 @@ struct JointState {
   Real q, v;
 };
 
-/// One joint's part. Actuators are linear about `start`, where the step begins, and that tells which are held; `x`: the state to be
-/// evaluated. from: what b has M of. mass: its diagonal entry; bias: tau of inverse dynamics at a = -from / h on entry, b on exit.
+/// Actuators are linear about `start`, where the step begins, and that tells which are held; `x`: the state to be evaluated. from: what
+/// b has M of; ctrl: of the joint's actuators; applied: its part of qfrc_applied.
+template <class Real>
+struct JointInputs {
+  JointState<Real> start, x;
+  Real from;
+  const Real* ctrl;
+  Real applied;
+};
+
+/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -from / h on entry, b on exit.
 template <class L, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link,
-                     const JointState<Real>& start, const JointState<Real>& x, Real from, const Real* ctrl,
-                     Real applied, Real& mass, Real& bias) {
+                     const JointInputs<Real>& in, Real& mass, Real& bias) {
+  const auto& [start, x, from, ctrl, applied] = in;
   if (link.dof < 0) {  // a ghost stands still
     mass = Real(1), bias = Real(0);
     return;
@@ -98,14 +107,30 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
   if (opt.explicit_damping) mass = mass - h * link.damping, bias = bias - h * Real(link.damping) * x.v;
 }
 
-/// A and b at x; M needs no copy: it is A on the way. `start`: the state that the step begins with, x itself but for Newton; from: what
-/// b has M of, x.v or, for Newton, what the velocity lacks of that.
+/// Where A and b are wanted. `start`: the state that the step begins with, x itself but for Newton; from: what b has M of, x.v or, for
+/// Newton, what the velocity lacks of that.
+template <class L>
+struct StepPoint {
+  const State<L>&start, &x;
+  const TreeVector<L>& from;
+};
+
+/// kin, I: at at.x.
+template <class L>
+struct MotionInputs {
+  StepPoint<L> at;
+  const Kinematics<L>& kin;
+  const PerLink<L, RigidInertia<typename L::Real>>& I;
+  const Loads<L>& loads;
+};
+
+/// A and b; M needs no copy: it is A on the way.
 template <class L>
 HD void free_motion(const typename L::Group& g, const typename L::Model& m,
-                    const Options<Scalar<typename L::Real>>& opt, const Kinematics<L>& kin,
-                    const PerLink<L, RigidInertia<typename L::Real>>& I, const State<L>& start, const State<L>& x,
-                    const TreeVector<L>& from, const Loads<L>& loads, TreeVector<L>& scratch, TreeMatrix<L>& A,
-                    TreeVector<L>& b) {
+                    const Options<Scalar<typename L::Real>>& opt, const MotionInputs<L>& in, TreeVector<L>& scratch,
+                    TreeMatrix<L>& A, TreeVector<L>& b) {
+  const auto& [at, kin, I, loads] = in;
+  const auto& [start, x, from] = at;
   using Real = typename L::Real;
   using S = Scalar<Real>;
   S h = opt.h;
@@ -131,15 +156,19 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
   int act = 0;
   UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
     const auto& link = m.trunk[m.link_of_dof(t)];
-    joint_motion<L>(m, opt, link, {start.q.trunk[t], start.v.trunk[t]}, {x.q.trunk[t], x.v.trunk[t]}, from.trunk[t],
-                    loads.ctrl + act, loads.has_force() ? loads.force.trunk[t] : zero, A.trunk[t][t], b.trunk[t]);
+    const JointInputs<Real> joint{{start.q.trunk[t], start.v.trunk[t]},
+                                  {x.q.trunk[t], x.v.trunk[t]},
+                                  from.trunk[t],
+                                  loads.ctrl + act,
+                                  loads.has_force() ? loads.force.trunk[t] : zero};
+    joint_motion<L>(m, opt, link, joint, A.trunk[t][t], b.trunk[t]);
     act += L::Shape::actuators(link);
   }
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    int own = act + at.actuator;
+  each_limb<L>(g, m, [&](const auto& limb, Place place) {
+    int own = act + place.actuator;
     Vec3<Real> turn{zero, zero, zero};
     UNROLL for (int k = 0; k < limb.links(); ++k) {
-      int i = at.link + k;
+      int i = place.link + k;
       const auto& link = limb.link(k);
       Real q = x.q.limb[i];
       if constexpr (L::Shape::kAnyJoint) {
@@ -150,9 +179,12 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
           turn = {turn.y, turn.z, zero};  // the next link's comes first
         }
       }
-      joint_motion<L>(m, opt, link, {start.q.limb[i], start.v.limb[i]}, {q, x.v.limb[i]}, from.limb[i],
-                      loads.ctrl + own, loads.has_force() ? loads.force.limb[i] : zero,
-                      A.limb[at.entry + entry_of(k, k)], b.limb[i]);
+      const JointInputs<Real> joint{{start.q.limb[i], start.v.limb[i]},
+                                    {q, x.v.limb[i]},
+                                    from.limb[i],
+                                    loads.ctrl + own,
+                                    loads.has_force() ? loads.force.limb[i] : zero};
+      joint_motion<L>(m, opt, link, joint, A.limb[place.entry + entry_of(k, k)], b.limb[i]);
       own += L::Shape::actuators(link);
     }
   });

@@ -32,16 +32,16 @@ HD void solve_without_rows(const typename L::Group& g, const typename L::Model& 
   solve<L>(g, m, problem.factor, problem.free, share);
 }
 
-/// Poses, A and b at x, and their solution; opt, start, from: see free_motion().
+/// Poses, A and b, and their solution.
 template <class L, class Real = typename L::Real>
 HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                              const Options<Scalar<Real>>& opt, const State<L>& start, const State<L>& x,
-                              const TreeVector<L>& from, Workspace<L>& w, Mask<Real>& bad) {
-  forward_kinematics<L>(g, m, x, w.kin);
+                              const Options<Scalar<Real>>& opt, const StepPoint<L>& at, Workspace<L>& w,
+                              Mask<Real>& bad) {
+  forward_kinematics<L>(g, m, at.x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
   place_loads<L>(g, m, worlds.arrays, worlds.rows, w.kin, w.applied, w.loads, bad);
   ContactProblem<L>& problem = w.problem;
-  free_motion<L>(g, m, opt, w.kin, w.I, start, x, from, w.loads, w.v, problem.A, problem.b);
+  free_motion<L>(g, m, opt, {at, w.kin, w.I, w.loads}, w.v, problem.A, problem.b);
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
   factor<L>(g, m, problem.factor);
   solve_without_rows<L>(g, m, problem);
@@ -92,23 +92,23 @@ HD_ONCE void solve_free_motion(const typename L::Group& g, const typename L::Mod
   Options<Scalar<Real>> linear = opt;
   linear.theta = linear.theta_vq = 1, linear.newton = 0;
   const Real least = norm(vec<Real>(m.gravity)) * opt.h, before = size_of<L>(g, m, x.v) + least;
-  solve_linearised<L>(g, m, worlds, linear, x, x, x.v, w, bad);
+  solve_linearised<L>(g, m, worlds, linear, {x, x, x.v}, w, bad);
   each_dof<L>(g, m, [](Real guess, Real& a, Real& b) { a = b = guess; }, problem.free, v, first);
   Mask<Real> active = mask_of<Real>(true), found = negate(active);
   for (int i = 0; i < opt.newton && g.any(active); ++i) {
     within_step<L>(g, m, opt, x, v, at, lacking);
-    solve_linearised<L>(g, m, worlds, opt, x, at, lacking, w, bad);
+    solve_linearised<L>(g, m, worlds, opt, {x, at, lacking}, w, bad);
     turn_spin<L>(m, rotation(at.orientation), rotation(x.orientation), problem.free);
     const Real change = size_of<L>(g, m, problem.free), size = before + size_of<L>(g, m, v);
     each_dof<L>(g, m, [&](Real d, Real& vi) { vi = select(active, vi + d, vi); }, problem.free, v);
     found = (active & (change <= size * kFreeFound)) | (negate(active) & found);
     active = active & (change > size * kFreeTolerance<Scalar<Real>>);
   }
-  solve_linearised<L>(g, m, worlds, opt, x, x, x.v, w, bad);
+  solve_linearised<L>(g, m, worlds, opt, {x, x, x.v}, w, bad);
   each_dof<L>(g, m, [&](Real vi, Real guess, Real& to) { to = select(found, vi, guess); }, v, first, problem.free);
   multiply<L>(g, m, problem.A, problem.free, problem.b);
-  solve_without_rows<L>(g, m,
-                        problem);  // to the bit what a step without impulses finds, whether it looks for some or not
+  // To the bit what a step without impulses finds, whether it looks for some or not.
+  solve_without_rows<L>(g, m, problem);
   problem.free_found = found;
 }
 
@@ -117,7 +117,7 @@ template <class L, class Real = typename L::Real>
 HD void move_freely(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                     const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
   if (worlds.options.step.newton) return solve_free_motion<L>(g, m, worlds, x, w, bad);
-  solve_linearised<L>(g, m, worlds, worlds.options.step, x, x, x.v, w, bad);
+  solve_linearised<L>(g, m, worlds, worlds.options.step, {x, x, x.v}, w, bad);
   w.problem.free_found = mask_of<Real>(true);
 }
 

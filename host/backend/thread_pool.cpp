@@ -25,8 +25,8 @@ ThreadPool::ThreadPool(int size) : forks_(forks_so_far()) {
 }
 
 ThreadPool::~ThreadPool() {
-  if (forks_ !=
-      forks) {  // nobody to stop, the threads are the parent's; to destroy what they wait for would wait for them
+  if (forks_ != forks) {
+    // Nobody to stop, the threads are the parent's; to destroy what they wait for would wait for them.
     (void)threads_.release();
     return;
   }

@@ -21,8 +21,10 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
       : Base(std::move(model), options, kernels->width), lib_(lib), kernels_(kernels) {
     this->make_job();
     job_.per_env = !options.per_env.empty();
+    const int packs_a_thread = (packs_ + threads_->size() - 1) / threads_->size();
+    if (options.step.fallback) job_.places = std::clamp(packs_a_thread, 1, kernels_->most_places);
     for (int i = 0; i < threads_->size(); ++i) {
-      workspaces_.push_back(aligned(kernels_->workspace_bytes));
+      workspaces_.push_back(aligned(workspace_bytes()));
       memory_.push_back(aligned(kernels_->memory_bytes(job_)));
       kernels_->bind_memory(job_, workspaces_.back().get(), memory_.back().get());
       if (void* own = kernels_->create_tables(job_)) environment_tables_.push_back(own);
@@ -35,7 +37,7 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
   }
 
   std::vector<std::pair<std::string, int64_t>> memory() const override {
-    const auto each = static_cast<int64_t>(kernels_->workspace_bytes + kernels_->memory_bytes(job_));
+    const auto each = static_cast<int64_t>(workspace_bytes()) + kernels_->memory_bytes(job_);
     return {
         {"arrays", this->array_bytes()}, {"records", this->record_bytes()}, {"workspaces", threads_->size() * each}};
   }
@@ -118,6 +120,7 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
   }
 
  private:
+  size_t workspace_bytes() const { return job_.places * kernels_->place_bytes; }
   void* tables_of(int thread) const { return environment_tables_.empty() ? nullptr : environment_tables_[thread]; }
 
   const CpuLibrary* lib_;

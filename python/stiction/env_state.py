@@ -56,9 +56,12 @@ def set_state(envs, state: dict[str, np.ndarray], numbers=None) -> None:
         new = state.get(name, values)
         if new.shape != values.shape or new.dtype != values.dtype:
             raise ValueError(f"state[{name!r}] is {new.dtype} {new.shape}, expected {values.dtype} {values.shape}")
-    for name in simulation.per_env:
-        simulation._arrays.write(f"params.{name}", state[f"params.{name}"])
-    simulation.set_state(SimulationState(**{f.name: given[f.name] for f in fields(SimulationState)}), numbers)
+    _put_parameters(simulation, state)
+    try:
+        simulation.set_state(SimulationState(**{f.name: given[f.name] for f in fields(SimulationState)}), numbers)
+    except ValueError:
+        _put_parameters(simulation, there)
+        raise
     if (compiled := _compiled(envs)) is not None:
         compiled.set_state({name[5:]: values for name, values in state.items() if name.startswith("task.")})
     for name, owner, attribute in _places(envs, [name[7:] for name in state if name.startswith("python.")]):
@@ -66,6 +69,11 @@ def set_state(envs, state: dict[str, np.ndarray], numbers=None) -> None:
             _put(owner, attribute, state[name])
     if envs._groups:
         envs._groups.set_state({name[7:]: values for name, values in state.items() if name.startswith("groups.")})
+
+
+def _put_parameters(simulation, state: dict[str, np.ndarray]) -> None:
+    for name in simulation.per_env:
+        simulation._arrays.write(f"params.{name}", state[f"params.{name}"])
 
 
 def _has_rows(envs, values: np.ndarray) -> bool:

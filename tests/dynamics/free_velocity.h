@@ -37,7 +37,7 @@ HD void free_velocity(const typename L::Group& g, const typename L::Model& m, co
   w.loads.any_force = w.loads.any_wrench = false;
   forward_kinematics<L>(g, m, x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
-  free_motion<L>(g, m, opt, w.kin, w.I, x, x, x.v, w.loads, w.scratch, w.A, w.b);
+  free_motion<L>(g, m, opt, {{x, x, x.v}, w.kin, w.I, w.loads}, w.scratch, w.A, w.b);
   factor<L>(g, m, w.A);
   Real share[L::kTrunkDofs];
   UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = zero;

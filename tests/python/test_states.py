@@ -326,6 +326,19 @@ def test_states_of_other_environments_change_nothing():
         np.testing.assert_array_equal(values, before[name])
 
 
+def test_a_refused_state_changes_no_parameters():
+    ants = stiction.make_vec("stiction/Ant-v0", 2, randomize=[Parameter("body_mass", 0.5, 2.0)])
+    ants.reset(seed=0)
+    before = ants.get_state()
+    bad = {name: values.copy() for name, values in before.items()}
+    bad["params.body_mass"] *= 1.5
+    bad["qpos"][1, 3:7] = 0
+    with pytest.raises(ValueError, match="qpos of joint"):
+        ants.set_state(bad)
+    for name, values in ants.get_state().items():
+        np.testing.assert_array_equal(values, before[name])
+
+
 TURNING = """<mujoco><worldbody><body name="hand" mocap="true"><geom size=".1" contype="0" conaffinity="0"/></body>
   <body pos="0 0 2"><freejoint name="base"/><geom size=".1"/><body pos="0 0 .2"><joint type="ball"/><geom size=".1"/></body></body>
   <body name="kite" pos="1 0 2"><freejoint name="kite"/><geom size=".1"/></body></worldbody></mujoco>"""  # noqa: E501

@@ -28,8 +28,8 @@ template <class Real>
 void* create_tables(const CpuJob<Scalar<Real>>& job) {
   if (!job.per_env) return nullptr;
   auto* tables = new std::vector<EnvironmentTables<Real>>;
-  tables->reserve(kPacks<Real>);
-  for (int i = 0; i < kPacks<Real>; ++i) tables->emplace_back(*job.model);
+  tables->reserve(job.places);
+  for (int i = 0; i < job.places; ++i) tables->emplace_back(*job.model);
   return tables;
 }
 template <class Real>
@@ -52,13 +52,13 @@ static_assert(sizeof(Space<CpuReal>) == sizeof(PackSpace<PerEnvLane<CpuReal>>),
 
 template <class Real>
 int64_t memory_bytes(const CpuJob<Scalar<Real>>& job) {
-  return memory_sizes<Real>(*job.model, job.options).total(kPacks<Real>);
+  return memory_sizes<Real>(*job.model, job.options).total(job.places);
 }
 template <class Real>
 void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, void* memory) {
   const MemorySizes sizes = memory_sizes<Real>(*job.model, job.options);
-  for (int i = 0; i < kPacks<Real>; ++i)
-    static_cast<Space<Real>*>(workspace)[i].workspace.bind(world_memory(memory, sizes, i, kPacks<Real>));
+  for (int i = 0; i < job.places; ++i)
+    static_cast<Space<Real>*>(workspace)[i].workspace.bind(world_memory(memory, sizes, i, job.places));
 }
 template <class Real>
 int64_t problem_size(const CpuJob<Scalar<Real>>& job) {
@@ -69,7 +69,8 @@ int64_t problem_size(const CpuJob<Scalar<Real>>& job) {
 template <class Real>
 constexpr CpuKernels<Scalar<Real>> kernels() {
   return {kWidth<Real>,
-          kPacks<Real> * sizeof(Space<Real>),
+          kImprovedTogether<Real>,
+          sizeof(Space<Real>),
           step<Real>,
           find<Real>,
           create_tables<Real>,

@@ -44,9 +44,7 @@ class EnvironmentTables {
   TableVectors<Real> own_;
 };
 
-/// Packs that may wait at once, each with a workspace and tables of its own.
-template <class Real> inline constexpr int kPacks = kImprovedTogether<Real>;
-
+/// What a pack needs while it takes a step.
 template <class L>
 struct PackSpace {
   Workspace<L> workspace;

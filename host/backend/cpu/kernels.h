@@ -13,13 +13,16 @@ namespace stiction {
 template <class T>
 struct CpuJob : StepJob<T> {
   bool per_env = false;  // some parameter is per environment
+  int places = 1;        // packs that a thread holds at once, each with a workspace and tables of its own
 };
 
-/// What a thread calls for packs first .. last - 1 of a batch. Workspaces and memory are per thread, 64-byte aligned.
+/// What a thread calls for packs first .. last - 1 of a batch. Workspaces (job.places of place_bytes) and memory are per thread,
+/// 64-byte aligned.
 template <class T>
 struct CpuKernels {
-  int width;  // worlds per pack
-  size_t workspace_bytes;
+  int width;        // worlds per pack
+  int most_places;  // more serve nothing
+  size_t place_bytes;
   void (*step)(const CpuJob<T>& job, int first, int last, void* workspace, void* tables);
   /// The contacts of the present states; packs of which no world is wanted are left out.
   void (*find)(const CpuJob<T>& job, const FoundContacts<T>& found, int first, int last, void* workspace, void* tables);

@@ -15,12 +15,12 @@ class Walk {
 
   Walk(const CpuJob<S>& job, void* workspace, void* tables)
       : job_(job), space_(static_cast<PackSpace<L>*>(workspace)), tables_(tables) {
-    for (int i = 0; i < kPacks<Real>; ++i) place_[i] = i;
+    for (int i = 0; i < job.places; ++i) place_[i] = i;
   }
   /// All steps of packs first .. last - 1.
   void take(int first, int last) {
     while (first < last || waiting_ > 0) {
-      while (first < last && waiting_ < kPacks<Real>) {
+      while (first < last && waiting_ < job_.places) {
         begin(place_[waiting_], first++);
         if (waits(place_[waiting_])) ++waiting_;
       }
@@ -62,9 +62,9 @@ class Walk {
   const CpuJob<S>& job_;
   PackSpace<L>* space_;
   void* tables_;
-  Rows<Real> rows_[kPacks<Real>];
-  const typename L::Model* model_[kPacks<Real>];
-  int place_[kPacks<Real>];  // those that wait, then free ones
+  Rows<Real> rows_[kImprovedTogether<Real>];
+  const typename L::Model* model_[kImprovedTogether<Real>];
+  int place_[kImprovedTogether<Real>];  // those that wait, then free ones
   int waiting_ = 0;
 };
 
