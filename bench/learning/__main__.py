@@ -174,24 +174,28 @@ def draw(result: dict, path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    target = TARGETS.get(task_name(result["env_id"]))
-    figure, panels = pyplot.subplots(1, 2, figsize=(10, 4), sharey=True)
-    for panel, axis, unit, label in zip(
-        panels, ("samples", "cpu_seconds"), (1e6, 1), ("million control steps", "CPU seconds"), strict=True
-    ):
-        for number, run in enumerate(result["runs"]):
-            curve, marks = run["curve"], run["evaluations"]
-            panel.plot([p[axis] / unit for p in curve], [p["return"] for p in curve], color=f"C{number}", alpha=0.5)
-            panel.plot(
-                [p[axis] / unit for p in marks], [p["return"] for p in marks], "o-", ms=3, color=f"C{number}",
-                label=f"seed {run['seed']}, without noise",
-            )  # fmt: skip
-        if target is not None and target.report is None:
-            panel.axhline(target.value, color="0.5", lw=1, ls="--")
-        panel.set_xlabel(label)
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("return")
-    panels[0].legend(fontsize=8)
+    target = TARGETS.get(task_name(result["env_id"]), Target(math.inf, math.inf))
+    measures = ["return", target.report] if target.report else ["return"]
+    axes = {"samples": (1e6, "million control steps"), "cpu_seconds": (1, "CPU seconds")}
+    size = (10, 1 + 3 * len(measures))
+    figure, panels = pyplot.subplots(len(measures), 2, figsize=size, sharex="col", sharey="row", squeeze=False)
+    for row, measure in zip(panels, measures, strict=True):
+        for panel, (axis, (unit, label)) in zip(row, axes.items(), strict=True):
+            for number, run in enumerate(result["runs"]):
+                color, name = f"C{number}", f"seed {run['seed']}, without noise"
+                for points, style in (
+                    (run["curve"], {"alpha": 0.5}),
+                    (run["evaluations"], {"marker": "o", "ms": 3, "label": name}),
+                ):
+                    told = [point for point in points if measure in point]
+                    at, values = [point[axis] / unit for point in told], [point[measure] for point in told]
+                    panel.plot(at, values, color=color, **style)
+            panel.set_xlabel(label if measure == measures[-1] else "")
+            panel.grid(alpha=0.3)
+            if measure == measures[-1] and math.isfinite(target.value):
+                panel.axhline(target.value, color="0.5", lw=1, ls="--")
+        row[0].set_ylabel(measure.replace("_", " "))
+    panels[0][0].legend(fontsize=8)
     figure.suptitle(f"{result['env_id']}: {result['command']}", fontsize=9)
     figure.tight_layout()
     figure.savefig(path, dpi=80)
