@@ -135,14 +135,15 @@ def test_the_second_stop_ends_at_once(tmp_path, monkeypatch, capsys):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_stopped_evaluation_leaves_what_is_cheap(tmp_path, monkeypatch, capsys, request):
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_evaluation_leaves_what_is_cheap(stop, tmp_path, monkeypatch, capsys, request):
     """The last one, after the bar: the policy is written, and how to go on is told; a second Ctrl-C ends at once."""
     pytest.importorskip("onnxscript")
     from stiction.training import run as training_run
 
     heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # which who started this may have ignored
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, heard))
-    monkeypatch.setattr(train.Training, "_evaluate", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(train.Training, "_evaluate", lambda *_: signal.raise_signal(stop))
     run, again = tmp_path / "run", tmp_path / "again"
     ends = ["--samples", "1000", "--no-video"]
     assert cli.main(["train", "CartPoleBalance", *SMALL, *ends, "--run-dir", str(run)]) == 130
@@ -151,7 +152,7 @@ def test_a_stopped_evaluation_leaves_what_is_cheap(tmp_path, monkeypatch, capsys
     assert f"`stiction train --resume {run}` goes on" in told.out.splitlines()[-1]
     for name in ("checkpoint.pt", "policy.onnx", "policy.json", "result.json"):
         assert (run / name).is_file(), name
-    monkeypatch.setattr(training_run, "export_onnx", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(training_run, "export_onnx", lambda *_: signal.raise_signal(stop))
     assert cli.main(["train", "CartPoleBalance", *SMALL, *ends, "--run-dir", str(again)]) == 130
     told = capsys.readouterr()
     assert f"kept in {again}: the checkpoint of 1,024 samples" in told.out

@@ -69,12 +69,30 @@ def run(arguments):
 
     torch.set_num_threads(1)  # more of them cost more than they bring on networks of this size
     with ExitStack() as kept:
+        kept.enter_context(termination_as_interrupt())
         with stop_signal() as stop:
             with process_group("nccl" if on_gpu else "gloo") if distributed else nullcontext():
                 training = kept.enter_context(Training(arguments, stop))
                 training.learn()
         training.finish()
     return 128 + signal.SIGINT if training.stopped else 0
+
+
+@contextmanager
+def termination_as_interrupt():
+    """SIGTERM does what Ctrl-C does."""
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
