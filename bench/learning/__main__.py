@@ -76,10 +76,12 @@ class Watched:
     def step(self, actions):
         results = self._envs.step(actions)
         _, _, terminated, truncated, infos = results
-        values = infos[self._target.report].double()
+        values, ended = infos[self._target.report].double(), terminated | truncated
+        if ended.any():  # whose step is told apart: they have begun anew
+            values = torch.where(ended, infos["final_info"][self._target.report].double(), values)
         self._means.append(values.mean().item())
         self._last = torch.where(self._going, values, self._last)
-        self._going &= ~(terminated | truncated)
+        self._going &= ~ended
         return results
 
     @property

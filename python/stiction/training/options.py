@@ -29,9 +29,10 @@ _WALKS = {
 TASKS: dict[str, dict] = {
     "Ant": {"num_envs": 256, "steps": 32, "minibatch": 2048, "gae": 0.95, "hidden": (128, 64)},
     "ArmLift": {
-        "num_envs": 1024,
-        "minibatch": 8192,
-        "gamma": 0.98,
+        "num_envs": 512,
+        "minibatch": 4096,
+        "gamma": 0.97,
+        "gae": 0.95,
         "entropy": 0.003,
         "hidden": (128, 64),
         "initial_std": 0.33,
