@@ -42,11 +42,12 @@ template <class T> HD Quat<T> yaw(T angle) {
   return {c, T(0), T(0), s};
 }
 
-/// Uniformly distributed. [Shoemake1992].
-template <class S> HD Quat<S> uniform_rotation(Random& random) {
-  const double u = random.unit(), a = 6.283185307179586 * random.unit(), b = 6.283185307179586 * random.unit();
-  const double inner = ::sqrt(1 - u), outer = ::sqrt(u);
-  return {S(outer * ::cos(b)), S(inner * ::sin(a)), S(inner * ::cos(a)), S(outer * ::sin(b))};
+/// A turn by `angle`, either way, about an axis that is uniform among those within `tilt` of the vertical, pi / 2: all there are. rad
+template <class S> HD Quat<S> turn_about_some(S angle, S tilt, Random& random) {
+  const double z = 1 - random.unit() * (1 - ::cos(static_cast<double>(tilt))), across = ::sqrt(1 - z * z);
+  const double around = 6.283185307179586 * random.unit(), way = random.unit() < 0.5 ? -0.5 : 0.5;
+  const double c = ::cos(0.5 * angle), s = ::sin(way * angle);
+  return {S(c), S(s * across * ::cos(around)), S(s * across * ::sin(around)), S(s * z)};
 }
 
 /// One of the 24 rotations that take a cube to itself, each as likely.

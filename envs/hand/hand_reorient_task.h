@@ -1,22 +1,25 @@
-// HandReorientTask: a hand turns a cube that lies in it to one orientation after the other. Terms, weights and rates of Isaac Lab's
-// repose task for the Allegro hand (Isaac-Repose-Cube-Allegro-Direct, after IsaacGymEnvs'), on any hand: see robot_hand.h.
+// HandReorientTask: a hand turns a cube that lies in it to one orientation after the other. Terms and rates of Isaac Lab's repose
+// task for the Allegro hand (Isaac-Repose-Cube-Allegro-Direct, after IsaacGymEnvs'), on any hand: see robot_hand.h.
 //
 //   observation  21 + 3 n + 3 f for n joints, f fingertips: joint angles as parts of their ranges, -1 to 1 (n); joint velocities
 //                times 0.2 (n); cube: position from its place (3), orientation w x y z (4), velocity (3), angular velocity times
 //                0.2 (3, cube's axes); goal orientation (4); rotation from goal to cube (4, w >= 0); fingertips' positions from the
 //                cube's place (3 f); last action (n)                                                 1, rad/s, m, 1, m/s, rad/s
 //   action       n joint targets: the home pose at 0, the joint's limits at -1 and 1
-//   reward       rotation: 1 / (angle to the goal + 0.1); distance: -10 times that from the cube's place; action: -2e-4 |a|^2; goal:
+//   reward       rotation: 1 / (angle to the goal + 0.1); distance: minus that from the cube's place, m; action: -2e-4 |a|^2; goal:
 //                250 when it is reached, an angle below success_angle; fall
 //   end          the cube is fall_distance or more from its place
 //   start        home pose, joints + U(joint_noise); the cube a little above its place, moved by up to cube_noise in x and y, on any
-//                of its faces and turned by U(cube_yaw) about the vertical; a goal, as each that follows it, uniform over all
-//                rotations. Places and faces are those of the home pose; positions are in the world's axes
+//                of its faces and turned by U(cube_yaw) about the vertical. A goal is the one before it, the first the cube, turned
+//                by U(goal_turn), either way, about an axis within goal_tilt of the vertical. Places and faces are those of the home
+//                pose; positions are in the world's axes
 //   report       goals reached in this episode; angle to the goal (rad) and distance from its place (m) at the end of the step;
 //                is_success: a goal was reached in this step; the goal that is now to be reached (w x y z)
 //
 // Deviations: an action of 0 is the home pose, not the middle of the ranges; goals and the cube's start as above (there: turns about
-// two axes); of fingertips the positions are observed alone; the distance is from where the cube rests, not from 4 cm below its start.
+// two axes, so goals of all rotations); a goal is reached at 0.4 rad, as in OpenAI's Dactyl (there 0.2), and the distance weighs a
+// tenth: any turn costs some; of fingertips the positions are observed alone; the distance is from where the cube rests, not from 4 cm
+// below its start.
 // Tests: tests/python/test_hand_env.py (every term against formulae and MuJoCo's quantities; the cube rests in the hand).
 #pragma once
 #include "envs/core/body_point.h"
@@ -36,10 +39,12 @@ struct HandReorientTask {
   RobotHand robot;
 
   // ---- parameters
-  double success_angle = 0.2, fall_distance = 0.24;                                               // rad, m
-  double rotation_weight = 1, rotation_offset = 0.1, distance_weight = 10, action_weight = 2e-4;  // offset: rad
+  double success_angle = 0.4, fall_distance = 0.24;                                              // rad, m
+  double rotation_weight = 1, rotation_offset = 0.1, distance_weight = 1, action_weight = 2e-4;  // offset: rad
   double goal_weight = 250, fall_weight = 0;
   Interval joint_noise = {-0.1, 0.1}, cube_yaw = {-0.2, 0.2};  // rad
+  Interval goal_turn = {0.5, 1.5707963267948966};              // rad
+  double goal_tilt = 0;                                        // rad, up to pi / 2: any axis
   double cube_noise = 0.005, start_clearance = 0.01;           // m
 
   template <class Self, class F>
@@ -48,7 +53,8 @@ struct HandReorientTask {
     f("rotation_weight", self.rotation_weight), f("rotation_offset", self.rotation_offset);
     f("distance_weight", self.distance_weight), f("action_weight", self.action_weight);
     f("goal_weight", self.goal_weight), f("fall_weight", self.fall_weight), f("joint_noise", self.joint_noise);
-    f("cube_yaw", self.cube_yaw), f("cube_noise", self.cube_noise), f("start_clearance", self.start_clearance);
+    f("goal_turn", self.goal_turn), f("goal_tilt", self.goal_tilt), f("cube_yaw", self.cube_yaw),
+        f("cube_noise", self.cube_noise), f("start_clearance", self.start_clearance);
   }
 
   void bind(const Model& model, const TaskNames& names) { robot = RobotHand::found(model, names); }
@@ -103,7 +109,15 @@ struct HandReorientTask {
   /// The goal after the next, when that has been used.
   template <class S>
   HD void disturb(Random& random, const TaskView<S>&, S*, S* memory) const {
-    if (memory[kNextUsed] > S(0)) put(uniform_rotation<S>(random), memory + kNextGoal), memory[kNextUsed] = S(0);
+    if (memory[kNextUsed] > S(0)) put_next_goal(random, memory), memory[kNextUsed] = S(0);
+  }
+  template <class S>
+  HD void put_next_goal(Random& random, S* memory) const {
+    put(after(random, quat_at(memory + kGoal)), memory + kNextGoal);
+  }
+  template <class S>
+  HD Quat<S> after(Random& random, const Quat<S>& from) const {
+    return turn_about_some(random.uniform<S>(S(goal_turn.low), S(goal_turn.high)), S(goal_tilt), random) * from;
   }
   template <class Real>
   HD void begin(const TaskView<Real>&, Real*) const {}
@@ -218,7 +232,7 @@ struct HandReorientTask {
     cube[2] += S(start_clearance);
     const Quat<S> turn = yaw(random.uniform<S>(S(cube_yaw.low), S(cube_yaw.high)));
     put(turn * quat_at(cube + 3) * cube_symmetry<S>(random), cube + 3);
-    put(uniform_rotation<S>(random), memory + kGoal), put(uniform_rotation<S>(random), memory + kNextGoal);
+    put(after(random, quat_at(cube + 3)), memory + kGoal), put_next_goal(random, memory);
     memory[kAngle] = rotation_angle(difference(quat_at(cube + 3), quat_at(memory + kGoal)));
   }
 };

@@ -1,5 +1,7 @@
 """The hand task: every term against its formula on MuJoCo's quantities, its goals, and hands of others."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,7 @@ def goals_told(infos):
 
 
 def test_every_term_is_its_formula():
-    env = make(NAME, 6, dtype="float64", autoreset_mode="Disabled", task={"fall_weight": 30, "success_angle": 0.4})
+    env = make(NAME, 6, dtype="float64", autoreset_mode="Disabled", task={"fall_weight": 30})
     sim, model = env.simulation, env.simulation.model
     data, home = mujoco.MjData(model.mjmodel), model.key_qpos[0]
     low, high = model.jnt_range[:16].T
@@ -62,7 +64,7 @@ def test_every_term_is_its_formula():
             reached, fallen = angle < 0.4, distance >= 0.24
             terms = {
                 "rotation": 1 / (angle + 0.1),
-                "distance": -10 * distance,
+                "distance": -distance,
                 "action": -2e-4 * (action[e] ** 2).sum(),
                 "goal": 250 * reached,
                 "fall": -30 * fallen,
@@ -91,19 +93,30 @@ def test_every_term_is_its_formula():
     assert reached_in_all >= 10
 
 
-def test_goals_are_uniform_rotations_and_differ():
-    env = make(NAME, 4096, task={"success_angle": 4})  # every step reaches its goal
-    first = goals_told(env.reset(seed=0)[1])
-    second, third = (goals_told(env.step(np.zeros((4096, 16)))[4]) for _ in range(2))
-    for goal in (first, second, third):
+def turns_between(before, goals):
+    """(angles, axes) from rotations (n, 4) to others."""
+    axes, angles = np.empty((len(goals), 3)), np.empty(len(goals))
+    for e in range(len(goals)):
+        turn, angles[e] = turned_by(goals[e], before[e])
+        axes[e] = turn[1:] / np.linalg.norm(turn[1:])
+    return angles, axes
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.6, np.pi / 2])
+def test_a_goal_is_a_turn_from_the_one_before(tilt):
+    n, still = 1024, np.zeros((1024, 16))
+    env = make(NAME, n, task={"success_angle": 4, "goal_turn": (0.7, 1.3), "goal_tilt": tilt})  # every step reaches it
+    goals = [goals_told(env.reset(seed=0)[1])]
+    goals = [env.simulation.qpos[:, -4:].astype(float), *goals, *(goals_told(env.step(still)[4]) for _ in range(2))]
+    for before, goal in pairwise(goals):
         np.testing.assert_allclose(np.linalg.norm(goal, axis=1), 1, atol=1e-6)
-        # of uniform unit quaternions each entry has mean 0 and square 1/4, fourth power 1/8
-        np.testing.assert_allclose(goal.mean(axis=0), 0, atol=0.03)
-        np.testing.assert_allclose(goal.T @ goal / 4096, np.eye(4) / 4, atol=0.02)
-        np.testing.assert_allclose((goal**4).mean(axis=0), 1 / 8, atol=0.01)
-    assert np.abs(np.sum(first * second, axis=1)).mean() < 0.45  # 0.42 of independent ones
-    assert np.abs(np.sum(second * third, axis=1)).mean() < 0.45
-    np.testing.assert_array_equal(env.step(np.zeros((4096, 16)))[4]["goals"], 3)
+        angles, axes = turns_between(before, goal)
+        np.testing.assert_allclose([angles.min(), angles.mean(), angles.max()], [0.7, 1, 1.3], atol=0.02)
+        up = np.abs(axes[:, 2])  # uniform from the cosine of the tilt on, on the sphere
+        np.testing.assert_allclose([up.min(), up.mean()], [np.cos(tilt), (1 + np.cos(tilt)) / 2], atol=0.03)
+        np.testing.assert_allclose(axes.mean(axis=0), 0, atol=0.1)  # either way
+        np.testing.assert_allclose((axes[:, :2] ** 2).mean(axis=0), (1 - (axes[:, 2] ** 2).mean()) / 2, atol=0.05)
+    np.testing.assert_array_equal(env.step(still)[4]["goals"], 3)
 
 
 def test_cubes_begin_on_every_face_apart_from_the_hand():

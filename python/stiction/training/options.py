@@ -40,6 +40,15 @@ TASKS: dict[str, dict] = {
     # The swing takes seconds of 100 steps each; once learned, larger steps or less noise forget it at times.
     "CartPoleSwingUp": {"gamma": 0.995, "max_learning_rate": 1e-3, "min_std": 0.1},
     "HalfCheetah": {"minibatch": 512},
+    "HandReorient": {
+        "num_envs": 1024,
+        "steps": 16,
+        "epochs": 4,
+        "minibatch": 4096,
+        "target_kl": 0.016,
+        "gae": 0.95,
+        "hidden": (256, 128),
+    },
     "Hopper": {"gamma": 0.995},
     "Humanoid": {"hidden": (256, 128)},
     "HumanoidVelocity": _WALKS,
