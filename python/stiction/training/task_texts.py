@@ -238,9 +238,9 @@ TEXTS: dict[str, TaskText] = {
     "stiction/HandReorient-v0": TaskText(
         summary="A hand of four fingers turns a cube that lies in it to one orientation after the other. On one's "
         "own hand by `model=` and `names=`.",
-        source="Terms and rates of Isaac Lab's Isaac-Repose-Cube-Allegro-Direct; an action of 0 is the home pose, goals "
-        "are turns about the vertical, reached at 0.4 rad. Turns about any axis, at that task's 0.2 rad and its weight "
-        "of the distance: `task={'goal_tilt': pi / 2, 'goal_turn': (0, pi), 'success_angle': 0.2, "
+        source="Terms and rates of Isaac Lab's Isaac-Repose-Cube-Allegro-Direct; an action of 0 is the home pose, "
+        "goals are turns about the vertical, reached at 0.4 rad. Turns about any axis, at that task's 0.2 rad and its "
+        "weight of the distance: `task={'goal_tilt': pi / 2, 'goal_turn': (0, pi), 'success_angle': 0.2, "
         "'distance_weight': 10}`.",
         reward={
             "rotation": "rotation_weight / (angle + rotation_offset)",
@@ -253,7 +253,8 @@ TEXTS: dict[str, TaskText] = {
         terminated="distance >= fall_distance",
         begins="Home pose, joints + U(`joint_noise`); the cube `start_clearance` above its place, moved by "
         "U(±`cube_noise`) in x and y, on any of its faces, turned by U(`cube_yaw`).",
-        meanwhile="A goal is the one before it, the first the cube, turned by U(`goal_turn`), either way, about an axis "
-        "within `goal_tilt` of the vertical; when it is reached the next follows. Actions of -1 and 1 are the joints' limits.",
+        meanwhile="A goal is the one before it, the first the cube, turned by U(`goal_turn`), either way, about an "
+        "axis within `goal_tilt` of the vertical; when it is reached the next follows. Actions of -1 and 1 are the "
+        "joints' limits.",
     ),
 }
