@@ -264,6 +264,8 @@ class Bisection(SolverOptions):
     law: str = _knob("bisection", "coulomb", choices=("dissipation", "coulomb"))
     #: The paper's search for the angle, instead of a closed bracket and Illinois' false position.
     stepping: bool = _knob("bisection", "stepping", bool)
+    #: Anderson acceleration of the sweeps, depth 5.
+    accelerate: bool = _knob("bisection", "accelerate", bool)
     #: Evaluations of one search, at most.
     evaluations: int = _knob("bisection", "evaluations", least=1)
     #: Relaxation of the first sweep, of the last, and by how much it nears that in a sweep.

@@ -22,14 +22,14 @@ def random_problem(seed, contacts=3, nv=12):
 def kinds_of(problem, found) -> set[str]:
     """Asserts the law of each contact from its words, by all directions of the ellipse; what the contacts do."""
     W, V, kinds = problem.delassus, found.scale, set()
-    for i, (mu, l, w) in enumerate(zip(problem.mu, found.impulse, found.velocity, strict=True)):
+    for i, (mu, f, w) in enumerate(zip(problem.mu, found.impulse, found.velocity, strict=True)):
         g, at = np.trace(W[3 * i : 3 * i + 3, 3 * i : 3 * i + 3]) / 3, slice(3 * i, 3 * i + 3)
-        most = (mu[:, None] * CIRCLE * l[2]).T @ -w[:2]  # what impulses of the border dissipate
+        most = (mu[:, None] * CIRCLE * f[2]).T @ -w[:2]  # what impulses of the border dissipate
         lift = np.hypot(*(mu * w[:2])) if found.law == "convex" else 0.0
-        assert l[2] >= 0 and w[2] - lift >= -1e-8 * V and l[2] * (w[2] - lift) <= 1e-8 * V * V / g
-        used = np.hypot(*(l[:2] / mu)) / l[2] if l[2] > 1e-8 * V / g else 0.0
+        assert f[2] >= 0 and w[2] - lift >= -1e-8 * V and f[2] * (w[2] - lift) <= 1e-8 * V * V / g
+        used = np.hypot(*(f[:2] / mu)) / f[2] if f[2] > 1e-8 * V / g else 0.0
         assert used <= 1 + 1e-9
-        if l[2] * g <= 1e-7 * V:
+        if f[2] * g <= 1e-7 * V:
             kinds.add("open")
         elif used < 1 - 1e-6:
             kinds.add("stick")
@@ -37,22 +37,22 @@ def kinds_of(problem, found) -> set[str]:
         else:
             kinds.add("slide")
             if found.law == "dissipation":
-                assert energy_left(W[at, at], w, l, l) <= least_energy_left(W[at, at], w, l, mu) * (1 + 1e-8) + 1e-12
+                assert energy_left(W[at, at], w, f, f) <= least_energy_left(W[at, at], w, f, mu) * (1 + 1e-8) + 1e-12
             else:
-                assert l[:2] @ -w[:2] >= most.max() * (1 - 1e-6) - 1e-7 * l[2] * V
+                assert f[:2] @ -w[:2] >= most.max() * (1 - 1e-6) - 1e-7 * f[2] * V
     return kinds
 
 
-def energy_left(W, w, l, instead):
-    left = w[:, None] + W @ (instead.reshape(3, -1) - l[:, None])
+def energy_left(W, w, impulse, instead):
+    left = w[:, None] + W @ (instead.reshape(3, -1) - impulse[:, None])
     return np.einsum("ij,ij->j", left, np.linalg.solve(W, left)).min()
 
 
-def least_energy_left(W, w, l, mu) -> float:
+def least_energy_left(W, w, impulse, mu) -> float:
     """Over the border of the ellipse, the others resting, at the normal impulse that leaves w_n = 0."""
-    along, c = mu[:, None] * CIRCLE, w - W @ l
+    along, c = mu[:, None] * CIRCLE, w - W @ impulse
     normal = -c[2] / (W[2, 2] + W[2, :2] @ along)
-    return energy_left(W, w, l, np.vstack([along * normal, normal])[:, normal > 0])
+    return energy_left(W, w, impulse, np.vstack([along * normal, normal])[:, normal > 0])
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -163,7 +163,9 @@ def test_compliance_goes_with_the_ellipse():
 
 def test_batches_have_ellipses_too():
     problems = [random_problem(seed) for seed in range(5)]
-    batch = ContactProblem.from_primal(*(np.stack([getattr(p, name) for p in problems]) for name in ("A", "J", "b", "mu")))
+    batch = ContactProblem.from_primal(
+        *(np.stack([getattr(p, name) for p in problems]) for name in ("A", "J", "b", "mu"))
+    )
     together = solve(batch, "admm")
     assert batch.mu.shape == (5, 3, 2) and together.converged.all()
     for i, problem in enumerate(problems):

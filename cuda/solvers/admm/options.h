@@ -27,7 +27,8 @@ struct AdmmOptions {
   HD static void each_field(Visit visit, O&... o) {
     visit("penalty", o.penalty...), visit("proximal", o.proximal...), visit("rule", o.rule...);
     visit("interval", o.interval...), visit("accelerate", o.accelerate...), visit("patience", o.patience...);
-    visit("check", o.check...), visit("refinements", o.refinements...), visit("factor", o.factor...), visit("tube", o.tube...);
+    visit("check", o.check...), visit("refinements", o.refinements...), visit("factor", o.factor...),
+        visit("tube", o.tube...);
   }
 };
 

@@ -101,8 +101,8 @@ class Iteration {
     p_.push(g_, answer_, u_);
     auto moved = [&](int i) { return p_.slip(i, answer_, u_); };
     auto left = [&](int i) { return p_.free[i] + p_.e[i]; };
-    const Mask<Real> harmful = worlds & (score_rows(p_, opt.law(), answer_, moved).worst() >
-                                         score_rows(p_, opt.law(), none, left).worst());
+    const Mask<Real> harmful =
+        worlds & (score_rows(p_, opt.law(), answer_, moved).worst() > score_rows(p_, opt.law(), none, left).worst());
     parallel_for(g_, p_.rows(), [&](int i) { answer_[i] = select(harmful, Real(0), answer_[i]); });
   }
 
