@@ -8,8 +8,8 @@ import numpy as np
 def residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, np.ndarray]:
     """The worst of each problem (B,), of impulses and their velocities (B, n).
 
-    r_con, r_ccp, r_mdp and the velocity scale in m/s, r_row over its own scale. Contacts with an ellipse of friction are
-    judged where it is round, (4.6): there what slides along its narrow axis is that much slower.
+    r_con, r_ccp, r_mdp and the velocity scale in m/s, r_row over its own scale. Contacts with an ellipse of friction
+    are judged where it is round, (4.6): there what slides along its narrow axis is that much slower.
     """
     count, nc = problem.num_problems, problem.num_contacts
     n = 3 * nc
