@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.progress import progress, tell
 from bench.solvers import lox, steps
-from bench.solvers.baselines import project_cone, project_strict
+from bench.solvers.baselines import project_strict
 from bench.step import machine
 from bench.step.scenes import HOLD, SCENES, Controls, Scene, data_folder, start_qpos
 
@@ -57,10 +57,7 @@ class Passes:
         H = step.A + flat.T @ (wide[:, None] * flat)
         self.free = (flat @ np.linalg.solve(step.A, step.b)).reshape(-1, 3)
         self.T = flat @ np.linalg.solve(H, flat.T)
-        self.W, self.q = step.delassus, step.free + self.e.ravel()
-        self.mobility = np.maximum(np.diag(self.W).reshape(-1, 3).sum(1) / 3, 1e-300)
-        closing = np.abs(self.q - self.e.ravel()).reshape(-1, 3).max(1)[(step.gap <= 0) | (self.e[:, 2] <= 0)]
-        self.scale = max(closing.max(initial=0), 9.81 * step.timestep)
+        self.problem = step.problem(self.e)
         impulse = np.zeros_like(B)
         self.y = B[self.owner] * self.free - impulse[self.owner]
 
@@ -77,11 +74,8 @@ class Passes:
 
     def residual(self, y: np.ndarray) -> float:
         """r_con / V."""
-        impulse = self.impulse(y)
-        s = (self.W @ impulse.ravel() + self.q).reshape(-1, 3)
-        s[:, 2] += self.mu * np.linalg.norm(s[:, :2], axis=1)
-        off = impulse - project_cone(impulse - s / self.mobility[:, None], self.mu)
-        return float((self.mobility * np.linalg.norm(off, axis=1)).max() / self.scale)
+        found = self.problem.residuals(self.impulse(y))
+        return found["r_con"] / found["scale"]
 
     def run(self, most: int, depth: int = 0, levels=LEVELS) -> tuple[dict[float, int], float]:
         """Passes until r_con is at most each level of V (``most`` + 1: never), and the last r_con / V.

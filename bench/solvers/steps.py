@@ -13,6 +13,7 @@ import numpy as np
 import stiction
 
 RECOVERY, FASTEST = 0.2, 1.0  # part of an overlap that a step takes back, and m/s
+GRAVITY = 9.81  # m/s^2, for scales
 NONE = 1e10  # 1/kg: compliance of what MuJoCo does not take for a contact, which just touches
 
 
@@ -69,7 +70,8 @@ class Step:
     def problem(self, e: np.ndarray | None = None, R: np.ndarray | None = None) -> stiction.ContactProblem:
         """Rigid unless said otherwise."""
         e = self.bias() if e is None else e
-        return stiction.ContactProblem.from_primal(self.A, self.J, self.b, self.mu, e, R, least_velocity=1e-4)
+        least = max(GRAVITY * self.timestep, 1e-4)
+        return stiction.ContactProblem.from_primal(self.A, self.J, self.b, self.mu, e, R, least_velocity=least)
 
     def velocity(self, impulse: np.ndarray) -> np.ndarray:
         """(nv,) after impulses (nc, 3)."""

@@ -1,7 +1,8 @@
-// What PGS and bisection share: contacts in order, then rows in order, one at a time while the others rest. u = Y'l is kept beside
+// What PGS, bisection and SAP's first sweeps share: contacts in order, then rows in order, one at a time while the others rest. u = Y'l is kept beside
 // the impulses, so that s = J v* + Y u + e + R l is always that of the newest; it is made anew where the score is tested.
 // The answer is the best of those tests, the warm start among them; without a tolerance the last.
 #pragma once
+#include "linalg/anderson_vector.h"
 #include "solvers/score.h"
 
 namespace stiction {
@@ -59,6 +60,60 @@ struct GaussSeidel {
     const Real sweeps = iterate<Real>(limits.iterations, check, unsolved(mask_of<Real>(true)), sweep, unsolved);
     for (int i = 0; tested && i < n; ++i) l[i] = best.impulse[i];
     return {sweeps};
+  }
+};
+
+/// Where sweeps begin: Anderson's acceleration of the impulses, in units of W^-1/2, as cones and bounds allow it; in a world where
+/// the last sweep changed more than the one before it, at what that left.
+template <class Real>
+struct SweepStart {
+  static constexpr int kPlain = 2;  // sweeps before the first extrapolation
+
+  AndersonVector<Real> anderson;
+  Real *unit, *begun, *ahead;  // (n)  W^1/2; of l in these units, where the last sweep began, and where the next does
+  Real changed;                // square of what the last sweep changed, in these units
+  int sweeps;
+
+  HD void carve(int n, Arena<Real>& arena) {
+    unit = arena.take(n), begun = arena.take(n), ahead = arena.take(n);
+    anderson.carve(n, arena);
+  }
+  HD void begin(const RowProblem<Real>& p) {
+    for (int i = 0; i < p.rows(); ++i) unit[i] = sqrt(p.mobility(p.block_of(i)));
+    anderson.begin();
+    changed = Real(kUntried<Real>), sweeps = 0;
+  }
+  /// Before every sweep: l of worlds `running`, and u of it.
+  HD_ONCE void next(const RowProblem<Real>& p, const Mask<Real>& running, Real* l, Real* u) {
+    const int n = p.rows();
+    if (sweeps > 0) {
+      const Mask<Real> nearer = measure(n, l);
+      anderson.advance(begun, ahead);
+      if (sweeps >= kPlain) {
+        for (int i = 0; i < n; ++i) {
+          const Mask<Real> used = unit[i] > Real(0);
+          ahead[i] = select(used, ahead[i] / select(used, unit[i], Real(1)), Real(0));
+        }
+        admit(p, ahead, ahead);
+        for (int i = 0; i < n; ++i) l[i] = select(running & nearer, ahead[i], l[i]);
+        p.push(l, u);
+      }
+    }
+    for (int i = 0; i < n; ++i) begun[i] = l[i] * unit[i];
+    ++sweeps;
+  }
+
+ private:
+  /// Worlds that the last sweep, which ended at l, changed less than the one before it.
+  HD Mask<Real> measure(int n, const Real* l) {
+    Real square(0);
+    for (int i = 0; i < n; ++i) {
+      ahead[i] = l[i] * unit[i];
+      square = square + (ahead[i] - begun[i]) * (ahead[i] - begun[i]);
+    }
+    const Mask<Real> nearer = square < changed;
+    changed = square;
+    return nearer;
   }
 };
 

@@ -203,7 +203,7 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, double certify, Island* island, in
   sweeps.iterations = kExactSweeps, slow.iterations = kSlowSweeps;
   limits.iterations = second ? kSecondPasses : kNewtonPasses;
   BisectionOptions<double> exact;
-  exact.coulomb = 1;
+  exact.coulomb = 1, exact.accelerate = 0;
   CanalOptions<double> options;
   options.inner = 10;
   const Double hopeless(max(kHopeless, certify)), most(kLargestPush<Scalar<Real>>);

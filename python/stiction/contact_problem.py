@@ -36,7 +36,8 @@ class ContactProblem:
         A v = b + J' l,    (J v + e + R l, l) obeys the law of each contact           from_primal, a simulation
 
     The second is the first with W = J A^-1 J' and q = J A^-1 b + e. Coulomb's law: 0 <= l_n complementary to
-    s_n >= 0, |l_t| <= mu l_n, friction opposes sliding, s = w + e + R l.
+    s_n >= 0, |l_t| <= mu l_n, friction opposes sliding, s = w + e + R l. Friction that differs along t1 and t2 has the
+    ellipse |(l_t1 / mu_1, l_t2 / mu_2)| <= l_n, and of its impulses what slides takes the one that dissipates most.
 
     A batch of problems of one size has a first axis more in every array.
     """
@@ -46,8 +47,8 @@ class ContactProblem:
     b = _Array("(nv,) A times the free velocity, N s, N m s.")
     J = _Array("(3 nc, nv) rows t1, t2, n of each contact.")
     e = _Array("(3 nc,) bias, m/s; 0 where W is given.")
-    R = _Array("(3 nc,) compliance, 1/kg, equal for t1 and t2; 0 is rigid.")
-    mu = _Array("(nc,) friction coefficients.")
+    R = _Array("(3 nc,) compliance, 1/kg, R mu^2 equal for t1 and t2; 0 is rigid.")
+    mu = _Array("(nc,) friction coefficients; (nc, 2) along t1 and t2.")
     impulse = _Array("(3 nc,) of a simulation's problem: what its step found, N s.")
     J_row = _Array("(nr, nv) of a simulation's problem: limits, dry friction, equalities, servos; docs/theory.md 6.")
     e_row = _Array("(nr,) their bias, m/s.")
@@ -76,18 +77,18 @@ class ContactProblem:
         ----------
         W: (3 nc, 3 nc), dense or with ``toarray`` as SciPy's sparse matrices; symmetric positive semidefinite. 1/kg
         q: (3 nc,) or (nc, 3), the velocities without impulses, J v* + e, m/s. It need not be in the range of W.
-        mu: (nc,)
-        R: (3 nc,) or (nc, 3), equal for t1 and t2; None is rigid. 1/kg
+        mu: (nc,), or (nc, 2): along t1 and along t2
+        R: (3 nc,) or (nc, 3), R mu^2 equal for t1 and t2; None is rigid. 1/kg
         symmetrize: take (W + W') / 2 of a W that is not symmetric, as some in public collections are.
         least_velocity: floor of the velocity scale V, m/s; None is the largest entry of q.
         """
         W = _matrices("W", W)
         batch, W = W.ndim == 3, W if W.ndim == 3 else W[None]
         mu = _friction(mu, batch, len(W))
-        nc = mu.shape[-1]
+        nc = mu.shape[1]
         _expect("W", W.shape[1:], (3 * nc, 3 * nc), f"mu has {nc} contacts")
         W = _symmetric("W", W, symmetrize)
-        arrays = {"W": W, "q": _rows("q", q, batch, len(W), nc), "mu": mu, "R": _compliance(R, batch, len(W), nc)}
+        arrays = {"W": W, "q": _rows("q", q, batch, len(W), nc), "mu": mu, "R": _compliance(R, batch, mu)}
         problem = cls(arrays, batch=batch, least_velocity=_floor(least_velocity, len(W)))
         problem._factor  # noqa: B018  what is not semidefinite shows here
         return problem
@@ -103,9 +104,9 @@ class ContactProblem:
         A: (nv, nv), symmetric positive definite. kg, kg m^2
         J: (3 nc, nv), rows t1, t2, n of each contact
         b: (nv,), A times the free velocity. N s, N m s
-        mu: (nc,)
+        mu: (nc,), or (nc, 2): along t1 and along t2
         e: (3 nc,) or (nc, 3), bias; None is 0. m/s
-        R: (3 nc,) or (nc, 3), compliance, equal for t1 and t2; None is rigid. 1/kg
+        R: (3 nc,) or (nc, 3), compliance, R mu^2 equal for t1 and t2; None is rigid. 1/kg
         least_velocity: floor of the velocity scale V, m/s; None is the largest entry of J v* + e.
         """
         A, J = _matrices("A", A), _matrices("J", J)
@@ -114,13 +115,13 @@ class ContactProblem:
         count, nv = len(A), A.shape[1]
         _expect("A", A.shape[1:], (nv, nv), "it is square")
         mu = _friction(mu, batch, count)
-        nc = mu.shape[-1]
+        nc = mu.shape[1]
         _expect("J", J.shape, (count, 3 * nc, nv), f"mu has {nc} contacts, A {nv} columns")
         b = _numbers("b", b)
         _expect("b", b.shape, (count, nv) if batch else (nv,), f"A has {nv} columns")
         arrays = {"A": _symmetric("A", A, False), "b": b.reshape(count, nv), "J": J, "mu": mu}
         arrays["e"] = np.zeros((count, 3 * nc)) if e is None else _rows("e", e, batch, count, nc)
-        arrays["R"] = _compliance(R, batch, count, nc)
+        arrays["R"] = _compliance(R, batch, mu)
         problem = cls(arrays, batch=batch, least_velocity=_floor(least_velocity, count))
         problem._factor  # noqa: B018  what is not definite shows here
         return problem
@@ -215,6 +216,12 @@ class ContactProblem:
     @cached_property
     def _row_compliance(self) -> np.ndarray:
         return self._all_rows(self._arrays["R"], "R_row")
+
+    @cached_property
+    def _round(self) -> tuple[np.ndarray, np.ndarray]:
+        """mu (B, nc) and factors (B, n) of rows, by which impulses are divided, that make every cone round: (4.6)."""
+        mu, of_rows = _round_cones(self._arrays["mu"])
+        return mu, np.pad(of_rows.reshape(len(mu), -1), ((0, 0), (0, self._num_rows)), constant_values=1)
 
     @cached_property
     def _row_bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -318,14 +325,25 @@ def _expect(name: str, shape: tuple, expected: tuple, since: str) -> None:
 
 
 def _friction(mu, batch: bool, count: int) -> np.ndarray:
-    """(B, nc)"""
+    """(B, nc), or (B, nc, 2)"""
     mu = _numbers("mu", mu)
-    if mu.ndim != 1 + batch or (batch and len(mu) != count):
-        expected = f"({count}, contacts), since there are {count} problems" if batch else "(contacts,)"
-        raise ValueError(f"mu has shape {mu.shape}, expected {expected}")
+    both = mu.ndim == 2 + batch and mu.shape[-1] == 2
+    if not (both or mu.ndim == 1 + batch) or (batch and len(mu) != count):
+        one, two = (f"({count}, contacts)", f"({count}, contacts, 2)") if batch else ("(contacts,)", "(contacts, 2)")
+        since = f", since there are {count} problems" if batch else ""
+        raise ValueError(f"mu has shape {mu.shape}, expected {one} or {two}{since}")
     if (mu < 0).any():
         raise ValueError(f"mu has {mu.min():g}, expected friction coefficients of at least 0")
-    return mu.reshape(count, -1)
+    return mu if batch else mu[None]
+
+
+def _round_cones(mu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of (B, nc) or (B, nc, 2) the larger (B, nc), and factors (B, nc, 3) of t1, t2, n: each mu over the larger."""
+    along = mu if mu.ndim == 3 else np.stack([mu, mu], 2)
+    largest = along.max(2)
+    factors = np.ones((*largest.shape, 3))
+    np.divide(along, largest[:, :, None], out=factors[:, :, :2], where=largest[:, :, None] > 0)
+    return largest, factors
 
 
 def _rows(name: str, values, batch: bool, count: int, nc: int) -> np.ndarray:
@@ -337,14 +355,17 @@ def _rows(name: str, values, batch: bool, count: int, nc: int) -> np.ndarray:
     return np.ascontiguousarray(values.reshape(count, 3 * nc))
 
 
-def _compliance(R, batch: bool, count: int, nc: int) -> np.ndarray:
+def _compliance(R, batch: bool, mu: np.ndarray) -> np.ndarray:
+    count, nc = mu.shape[:2]
     if R is None:
         return np.zeros((count, 3 * nc))
     R = _rows("R", R, batch, count, nc)
     if (R < 0).any():
         raise ValueError(f"R has {R.min():g}, expected compliances of at least 0")
-    if (R[:, ::3] != R[:, 1::3]).any():
-        raise ValueError("R differs between t1 and t2 of a contact, expected one compliance for both")
+    rounded = R.reshape(count, nc, 3) * _round_cones(mu)[1] ** 2
+    if not np.allclose(rounded[:, :, 0], rounded[:, :, 1], rtol=1e-12, atol=0):
+        same = "R mu^2" if mu.ndim == 3 else "R"
+        raise ValueError(f"{same} differs between t1 and t2 of a contact, expected one number for both")
     return R
 
 

@@ -8,22 +8,27 @@ import numpy as np
 def residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, np.ndarray]:
     """The worst of each problem (B,), of impulses and their velocities (B, n).
 
-    r_con, r_ccp, r_mdp and the velocity scale in m/s, r_row over its own scale.
+    r_con, r_ccp, r_mdp and the velocity scale in m/s, r_row over its own scale. Contacts with an ellipse of friction
+    are judged where it is round, (4.6): there what slides along its narrow axis is that much slower.
     """
     count, nc = problem.num_problems, problem.num_contacts
     n = 3 * nc
     s = velocity + problem._row_bias + problem._row_compliance * impulse
+    mu, factor = problem._round
 
     def triples(rows):
         return rows[:, :n].reshape(count, nc, 3)
 
-    pushed, s_c, mu, blocks = triples(impulse), triples(s), problem._arrays["mu"], problem._blocks
+    factor = triples(factor)
+    carries = factor > 0  # no friction at all along the narrow axis of mu (0.5, 0)
+    pushed, s_c = triples(impulse) / np.where(carries, factor, 1), triples(s) * factor
+    blocks = problem._blocks * factor[:, :, :, None] * factor[:, :, None, :]
     g = np.trace(blocks, axis1=2, axis2=3) / 3
     held = g[:, :, None] * pushed
     blind = np.abs(held).max(2, initial=0) * np.finfo(float).eps
 
     def worst(lifted):
-        distance = np.linalg.norm(held - _projected(held - lifted, mu), axis=2)
+        distance = np.linalg.norm(held - _projected(np.where(carries, held - lifted, 0), mu), axis=2)
         return _largest(np.maximum(distance, blind))
 
     slip = np.linalg.norm(s_c[:, :, :2], axis=2)

@@ -92,16 +92,17 @@ def solve(
     if threads < 1:
         raise ValueError(f"num_threads is {threads}, expected at least 1")
     lower, upper = problem._row_bounds
+    mu, factor = problem._round
     rows = {
-        "Y": problem._factor,
-        "free": problem._motion[1],
-        "e": problem._row_bias,
-        "R": problem._row_compliance,
-        "mu": problem._arrays["mu"],
+        "Y": problem._factor * factor[:, :, None],
+        "free": problem._motion[1] * factor,
+        "e": problem._row_bias * factor,
+        "R": problem._row_compliance * factor**2,
+        "mu": mu,
         "lower": lower,
         "upper": upper,
         "least_velocity": problem._velocity_floor,
-        "guess": start,
+        "guess": np.divide(start, factor, out=np.zeros_like(start), where=factor > 0),
     }
     begun = perf_counter(), process_time()
     impulse, iterations, factorizations, law = _core.solve_rows(
@@ -114,6 +115,7 @@ def solve(
         num_threads=threads,
     )
     taken = perf_counter() - begun[0], process_time() - begun[1]
+    impulse *= factor
     velocity = problem._velocity(impulse)
     judged = residuals(problem, impulse, velocity)
     scale = judged.pop("scale")

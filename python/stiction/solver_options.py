@@ -248,6 +248,8 @@ class Admm(SolverOptions):
     patience: int = _knob("admm", "patience", least=0)
     #: Passes between two tests of the residual.
     check: int = _knob("admm", "check", least=1)
+    #: In float64: steps of iterative refinement after a factor in float32; 0: the factor is in float64.
+    refinements: int = _knob("admm", "refinements", least=0)
     #: Of the linear and spectral rules: what rho changes by, and from which ratio of residuals on.
     factor: float = _knob("admm", "factor", above=1)
     tube: float = _knob("admm", "tube", above=1)
@@ -262,6 +264,8 @@ class Bisection(SolverOptions):
     law: str = _knob("bisection", "coulomb", choices=("dissipation", "coulomb"))
     #: The paper's search for the angle, instead of a closed bracket and Illinois' false position.
     stepping: bool = _knob("bisection", "stepping", bool)
+    #: Anderson acceleration of the sweeps, depth 5.
+    accelerate: bool = _knob("bisection", "accelerate", bool)
     #: Evaluations of one search, at most.
     evaluations: int = _knob("bisection", "evaluations", least=1)
     #: Relaxation of the first sweep, of the last, and by how much it nears that in a sweep.

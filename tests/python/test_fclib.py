@@ -154,6 +154,24 @@ def test_two_cubes_are_solved_in_double_and_flagged_in_single(solver):
     assert np.isfinite(single.impulse).all() and not single.converged
 
 
+def test_a_factor_in_float_is_refined():
+    """Nine problems of ten to 1e-5 V with one step of refinement, and what single precision cannot hold."""
+    problems = [ContactProblem.from_fclib(smallest(family), symmetrize=True) for family in FAMILIES]
+    path = DATA / "contactbench/tests/python/data/2cubes_t0.npz"
+    if not problems or not path.exists():
+        pytest.skip("no FCLIB files, or no ContactBench data")
+    residuals = []
+    for problem in problems:
+        found = solve(problem, "admm", tolerance=1e-5, options={"refinements": 1})
+        residuals.append(found.r_con / found.scale)
+    assert np.mean(np.array(residuals) <= 1e-5) >= 0.9
+    data = np.load(path)
+    problem = ContactProblem.from_delassus(data["G"], data["g"].ravel(), data["mus"], symmetrize=True)
+    found = solve(problem, "admm", tolerance=1e-6, options={"refinements": 1})
+    plain = solve(problem, "admm", tolerance=1e-12, max_iterations=50)
+    assert found.converged and 1e-12 < found.r_con / found.scale and plain.r_con < found.r_con / 10, "it is rounded"
+
+
 def test_the_bench_tabulates_and_draws(tmp_path, capsys):
     bench = pytest.importorskip("bench.solvers.__main__")
     pytest.importorskip("matplotlib")

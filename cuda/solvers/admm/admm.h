@@ -16,7 +16,7 @@
 #pragma once
 #include "linalg/anderson_vector.h"
 #include "solvers/admm/options.h"
-#include "solvers/admm/shifted_inverse.h"
+#include "solvers/admm/refined_inverse.h"
 #include "solvers/score.h"
 
 namespace stiction {
@@ -114,7 +114,7 @@ class Iteration {
 
   /// rho, and D with it.
   HD_ONCE void set_penalty(Real rho) {
-    const Real most = trace_ * S(1e3), least = trace_ * (sizeof(S) == 8 ? S(1e-12) : S(1e-6));
+    const Real most = trace_ * S(1e3), least = trace_ * (sizeof(S) == 8 && opt.refinements == 0 ? S(1e-12) : S(1e-6));
     penalty_ = clamp(rho, least, max(most, least));
     for (int i = 0; i < n; ++i) {
       rho_[i] = penalty_;
@@ -281,7 +281,7 @@ class Iteration {
   const AdmmOptions<S>& opt;
   Best<Real> best_;
   const int nc = P.contacts, nr = P.scalars, n = P.rows();
-  ShiftedInverse<Real> inverse_{P};
+  RefinedInverse<Real> inverse_{P, opt.refinements};
   AndersonVector<Real> anderson_;
   Real *scale_, *q_, *p_, *y_, *z_, *f_, *next_, *rho_, *tried_;  // (n), scaled
   Real *lower_, *upper_, *u_;                                     // (scalars) x2, scaled; (width)

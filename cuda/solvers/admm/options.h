@@ -19,6 +19,7 @@ struct AdmmOptions {
   int accelerate = 1;             // Anderson, off and on again at every stall
   int patience = 150;             // passes without 0.7 of the best score that make a stall; 0: there are none
   int check = 5;                  // passes between two tests
+  int refinements = 0;            // of a factor in float, in double; 0: it is in double
   S factor = S(2), tube = S(10);  // of the other rules: what rho changes by, and from which ratio of residuals on
 
   HD Law law() const { return Law::kCoulomb; }
@@ -26,7 +27,8 @@ struct AdmmOptions {
   HD static void each_field(Visit visit, O&... o) {
     visit("penalty", o.penalty...), visit("proximal", o.proximal...), visit("rule", o.rule...);
     visit("interval", o.interval...), visit("accelerate", o.accelerate...), visit("patience", o.patience...);
-    visit("check", o.check...), visit("factor", o.factor...), visit("tube", o.tube...);
+    visit("check", o.check...), visit("refinements", o.refinements...), visit("factor", o.factor...),
+        visit("tube", o.tube...);
   }
 };
 

@@ -9,9 +9,11 @@
 // Maximum dissipation by default: the sliding impulse is the one that leaves the least energy at the contact, not the one against
 // the slip. They are the same where the normal impulse does not move the tangents, W_nt = 0. `coulomb`: the exact law.
 //
+// Sweeps begin where Anderson's acceleration says (SweepStart).
+//
 // Stop: solvers/score.h, tested after every sweep; tolerance 0: always `iterations` sweeps.
-// Cost of a sweep: 6 width multiply-adds a contact and 6 more for the test, 2 and 2 for another row; about 10 evaluations of G,
-// 30 operations each, where a contact slides.
+// Cost of a sweep: 6 width multiply-adds a contact, 6 more for the test and 3 for where it begins, 2, 2 and 1 for another row; 30
+// a row for Anderson; about 10 evaluations of G, 30 operations each, where a contact slides.
 #pragma once
 #include "solvers/bisection/one_contact.h"
 #include "solvers/gauss_seidel.h"
@@ -23,6 +25,7 @@ struct BisectionOptions {
   int coulomb = 0;       // the exact law instead of maximum dissipation
   int stepping = 0;      // the paper's search for the angle, instead of a closed bracket and Illinois' false position
   int evaluations = 64;  // of one search, at most
+  int accelerate = 1;    // of sweeps, by Anderson
   S relaxation = S(1), least_relaxation = S(0.7),
     decay = S(0.99);  // a of the first sweep, of the last; towards it in a sweep
 
@@ -30,7 +33,8 @@ struct BisectionOptions {
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("coulomb", o.coulomb...), visit("stepping", o.stepping...), visit("evaluations", o.evaluations...);
-    visit("relaxation", o.relaxation...), visit("least_relaxation", o.least_relaxation...), visit("decay", o.decay...);
+    visit("accelerate", o.accelerate...), visit("relaxation", o.relaxation...),
+        visit("least_relaxation", o.least_relaxation...), visit("decay", o.decay...);
   }
 };
 
@@ -41,17 +45,19 @@ struct Sweeper : GaussSeidel<Real> {
   using Base = GaussSeidel<Real>;
   using S = Scalar<Real>;
   using M = Mask<Real>;
-  using Base::p, Base::l, Base::slip;
+  using Base::p, Base::l, Base::u, Base::slip;
 
   const BisectionOptions<S>& opt;
   ContactBlock<Real>* block;  // (contacts)
   S relaxation;
+  SweepStart<Real> start;
 
   HD Sweeper(const RowProblem<Real>& problem, const SolveLimits<S>& limits, const BisectionOptions<S>& options,
              Real* impulse)
       : Base(problem, limits, impulse), opt(options), relaxation(options.relaxation) {}
   HD void carve(Arena<Real>& arena) {
     Base::carve(arena), block = arena.template take_as<ContactBlock<Real>>(p.contacts);
+    start.carve(p.rows(), arena);
   }
 
   HD void add(const M& on, int i, Real change) { Base::take(on, i, l[i] + change, change); }
@@ -69,6 +75,7 @@ struct Sweeper : GaussSeidel<Real> {
     add(on, i, (best.x - f.x) * part), add(on, i + 1, (best.y - f.y) * part), add(on, i + 2, (best.z - f.z) * part);
   }
   HD void sweep(const M& running) {
+    if (opt.accelerate) start.next(p, running, l, u);
     Base::sweep(
         running, [&](const M& on, int k) { solve_one(on, k); },
         [&](const M& on, int k, int i) {
@@ -78,9 +85,9 @@ struct Sweeper : GaussSeidel<Real> {
     relaxation = opt.least_relaxation + opt.decay * (relaxation - opt.least_relaxation);
   }
   HD SolveStats<Real> solve() {
-    for (int k = 0; k < p.contacts; ++k) {
+    for (int k = 0; k < p.contacts; ++k)
       block[k] = contact_block(Base::own_block(k), p.R[3 * k], p.R[3 * k + 2], p.W[3 * k + 2]);
-    }
+    if (opt.accelerate) start.begin(p);
     return Base::solve(opt.law(), 1, [&](const M& running) { sweep(running); });
   }
 };

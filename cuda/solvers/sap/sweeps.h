@@ -1,9 +1,11 @@
 // What SAP begins with: a few sweeps of Gauss-Seidel on the dual of its convex problem, contacts in order, then rows. They cost
 // little beside one factor and find which contacts hold, slide and open; Newton does the rest.
 //
-//   contact   l <- Proj(l - s / r), r = |W_ii + R|_F >= its largest eigenvalue, `kInner` times while the others rest
+//   contact   l <- Proj(l - s / r), r = |W_ii + R|_F >= its largest eigenvalue, `kInner` times while the others rest, with
+//             Nesterov's momentum, dropped where it points uphill
 //   row       l <- clamp(l - s / (W_kk + R))
 //
+// Sweeps begin where Anderson's acceleration says (SweepStart).
 // With couples one step a contact, r the sum of its six W_kk + R.
 #pragma once
 #include "solvers/gauss_seidel.h"
@@ -16,15 +18,17 @@ struct ConvexSweeps : GaussSeidel<Real> {
   using M = Mask<Real>;
   using Base::p, Base::l, Base::slip;
 
-  static constexpr int kInner = 8;
+  static constexpr int kInner = 16;
   SymMat3<Real>* block;  // (contacts) W_ii + R
   Real* rate;            // (contacts) 1 / r
+  SweepStart<Real> start;
 
   HD ConvexSweeps(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits)
       : Base(problem, limits, nullptr) {}
   HD void carve(Arena<Real>& arena) {
     this->u = arena.take(p.width);  // no sweep is tested, so none is the best
     block = arena.template take_as<SymMat3<Real>>(p.contacts), rate = arena.take(p.contacts);
+    start.carve(p.rows(), arena);
   }
 
   HD void prepare() {
@@ -41,10 +45,15 @@ struct ConvexSweeps : GaussSeidel<Real> {
   HD void solve_contact(const M& on, int k) {
     const int i = 3 * k;
     const Vec3<Real> old{l[i], l[i + 1], l[i + 2]};
-    Vec3<Real> s{slip(i), slip(i + 1), slip(i + 2)}, f = old;
+    Vec3<Real> s{slip(i), slip(i + 1), slip(i + 2)}, f = old, ahead = old, slip_ahead = s;
+    Real age(0);
     for (int step = 0; step < kInner; ++step) {
-      const Vec3<Real> next = project_proximal(f - s * rate[k], p.mu[k]);
-      s = s + block[k] * (next - f), f = next;
+      const Vec3<Real> next = project_proximal(ahead - slip_ahead * rate[k], p.mu[k]),
+                       slip_next = slip_ahead + block[k] * (next - ahead);
+      age = select(dot(ahead - next, next - f) > Real(0), Real(0), age + Real(1));
+      const Real momentum = age / (age + Real(3));
+      ahead = next + (next - f) * momentum, slip_ahead = slip_next + (slip_next - s) * momentum;
+      f = next, s = slip_next;
     }
     put(on, i, f.x, old.x), put(on, i + 1, f.y, old.y), put(on, i + 2, f.z, old.z);
   }
@@ -64,7 +73,9 @@ struct ConvexSweeps : GaussSeidel<Real> {
     l = impulse;
     prepare();
     p.push(l, this->u);
-    for (int k = 0; k < sweeps; ++k)
+    start.begin(p);
+    for (int k = 0; k < sweeps; ++k) {
+      start.next(p, which, l, this->u);
       Base::sweep(
           which, [&](const M& on, int i) { p.spins > 0 ? solve_six(on, i) : solve_contact(on, i); },
           [&](const M& on, int r, int i) {
@@ -72,6 +83,7 @@ struct ConvexSweeps : GaussSeidel<Real> {
                        next = clamp(l[i] - slip(i) / W, p.lower[r], p.upper[r]);
             put(on, i, next, l[i]);
           });
+    }
   }
 };
 

@@ -12,7 +12,7 @@
 // touches.
 #pragma once
 #include "linalg/gram.h"
-#include "solvers/solver.h"
+#include "solvers/score.h"
 #include "solvers/subadmm/passes.h"
 
 namespace stiction {
@@ -50,12 +50,12 @@ class Iteration {
       for (int d = 0; d < 3; ++d) answer_[3 * k + d] = Real(0);
       for (int d = 0; p_.spins > 0 && d < 3; ++d) answer_[p_.spin_row(k) + d] = Real(0);
     });
-    Mask<Real> done = mask_of<Real>(false);
-    iterate(p_.near, done);
+    Mask<Real> done = iterate(p_.near, mask_of<Real>(false));
     if (p_.contacts > p_.near) {
-      done = negate(closing());
-      if (!all(done)) iterate(p_.contacts, done);
+      const Mask<Real> stay = negate(closing());
+      if (!all(stay)) done = iterate(p_.contacts, stay) & (done | negate(stay));
     }
+    if (limits_.tolerance > 0 && !all(done)) drop_harmful(negate(done));
     return stats_;
   }
 
@@ -67,8 +67,8 @@ class Iteration {
   /// The problem's row of row i of those that take part.
   HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i + 3 * (p_.contacts - x_.contacts); }
 
-  /// With the first `contacts` of them. Worlds that are done keep their answer.
-  HD_ONCE void iterate(int contacts, Mask<Real> done) {
+  /// With the first `contacts` of them. Worlds that are done keep their answer. Returns those that are done then.
+  HD_ONCE Mask<Real> iterate(int contacts, Mask<Real> done) {
     const Mask<Real> kept = done;
     x_.contacts = contacts, x_.spins = p_.spins > 0 ? contacts : 0, x_.n = x_.spin_row(x_.spins);
     Arena<Real> arena(memory_);
@@ -92,6 +92,18 @@ class Iteration {
       Real& to = answer_[row_of(i)];
       to = select(kept, to, x_.lambda[i] * root_[i]);
     });
+    return done;
+  }
+  /// No impulse at all in those of `worlds` whose answer, left after the last pass, scores worse.
+  HD_ONCE void drop_harmful(const Mask<Real>& worlds) {
+    Real* none = root_;
+    parallel_for(g_, p_.rows(), [&](int i) { none[i] = Real(0); });
+    p_.push(g_, answer_, u_);
+    auto moved = [&](int i) { return p_.slip(i, answer_, u_); };
+    auto left = [&](int i) { return p_.free[i] + p_.e[i]; };
+    const Mask<Real> harmful =
+        worlds & (score_rows(p_, opt.law(), answer_, moved).worst() > score_rows(p_, opt.law(), none, left).worst());
+    parallel_for(g_, p_.rows(), [&](int i) { answer_[i] = select(harmful, Real(0), answer_[i]); });
   }
 
   /// Worlds where a contact that was left out closes faster than its gap allows, by more than tolerance V.

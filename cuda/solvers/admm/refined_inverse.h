@@ -1,0 +1,104 @@
+// (X X' + D)^-1 of numbers in double by a factor in float, which takes half the memory and half the time, and steps of iterative
+// refinement, of which the products alone are in double:
+//
+//   f <- F^-1 r;   then so many times   f <- f + F^-1 (r - (X X' + D) f)
+//
+// Each takes the error down by (eps of float) x (condition of X X' + D). Of floats the factor is what it is.
+#pragma once
+#include "solvers/admm/shifted_inverse.h"
+
+namespace stiction {
+
+/// The number type in float that goes with one in double.
+template <class Real>
+struct FloatOf {
+  using Type = float;
+};
+#ifndef __CUDACC__
+template <class T, int W>
+struct FloatOf<Pack<T, W>> {
+  using Type = Pack<float, W>;
+};
+#endif
+
+template <class Real, bool kIsDouble = sizeof(Scalar<Real>) == 8>
+class RefinedInverse : public ShiftedInverse<Real> {
+ public:
+  /// refinements: 0 is a factor in double.
+  HD RefinedInverse(const RowProblem<Real>& problem, int /*refinements*/) : ShiftedInverse<Real>(problem) {}
+};
+
+template <class Real>
+class RefinedInverse<Real, true> : public ShiftedInverse<Real> {
+  using Base = ShiftedInverse<Real>;
+  using Float = typename FloatOf<Real>::Type;
+
+ public:
+  HD RefinedInverse(const RowProblem<Real>& problem, int refinements)
+      : Base(problem),
+        refinements_(refinements),
+        n_(problem.rows()),
+        width_(problem.width),
+        shape_(shape_of(problem)),
+        rough_(shape_) {}
+  HD void carve(Arena<Real>& arena) {
+    Base::carve(arena);
+    rest_ = arena.take(n_), sum_ = arena.take(n_), u_ = arena.take(width_);
+    Arena<Float> measure;
+    rough_.carve(measure), measure.take(n_);
+    Arena<Float> own(reinterpret_cast<Float*>(arena.take((measure.used() + 1) / 2)));
+    rough_.carve(own), narrow_ = own.take(n_);
+  }
+  HD void prepare(Real used) {
+    if (refinements_ == 0) return Base::prepare(used);
+    for (int64_t i = 0; i < static_cast<int64_t>(n_) * width_; ++i) rough_.X[i] = to_float(Base::X[i]);
+    rough_.prepare(to_float(used));
+  }
+  HD_ONCE void factor() {
+    if (refinements_ == 0) return Base::factor();
+    for (int i = 0; i < n_; ++i) rough_.D[i] = to_float(Base::D[i]);
+    rough_.factor();
+  }
+  HD_ONCE void solve(Real* r) {
+    if (refinements_ == 0) return Base::solve(r);
+    for (int i = 0; i < n_; ++i) rest_[i] = r[i], sum_[i] = Real(0);
+    for (int k = 0;; ++k) {
+      for (int i = 0; i < n_; ++i) narrow_[i] = to_float(rest_[i]);
+      rough_.solve(narrow_);
+      for (int i = 0; i < n_; ++i) sum_[i] = sum_[i] + to_double(narrow_[i]);
+      if (k == refinements_) break;
+      for (int a = 0; a < width_; ++a) u_[a] = Real(0);
+      for (int i = 0; i < n_; ++i)
+        for (int a = 0; a < width_; ++a) u_[a] = u_[a] + Base::row(i)[a] * sum_[i];
+      for (int i = 0; i < n_; ++i) rest_[i] = r[i] - Base::D[i] * sum_[i] - dot(width_, Base::row(i), u_);
+    }
+    for (int i = 0; i < n_; ++i) r[i] = sum_[i];
+  }
+
+ private:
+  HD static Float to_float(const Real& x) {
+    Float to(0);
+    for (int w = 0; w < kWidth<Real>; ++w) set_lane(to, w, static_cast<float>(lane(x, w)));
+    return to;
+  }
+  HD static Real to_double(const Float& x) {
+    Real to(0);
+    for (int w = 0; w < kWidth<Real>; ++w) set_lane(to, w, static_cast<double>(lane(x, w)));
+    return to;
+  }
+  /// The problem's columns and what touches them.
+  HD static RowProblem<Float> shape_of(const RowProblem<Real>& problem) {
+    RowProblem<Float> shape;
+    static_cast<RowCounts&>(shape) = problem;
+    shape.blocks = problem.blocks, shape.touched = problem.touched;
+    return shape;
+  }
+
+  const int refinements_, n_, width_;
+  const RowProblem<Float> shape_;
+  ShiftedInverse<Float> rough_;
+  Real *rest_, *sum_, *u_;  // (n), (n), (width)
+  Float* narrow_;           // (n)
+};
+
+}  // namespace stiction
