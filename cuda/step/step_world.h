@@ -41,20 +41,29 @@ struct StepState {
   RowProblem<Real> rows;             // the rows as a solver reads them
   Real iterations;                   // of the step's solve
   Certificate<Real> c;               // of its impulses
-  Mask<Real> flagged, moving, deep;  // above `certify`; that move; of those, that come out of an overlap
+  Mask<Real> flagged, creeping;      // to be improved; to a part of `certify`
+  Mask<Real> moving, deep;           // that move; of those, that come out of an overlap
   TreeVector<L> v;                   // the step's, while what is deep comes out
   int step;                          // of the call, from 0
 };
 
+/// Whether the residuals of contacts are within `certify` of the velocity V, and those of rows within `certify`.
+template <class Real, class S>
+HD Mask<Real> solves(const StepOptions<S>& opt, const Certificate<Real>& c, Real V) {
+  const Law law = law_of(opt.solver);
+  const Real residual = law == Law::kConvex ? c.r_ccp : law == Law::kDissipation ? c.r_mdp : c.r_con;
+  const Real split = law == Law::kConvex ? Real(0) : c.r_split * Scalar<Real>(0.1);
+  return (maximum(residual, split) <= V * opt.step.certify) & (c.r_row <= Real(opt.step.certify));
+}
 /// Whether the impulses solve the contact problem.
 template <class Real, class S>
 HD Mask<Real> solves(const StepOptions<S>& opt, const Certificate<Real>& c) {
-  const Law law = law_of(opt.solver);
-  const Real residual = law == Law::kConvex ? c.r_ccp : law == Law::kDissipation ? c.r_mdp : c.r_con;
-  const Real split = law == Law::kConvex ? Real(0) : c.r_split * Scalar<Real>(0.1),
-             allowed = c.scale * opt.step.certify;
-  return (maximum(residual, split) <= allowed) & (c.r_row <= Real(opt.step.certify));
+  return solves(opt, c, c.scale);
 }
+
+/// What rests may be pressed by motors, whose V is far above all speeds there are, and an error that is a part of V shows as creep:
+/// where no link was as fast as a residual may be, residuals count by this part of V.
+inline constexpr double kStillPart = 0.01;
 
 /// r_dyn beyond which v is no longer what the impulses make: A is then too badly conditioned for the number type, which no
 /// solver mends. Robots in float stay below 5e-6.
@@ -94,6 +103,32 @@ HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, co
   return problem.table.rows.rows() > 0;
 }
 
+/// How far limits of joints hold links back from where their free motion would end, at most: so far others may go instead.   m
+template <class L, class Real = typename L::Real>
+HD Real held_by_limits(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                       const State<L>& x, Workspace<L>& w) {
+  Real most(0);
+  if (!m.has_limits) return most;
+  const Real zero(0);
+  Mask<Real> some = mask_of<Real>(false);
+  TreeVector<L> held;
+  each_dof<L>(g, m, [&](Real& to) { to = zero; }, held);
+  each_joint<L>(
+      g, m,
+      [&](const auto& link, const Real& q, const Real& free, Real& to) {
+        if (!link.limited) return;
+        const Real way = free * opt.h, end = q + way;
+        to = min(max(Real(link.lower) - end, zero), max(-way, zero)) - min(max(end - Real(link.upper), zero), max(way, zero));
+        some = some | (abs(to) > zero);
+      },
+      x.q, w.problem.free, held);
+  if (!g.any(some)) return most;
+  link_motions<L>(g, m, w.kin, held, w.motions);
+  travels<L>(g, m, w.kin, Scalar<Real>(1), w.motions, w.margin);
+  each_link<L>(g, m, [&](const Real& own) { most = max(most, own); }, w.margin);
+  return g.max(most);
+}
+
 /// Poses, the free motion, and what may touch within the step: what is hit, or turned by a contact, is looked at again.
 template <class L, class Real = typename L::Real>
 HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
@@ -102,10 +137,11 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
   move_freely<L>(g, m, worlds, x, w, bad);
   link_motions<L>(g, m, w.kin, w.problem.free, w.free);
   travels<L>(g, m, w.kin, opt.h, w.free, w.travel);
-  each_link<L>(g, m, [&](Real travel, Real& margin) { margin = travel + opt.margin; }, w.travel, w.margin);
+  w.contacts.turned = held_by_limits<L>(g, m, opt, x, w);
+  each_link<L>(
+      g, m, [&](Real travel, Real& margin) { margin = max(travel, w.contacts.turned) + opt.margin; }, w.travel, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
   const StepReach<L> reach{w.motions, w.free, w.travel, opt.h, opt.margin / 10, opt.merge, opt.moves_centres()};
-  w.contacts.turned = Real(0);
   for (int hit = 0;; ++hit) {
     w.contacts.overflow = mask_of<Real>(false);
     const Real turned = max(find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts),
@@ -166,12 +202,21 @@ template <class Real, class Workspace, class State>
 HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Workspace workspace, State state,
                       void* memory) {
   FlaggedRows<Real> flagged[kImprovedTogether<Real>];
-  for (int i = 0; i < packs; ++i)
-    flagged[i] = {&state(i).rows, workspace(i).problem.table.rows.impulse, state(i).flagged, mask_of<Real>(false)};
-  fall_back(flagged, packs, options.step.certify, memory);
-  for (int i = 0; i < packs; ++i) {
-    auto& out = state(i).out;
-    out.without_impulses = out.without_impulses | flagged[i].without, out.fallback = out.fallback | flagged[i].worlds;
+  for (const bool creeping : {false, true}) {
+    auto some = false;
+    for (int i = 0; i < packs; ++i) {
+      const auto& s = state(i);
+      const Mask<Real> worlds = s.flagged & (creeping ? s.creeping : negate(s.creeping));
+      flagged[i] = {&s.rows, workspace(i).problem.table.rows.impulse, worlds, mask_of<Real>(false)};
+      some = some || any(worlds);
+    }
+    if (!some) continue;
+    const Scalar<Real> part(creeping ? kStillPart : 1);
+    fall_back(flagged, packs, options.step.certify * part, memory);
+    for (int i = 0; i < packs; ++i) {
+      auto& out = state(i).out;
+      out.without_impulses = out.without_impulses | flagged[i].without, out.fallback = out.fallback | flagged[i].worlds;
+    }
   }
 }
 
@@ -309,6 +354,25 @@ HD void pose_step(const typename L::Group& g, const typename L::Model& m, const 
   if (s.solving) return pose_rows<L>(g, m, worlds.options.step, w, s);
   each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, w.problem.free, w.v);
 }
+/// The worlds that rested so before the step, velocity v, with impulses that do not solve the problem by that measure.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> creeping_worlds(const typename L::Group& g, const typename L::Model& m,
+                              const StepOptions<Scalar<Real>>& options, const Certificate<Real>& c,
+                              const TreeVector<L>& v, Workspace<L>& w) {
+  using S = Scalar<Real>;
+  const Real fast = c.scale * options.step.certify;
+  Mask<Real> creeping = negate(solves(options, c, c.scale * S(kStillPart)));
+  Real fastest(0);
+  each_dof<L>(g, m, [&](const Real& vi) { fastest = max(fastest, abs(vi)); }, v);
+  creeping = creeping & (g.max(fastest) * S(0.01) < fast);  // else it moves at 1 cm from its axis
+  if (!any(creeping)) return creeping;
+  fastest = Real(0);
+  link_motions<L>(g, m, w.kin, v, w.motions);
+  travels<L>(g, m, w.kin, S(1), w.motions, w.travel);
+  each_link<L>(g, m, [&](const Real& speed) { fastest = max(fastest, speed); }, w.travel);
+  return creeping & (g.max(fastest) < fast);
+}
+
 /// Takes the answer and certifies it: `flagged` are to be improved.
 template <class L>
 HD void judge_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
@@ -318,7 +382,9 @@ HD void judge_step(const typename L::Group& g, const typename L::Model& m, const
   if (s.solving) take_answer<L>(g, m, w);
   s.c = certify_world<L>(g, m, options, w);
   s.flagged = mask_of<Real>(w.memory.fallback != nullptr && law_of(options.solver) == Law::kCoulomb);
-  s.flagged = s.flagged & negate(solves(options, s.c)) & is_finite(s.c.r_con) & negate(s.frozen | s.out.bad);
+  s.creeping = mask_of<Real>(false);
+  if (any(s.flagged)) s.creeping = creeping_worlds<L>(g, m, options, s.c, s.x.v, w);
+  s.flagged = s.flagged & (s.creeping | negate(solves(options, s.c))) & is_finite(s.c.r_con) & negate(s.frozen | s.out.bad);
   for (int i = worlds.rows.count(); i < kWidth<Real>; ++i) set_lane(s.flagged, i, 0);  // the last world again
   if (any(s.flagged)) pose_rows<L>(g, m, options.step, w, s);
 }
