@@ -85,6 +85,7 @@ def test_what_spins_on_a_floor_stays_on_it_and_gains_nothing(kind, floor, fricti
 GEOMS = {kind: geom for kind, (geom, _, _) in BODIES.items()} | {
     "hull": 'type="mesh" mesh="hull"',
     "pen": 'type="capsule" size=".004 .07"',
+    "stick": 'type="box" size=".004 .004 .07"',
 }
 
 
