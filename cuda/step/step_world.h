@@ -62,8 +62,8 @@ HD Mask<Real> solves(const StepOptions<S>& opt, const Certificate<Real>& c) {
 }
 
 /// What rests may be pressed by motors, whose V is far above all speeds there are, and an error that is a part of V shows as creep:
-/// where no link was as fast as a residual may be, residuals count by this part of V, at least by a tenth of what gravity gives in a
-/// step.
+/// where no link was as fast as a residual may be, and V is more than four times what gravity gives in a step, residuals count by
+/// this part of V.
 inline constexpr double kStillPart = 0.01;
 
 /// r_dyn beyond which v is no longer what the impulses make: A is then too badly conditioned for the number type, which no
@@ -388,7 +388,7 @@ HD Mask<Real> creeping_worlds(const typename L::Group& g, const typename L::Mode
   using S = Scalar<Real>;
   const Real fast = c.scale * options.step.certify,
              fall = least_scale(norm(vec<Real>(m.gravity)), Real(options.step.h));
-  Mask<Real> creeping = negate(solves(options, c, max(c.scale * S(kStillPart), fall * S(0.1))));
+  Mask<Real> creeping = negate(solves(options, c, c.scale * S(kStillPart))) & (c.scale > fall * S(4));
   Real fastest(0);
   each_dof<L>(g, m, [&](const Real& vi) { fastest = max(fastest, abs(vi)); }, v);
   creeping = creeping & (g.max(fastest) * S(0.01) < fast);  // else it moves at 1 cm from its axis
