@@ -76,7 +76,8 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
                                     const Turning<Real>& body) {
   if (own.type == GeomKind::kCylinder && k < 2) {
     const Vec3<Real> up = column(own.pose.R, 2) * (k == 0 ? -own.size.y : own.size.y);
-    return turning_ellipsoid(c, {{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, body, kLeastPointTurn);
+    return turning_ellipsoid(c, {{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, body,
+                             kLeastPointTurn);
   }
   const bool round = own.type == GeomKind::kSphere || own.type == GeomKind::kCapsule;
   const Real radius = round ? own.size.x : Real(0);

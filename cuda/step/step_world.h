@@ -18,6 +18,8 @@
 #include "dynamics/integrate.h"
 #include "dynamics/lifts.h"
 #include "step/free_step.h"
+#include "step/thrown.h"
+#include "step/verdict.h"
 #include "step/world_memory.h"
 
 namespace stiction {
@@ -36,44 +38,16 @@ struct StepState {
   using Real = typename L::Real;
   State<L> x;
   Outcome<Real> out;
-  Mask<Real> frozen;                 // do not move
-  bool solving;                      // whether there is something to solve now
-  RowProblem<Real> rows;             // the rows as a solver reads them
-  Real iterations;                   // of the step's solve
-  Certificate<Real> c;               // of its impulses
-  Mask<Real> flagged, creeping;      // to be improved; to a part of `certify`
-  Mask<Real> moving, deep;           // that move; of those, that come out of an overlap
-  TreeVector<L> v;                   // the step's, while what is deep comes out
-  int step;                          // of the call, from 0
+  Mask<Real> frozen;             // do not move
+  bool solving;                  // whether there is something to solve now
+  RowProblem<Real> rows;         // the rows as a solver reads them
+  Real iterations;               // of the step's solve
+  Certificate<Real> c;           // of its impulses
+  Mask<Real> flagged, creeping;  // to be improved; to a part of `certify`
+  Mask<Real> moving, deep;       // that move; of those, that come out of an overlap
+  TreeVector<L> v;               // the step's, while what is deep comes out
+  int step;                      // of the call, from 0
 };
-
-/// Whether the residuals of contacts are within `certify` of the velocity V, and those of rows within `certify`.
-template <class Real, class S>
-HD Mask<Real> solves(const StepOptions<S>& opt, const Certificate<Real>& c, Real V) {
-  const Law law = law_of(opt.solver);
-  const Real residual = law == Law::kConvex ? c.r_ccp : law == Law::kDissipation ? c.r_mdp : c.r_con;
-  const Real split = law == Law::kConvex ? Real(0) : c.r_split * Scalar<Real>(0.1);
-  return (maximum(residual, split) <= V * opt.step.certify) & (c.r_row <= Real(opt.step.certify));
-}
-/// Whether the impulses solve the contact problem.
-template <class Real, class S>
-HD Mask<Real> solves(const StepOptions<S>& opt, const Certificate<Real>& c) {
-  return solves(opt, c, c.scale);
-}
-
-/// What rests may be pressed by motors, whose V is far above all speeds there are, and an error that is a part of V shows as creep:
-/// where no link was as fast as a residual may be, and V is more than four times what gravity gives in a step, residuals count by
-/// this part of V.
-inline constexpr double kStillPart = 0.01;
-
-/// r_dyn beyond which v is no longer what the impulses make: A is then too badly conditioned for the number type, which no
-/// solver mends. Robots in float stay below 5e-6.
-inline constexpr float kLooseDynamics = 1e-4f;
-
-template <class Real, class S>
-HD Mask<Real> converges(const StepOptions<S>& opt, const Certificate<Real>& c) {
-  return solves(opt, c) & (c.r_dyn <= Real(kLooseDynamics));
-}
 
 /// Rows, their diagonal of W and free velocities; tells whether there is anything to solve.
 template <class L, class Real = typename L::Real>
@@ -102,52 +76,6 @@ HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, co
   pair_rows<L>(g, m, opt, w.kin, w.contacts, w.forces, problem);
   fill_rows<L>(g, m, w.contacts, problem);
   return problem.table.rows.rows() > 0;
-}
-
-/// How far limits of joints may throw links in the step, off the way of their free motion: into w.margin, 0 where none is reached.
-/// Returns the farthest.   m
-template <class L, class Real = typename L::Real>
-HD Real thrown_by_limits(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                         const State<L>& x, Workspace<L>& w) {
-  const Real zero(0);
-  each_link<L>(g, m, [&](Real& to) { to = zero; }, w.margin);
-  if (!m.has_limits) return zero;
-  Mask<Real> some = mask_of<Real>(false);
-  TreeVector<L> held, thrown;  // how far joints are held back; what impulses that hold each of them alone, or larger ones, do to all
-  each_dof<L>(g, m, [&](Real& to) { to = zero; }, held);
-  each_joint<L>(
-      g, m,
-      [&](const auto& link, const Real& q, const Real& free, Real& to) {
-        if (!link.limited) return;
-        const Real way = free * opt.h, end = q + way;
-        to = min(max(Real(link.lower) - end, zero), max(-way, zero)) -
-             min(max(end - Real(link.upper), zero), max(way, zero));
-        const Mask<Real> far = abs(to) > Real(opt.margin);  // for less there is the reserve; an angle counts at 1 m
-        to = select(far, to, zero), some = some | far;
-      },
-      x.q, w.problem.free, held);
-  if (!g.any(some)) return zero;
-  const TreeMatrix<L>& A = w.problem.A;
-  for (int t = 0; t < m.trunk_dofs(); ++t) thrown.trunk[t] = held.trunk[t] * A.trunk[t][t];
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    for (int k = 0; k < limb.links(); ++k)
-      thrown.limb[at.link + k] = held.limb[at.link + k] * A.limb[at.entry + entry_of(k, k)];
-  });
-  Real share[L::kTrunkDofs], part(0), most(0);
-  for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = zero;
-  solve<L>(g, m, w.problem.factor, thrown, share);
-  each_dof<L>(
-      g, m,
-      [&](const Real& back, const Real& done) {
-        const Real size = abs(back);
-        part = max(part, select(size > zero, size / max(size, abs(done)), zero));
-      },
-      held, thrown);
-  part = g.max(part);
-  link_motions<L>(g, m, w.kin, thrown, w.motions);
-  travels<L>(g, m, w.kin, Scalar<Real>(1), w.motions, w.margin);
-  each_link<L>(g, m, [&](Real& own) { own = own * part, most = max(most, own); }, w.margin);
-  return g.max(most);
 }
 
 /// Poses, the free motion, and what may touch within the step: what is hit, or turned by a contact, is looked at again.
@@ -380,26 +308,6 @@ HD void pose_step(const typename L::Group& g, const typename L::Model& m, const 
   if (s.solving) return pose_rows<L>(g, m, worlds.options.step, w, s);
   each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, w.problem.free, w.v);
 }
-/// The worlds that rested so before the step, velocity v, with impulses that do not solve the problem by that measure.
-template <class L, class Real = typename L::Real>
-HD Mask<Real> creeping_worlds(const typename L::Group& g, const typename L::Model& m,
-                              const StepOptions<Scalar<Real>>& options, const Certificate<Real>& c,
-                              const TreeVector<L>& v, Workspace<L>& w) {
-  using S = Scalar<Real>;
-  const Real fast = c.scale * options.step.certify,
-             fall = least_scale(norm(vec<Real>(m.gravity)), Real(options.step.h));
-  Mask<Real> creeping = negate(solves(options, c, c.scale * S(kStillPart))) & (c.scale > fall * S(4));
-  Real fastest(0);
-  each_dof<L>(g, m, [&](const Real& vi) { fastest = max(fastest, abs(vi)); }, v);
-  creeping = creeping & (g.max(fastest) * S(0.01) < fast);  // else it moves at 1 cm from its axis
-  if (!any(creeping)) return creeping;
-  fastest = Real(0);
-  link_motions<L>(g, m, w.kin, v, w.motions);
-  travels<L>(g, m, w.kin, S(1), w.motions, w.travel);
-  each_link<L>(g, m, [&](const Real& speed) { fastest = max(fastest, speed); }, w.travel);
-  return creeping & (g.max(fastest) < fast);
-}
-
 /// Takes the answer and certifies it: `flagged` are to be improved.
 template <class L>
 HD void judge_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
@@ -411,7 +319,8 @@ HD void judge_step(const typename L::Group& g, const typename L::Model& m, const
   s.flagged = mask_of<Real>(w.memory.fallback != nullptr && law_of(options.solver) == Law::kCoulomb);
   s.creeping = mask_of<Real>(false);
   if (any(s.flagged)) s.creeping = creeping_worlds<L>(g, m, options, s.c, s.x.v, w);
-  s.flagged = s.flagged & (s.creeping | negate(solves(options, s.c))) & is_finite(s.c.r_con) & negate(s.frozen | s.out.bad);
+  s.flagged =
+      s.flagged & (s.creeping | negate(solves(options, s.c))) & is_finite(s.c.r_con) & negate(s.frozen | s.out.bad);
   for (int i = worlds.rows.count(); i < kWidth<Real>; ++i) set_lane(s.flagged, i, 0);  // the last world again
   if (any(s.flagged)) pose_rows<L>(g, m, options.step, w, s);
 }
