@@ -159,7 +159,7 @@ def test_an_ellipsoid_that_rolls_half_a_turn_a_step_is_held_at_its_height():
 
 @pytest.mark.parametrize("kind", ["capsule", "can"])
 def test_what_lies_and_spins_does_not_live_on_its_recovery(kind):
-    """On both ends, without friction, about its axis and the normal: one end goes under by a part of h^2 and was lifted, for 4 to 5 %."""
+    """On both ends, about its axis and the normal: one end goes under by a part of h^2, and was lifted for 4 %."""
     sim = Simulation(model(BODIES[kind][0], 2e-3, 0), 32)
     sim.qpos[:, 2:7] = [0.02, np.sqrt(0.5), np.sqrt(0.5), 0, 0]
     sim.qvel[:, 4], sim.qvel[:, 5] = np.linspace(10, 30, 32), np.linspace(40, 10, 32)
