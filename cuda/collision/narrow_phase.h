@@ -58,7 +58,7 @@ template <class Real>
 struct Reach {
   Real margin;        // what both travel, a reserve, and what hits they pass on: no gap beyond it matters
   Closing<Real> way;  // of the free motion
-  Real turned;        // by how much contacts in the world turn it: see Contacts
+  Real turned;        // by how much contacts in the world, and limits, turn it: see Contacts
 
   /// Of a candidate when the free motion ends.
   HD Real end_gap(const Candidate<Real>& c) const { return c.dist - closed_by(way, c.normal, c.pos); }

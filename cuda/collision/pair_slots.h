@@ -223,7 +223,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
         return Closing<Real>(moved(g2.link, l2.shift) - moved(g1.link, l1.shift));
       };
       const Closing<Real> closing = between(step.V);
-      const Reach<Real> nears{margin, between(step.free), contacts.turned};
+      const Reach<Real> nears{margin, between(step.free), contacts.turned + contacts.thrown};
       collide(x1, x2, wanted, nears, closing, out);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair), Real(0)};
       int count = candidate_count(g1.type, g2.type);

@@ -17,8 +17,9 @@
 namespace stiction {
 
 /// Turns (rad) up to this leave contacts where they are, those above twice that move them wholly. Contacts at the middle of a
-/// turn hold what spins on the floor, but damp what rocks and rolls; at the beginning of small turns they do neither.
-inline constexpr float kLeastTurn = 0.05f;
+/// turn hold what spins on the floor, but damp what rocks and rolls; at the beginning of small turns they do neither. Points and
+/// rims, on which a body rocks less, move from half of it on: what spins lying would live on its recovery.
+inline constexpr float kLeastTurn = 0.05f, kLeastPointTurn = kLeastTurn / 2;
 
 /// Of a body in the free motion of a step.
 template <class Real>
@@ -28,7 +29,9 @@ struct Turning {
   bool straight;      // it does: the body is on its own
 
   /// How much of the way its contacts move.
-  HD Real part() const { return clamp(norm(turn) * Scalar<Real>(1 / kLeastTurn) - Real(1), Real(0), Real(1)); }
+  HD Real part(float least = kLeastTurn) const {
+    return clamp(norm(turn) * Scalar<Real>(1 / least) - Real(1), Real(0), Real(1));
+  }
 };
 
 /// The candidate c of a point x of the body, moved by its turn about the normal, which blows along that leave, and by all of it
@@ -37,7 +40,7 @@ template <class Real>
 HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
   using S = Scalar<Real>;
   if (!body.straight) return c;
-  const Real part = body.part();
+  const Real part = body.part(kLeastPointTurn);
   if (!any(part > Real(0))) return c;
   const Vec3<Real>&n = c.normal, arm = x - body.centre;
   const Vec3<Real> level = RootTurn<Real>(n * dot(n, body.turn), S(1)).mean(arm, S(1));
@@ -50,9 +53,9 @@ HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const T
 /// The candidate c of an ellipsoid; the normal points to it.
 template <class Real>
 HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Real>& ellipsoid,
-                                     const Turning<Real>& body) {
+                                     const Turning<Real>& body, float least = kLeastTurn) {
   using S = Scalar<Real>;
-  const Real part = body.part();
+  const Real part = body.part(least);
   if (!any(part > Real(0))) return c;
   const Vec3<Real>&n = c.normal, &size = ellipsoid.size;
   const RootTurn<Real> on(body.turn, S(1)), back(-body.turn, S(1));
@@ -73,7 +76,8 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
                                     const Turning<Real>& body) {
   if (own.type == GeomKind::kCylinder && k < 2) {
     const Vec3<Real> up = column(own.pose.R, 2) * (k == 0 ? -own.size.y : own.size.y);
-    return turning_ellipsoid(c, {{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, body);
+    return turning_ellipsoid(c, {{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, body,
+                             kLeastPointTurn);
   }
   const bool round = own.type == GeomKind::kSphere || own.type == GeomKind::kCapsule;
   const Real radius = round ? own.size.x : Real(0);
@@ -121,7 +125,7 @@ template <class Real, class Solid>
 HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const PlacedGeom<Real>& fixed,
                         const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body, int n,
                         Solid solid, Candidate<Real>* c) {
-  Mask<Real> on_plane = body.part() > Real(0);
+  Mask<Real> on_plane = body.part(kLeastPointTurn) > Real(0);
   if (!any(on_plane)) return;
   const Candidate<Real> deepest = deepest_of(c, n);
   on_plane = on_plane & (deepest.dist < reach.margin);

@@ -303,7 +303,7 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       auto of_link = [&](const auto& x) {
         return s == 0 ? at_trunk<L>(x.trunk, limb.attach()) : x.limb[at.link + s - 1];
       };
-      const Reach<Real> reach{of_link(margin), of_link(step.free) * Real(step.h), contacts.turned};
+      const Reach<Real> reach{of_link(margin), of_link(step.free) * Real(step.h), contacts.turned + contacts.thrown};
       Turning<Real> body{reach.way.w, link.p, is_lone_body<L>(limb) && s == limb.links()};
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
       contacts.overflow =

@@ -35,11 +35,15 @@ template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real me
   }
 }
 
-/// How many fixed points of a geometry meet a plane: a sphere, the ends of a capsule (of one that is free a ball in its middle, too,
-/// which a blow may turn under), the corners of a box. 0: others do, too.
-HD constexpr int probe_count(int type, bool free) {
+/// Whether the shortest side of a box is that small a part of the longest that a blow may turn it through a plane between two steps.
+template <class Real> HD bool is_thin_box(const Vec3<Real>& size) {
+  return min(min(size.x, size.y), size.z) < max(max(size.x, size.y), size.z) * Real(0.125);
+}
+/// How many fixed points of a geometry meet a plane: a sphere, the ends of a capsule, the corners of a box; of a capsule or a thin box
+/// that is free a ball in its middle, too, which a blow may turn under. 0: others do, too.
+HD int probe_count(int type, const Vec3<double>& size, bool free) {
   if (type == GeomKind::kCapsule) return free ? 3 : 2;
-  if (type == GeomKind::kBox) return 8;
+  if (type == GeomKind::kBox) return free && is_thin_box(size) ? 9 : 8;
   return type == GeomKind::kSphere ? 1 : 0;
 }
 /// The ball in the middle of what turns is that part of the largest, so that it carries nothing of what lies on its ends.
@@ -53,6 +57,8 @@ template <class Real> HD Probe<Real> probe_of(int type, Vec3<Real> size, int fea
   const Real zero(0);
   if (type == GeomKind::kSphere) return {{zero, zero, zero}, size.x};
   if (type == GeomKind::kCapsule && feature == 2) return {{zero, zero, zero}, size.x * Real(kInnerBall)};
+  if (type == GeomKind::kBox && feature == 8)
+    return {{zero, zero, zero}, min(min(size.x, size.y), size.z) * Real(kInnerBall)};
   if (type == GeomKind::kCapsule) return {{zero, zero, feature == 0 ? size.y : -size.y}, size.x};
   return {{feature & 1 ? size.x : -size.x, feature & 2 ? size.y : -size.y, feature & 4 ? size.z : -size.z}, zero};
 }

@@ -18,6 +18,8 @@
 #include "dynamics/integrate.h"
 #include "dynamics/lifts.h"
 #include "step/free_step.h"
+#include "step/thrown.h"
+#include "step/verdict.h"
 #include "step/world_memory.h"
 
 namespace stiction {
@@ -36,34 +38,16 @@ struct StepState {
   using Real = typename L::Real;
   State<L> x;
   Outcome<Real> out;
-  Mask<Real> frozen;                 // do not move
-  bool solving;                      // whether there is something to solve now
-  RowProblem<Real> rows;             // the rows as a solver reads them
-  Real iterations;                   // of the step's solve
-  Certificate<Real> c;               // of its impulses
-  Mask<Real> flagged, moving, deep;  // above `certify`; that move; of those, that come out of an overlap
-  TreeVector<L> v;                   // the step's, while what is deep comes out
-  int step;                          // of the call, from 0
+  Mask<Real> frozen;             // do not move
+  bool solving;                  // whether there is something to solve now
+  RowProblem<Real> rows;         // the rows as a solver reads them
+  Real iterations;               // of the step's solve
+  Certificate<Real> c;           // of its impulses
+  Mask<Real> flagged, creeping;  // to be improved; to a part of `certify`
+  Mask<Real> moving, deep;       // that move; of those, that come out of an overlap
+  TreeVector<L> v;               // the step's, while what is deep comes out
+  int step;                      // of the call, from 0
 };
-
-/// Whether the impulses solve the contact problem.
-template <class Real, class S>
-HD Mask<Real> solves(const StepOptions<S>& opt, const Certificate<Real>& c) {
-  const Law law = law_of(opt.solver);
-  const Real residual = law == Law::kConvex ? c.r_ccp : law == Law::kDissipation ? c.r_mdp : c.r_con;
-  const Real split = law == Law::kConvex ? Real(0) : c.r_split * Scalar<Real>(0.1),
-             allowed = c.scale * opt.step.certify;
-  return (maximum(residual, split) <= allowed) & (c.r_row <= Real(opt.step.certify));
-}
-
-/// r_dyn beyond which v is no longer what the impulses make: A is then too badly conditioned for the number type, which no
-/// solver mends. Robots in float stay below 5e-6.
-inline constexpr float kLooseDynamics = 1e-4f;
-
-template <class Real, class S>
-HD Mask<Real> converges(const StepOptions<S>& opt, const Certificate<Real>& c) {
-  return solves(opt, c) & (c.r_dyn <= Real(kLooseDynamics));
-}
 
 /// Rows, their diagonal of W and free velocities; tells whether there is anything to solve.
 template <class L, class Real = typename L::Real>
@@ -102,10 +86,16 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
   move_freely<L>(g, m, worlds, x, w, bad);
   link_motions<L>(g, m, w.kin, w.problem.free, w.free);
   travels<L>(g, m, w.kin, opt.h, w.free, w.travel);
-  each_link<L>(g, m, [&](Real travel, Real& margin) { margin = travel + opt.margin; }, w.travel, w.margin);
+  w.contacts.thrown = thrown_by_limits<L>(g, m, opt, x, w), w.contacts.turned = Real(0);
+  // Some of its travel a link may take other ways as it is.
+  each_link<L>(
+      g, m,
+      [&](Real travel, Real& margin) {
+        margin = travel + max(margin - travel * Scalar<Real>(kAstray), Real(0)) + opt.margin;
+      },
+      w.travel, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
   const StepReach<L> reach{w.motions, w.free, w.travel, opt.h, opt.margin / 10, opt.merge, opt.moves_centres()};
-  w.contacts.turned = Real(0);
   for (int hit = 0;; ++hit) {
     w.contacts.overflow = mask_of<Real>(false);
     const Real turned = max(find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts),
@@ -166,12 +156,21 @@ template <class Real, class Workspace, class State>
 HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Workspace workspace, State state,
                       void* memory) {
   FlaggedRows<Real> flagged[kImprovedTogether<Real>];
-  for (int i = 0; i < packs; ++i)
-    flagged[i] = {&state(i).rows, workspace(i).problem.table.rows.impulse, state(i).flagged, mask_of<Real>(false)};
-  fall_back(flagged, packs, options.step.certify, memory);
-  for (int i = 0; i < packs; ++i) {
-    auto& out = state(i).out;
-    out.without_impulses = out.without_impulses | flagged[i].without, out.fallback = out.fallback | flagged[i].worlds;
+  for (const bool creeping : {false, true}) {
+    auto some = false;
+    for (int i = 0; i < packs; ++i) {
+      const auto& s = state(i);
+      const Mask<Real> worlds = s.flagged & (creeping ? s.creeping : negate(s.creeping));
+      flagged[i] = {&s.rows, workspace(i).problem.table.rows.impulse, worlds, mask_of<Real>(false)};
+      some = some || any(worlds);
+    }
+    if (!some) continue;
+    const Scalar<Real> part(creeping ? kStillPart : 1);
+    fall_back(flagged, packs, options.step.certify * part, memory);
+    for (int i = 0; i < packs; ++i) {
+      auto& out = state(i).out;
+      out.without_impulses = out.without_impulses | flagged[i].without, out.fallback = out.fallback | flagged[i].worlds;
+    }
   }
 }
 
@@ -318,7 +317,10 @@ HD void judge_step(const typename L::Group& g, const typename L::Model& m, const
   if (s.solving) take_answer<L>(g, m, w);
   s.c = certify_world<L>(g, m, options, w);
   s.flagged = mask_of<Real>(w.memory.fallback != nullptr && law_of(options.solver) == Law::kCoulomb);
-  s.flagged = s.flagged & negate(solves(options, s.c)) & is_finite(s.c.r_con) & negate(s.frozen | s.out.bad);
+  s.creeping = mask_of<Real>(false);
+  if (any(s.flagged)) s.creeping = creeping_worlds<L>(g, m, options, s.c, s.x.v, w);
+  s.flagged =
+      s.flagged & (s.creeping | negate(solves(options, s.c))) & is_finite(s.c.r_con) & negate(s.frozen | s.out.bad);
   for (int i = worlds.rows.count(); i < kWidth<Real>; ++i) set_lane(s.flagged, i, 0);  // the last world again
   if (any(s.flagged)) pose_rows<L>(g, m, options.step, w, s);
 }

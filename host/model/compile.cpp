@@ -212,7 +212,7 @@ class Compiler {
         const auto &own = g1.link >= 0 ? g1 : g2, &fixed = g1.link >= 0 ? g2 : g1;
         const int link = own.link;
         const bool free = is_alone(link);
-        const int probes = g1.type == GeomKind::kPlane ? probe_count(g2.type, free) : 0;
+        const int probes = g1.type == GeomKind::kPlane ? probe_count(g2.type, g2.size, free) : 0;
         PairModel<double> pair = surface_of(m_, p);
         // What stays where it is however it turns needs no other point.
         pair.middle = probes == 0 && free && own.type != GeomKind::kSphere;

@@ -45,8 +45,7 @@ def test_what_rounding_drops_under_the_bare_law_is_held(dtype):
         return np.array(lost)
 
     assert slips("subadmm").max() <= 1e-5
-    if dtype == "float64":  # in float the fallback's exact contacts happen to hold these
-        assert slips(RIGID).max() > grasps.SLIP  # how many depends on the processor's instructions
+    assert slips(RIGID).max() <= grasps.SLIP  # they slipped by millimetres while what rests was solved as what moves
 
 
 def flicker(sim, weight, steps=100):

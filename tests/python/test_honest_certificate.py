@@ -126,7 +126,7 @@ def stack_beside(speed, dtype):
 def test_what_slides_fast_hides_no_error_of_what_rests_beside_it(dtype):
     """V is that of the trees a contact acts on: 1e-3 of 300 m/s would let the stack do what it wants."""
     calm, wild = ([np.abs(sim.qvel[0, :12]).max() for sim in stack_beside(v, dtype)] for v in (0, 300))
-    assert max(wild) <= 2 * max(calm) + 1e-3
+    assert max(wild) <= max(5e-3, 2 * max(calm))  # 0.09 where one V was that of the world
     scales = {float(sim.certificate.scale[0]) for sim in stack_beside(300, dtype)}
     assert min(scales) == pytest.approx(9.81 * 0.002, rel=1e-5)
     for sim in stack_beside(300, dtype):

@@ -6,7 +6,7 @@ import pytest
 mujoco = pytest.importorskip("mujoco")
 
 from model_sources import MENAGERIE, data_file  # noqa: E402
-from stiction import Model, Simulation  # noqa: E402
+from stiction import Model, Simulation, Status  # noqa: E402
 
 HINGE = '<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody>{}</worldbody></mujoco>'
 ARM = '<body pos="{} 0 0"><joint axis="0 1 0" type="{}"/><geom size=".1" mass="1" contype="0"/></body>'
@@ -106,5 +106,5 @@ def test_a_cube_in_an_arms_grip_does_not_creep(dtype):
     start = cube_in_hand(sim, hand, cube)
     for _ in range(60):
         sim.step(500)
-    assert not sim.status.any()
+    assert not (sim.status & ~int(Status.FALLBACK)).any()  # which improves what rests
     assert np.linalg.norm(cube_in_hand(sim, hand, cube) - start) <= 60e-6

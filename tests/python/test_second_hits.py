@@ -127,3 +127,32 @@ def test_a_blow_does_not_make_all_the_world_near():
     sim.step()
     gaps = sim.contact.dist[0, : int(sim.contact.count[0])]
     assert (sim.contact.impulse[0, : len(gaps), 2] > 0).sum() >= 4 and gaps.max() < 0.05
+
+
+@pytest.mark.parametrize("wall", ["fixed", "free"])
+@pytest.mark.parametrize(("speed", "timestep"), [(10, 2e-3), (10, 5e-3), (5, 1e-2)])
+def test_what_the_limit_of_a_joint_throws_meets_the_wall(speed, timestep, wall):
+    """A slide that ends throws what slides on it to the side, or takes what carries it along: off their free motion."""
+    box = '<geom type="box" size="2 .02 1" mass="1000"/>'
+    body = (
+        '<geom type="box" size="2 .02 1" pos="0 .5 0"/>'
+        if wall == "fixed"
+        else f'<body pos="0 .5 0"><freejoint/>{box}</body>'
+    )
+    thrown = """<body><joint name="first" type="slide" axis="1 0 0" range="-5 0"/>
+      <geom size=".01" pos="0 0 -3" mass=".1"/>
+      <body><joint name="second" type="slide" axis="1 1 0"/><geom size=".03" mass="1"/></body></body>"""
+    carried = """<body><joint name="second" type="slide" axis="0 1 0"/><geom size=".03" mass=".1"/>
+      <body pos="0 -.4 0"><joint name="first" type="slide" axis="0 1 0" range="-5 0"/>
+      <geom size=".05" mass="1"/></body></body>"""
+    for robot, along in ((thrown, 2**0.5), (carried, 1)):
+        sim = Simulation(scene(body, robot, timestep=timestep, wall=""), 64)
+        m = sim.model.mjmodel
+        first, second = m.joint("first").qposadr[0], m.joint("second").qposadr[0]
+        sim.qpos[:, second] = (0.48 - 0.03 - np.linspace(1e-4, speed * timestep, 64)) * along
+        sim.qpos[:, first] = -0.2 * speed * timestep
+        sim.qvel[:, m.joint("first").dofadr[0]] = speed
+        for _ in range(5):
+            sim.step()
+            assert sim.certificate.penetration.max() < 1e-4
+            assert (sim.qpos[:, second] / along).max() + 0.03 < 0.48 + 1e-4 + speed * timestep * (wall == "free")
