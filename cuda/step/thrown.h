@@ -13,8 +13,8 @@ HD Real thrown_by_limits(const typename L::Group& g, const typename L::Model& m,
   each_link<L>(g, m, [&](Real& to) { to = zero; }, w.margin);
   if (!m.has_limits) return zero;
   Mask<Real> some = mask_of<Real>(false);
-  TreeVector<L> held,
-      thrown;  // how far joints are held back; what impulses that hold each of them alone, or larger ones, do to all
+  TreeVector<L> held;    // how far joints are held back
+  TreeVector<L> thrown;  // what impulses that hold each of them alone, or larger ones, do to all
   each_dof<L>(g, m, [&](Real& to) { to = zero; }, held);
   each_joint<L>(
       g, m,
