@@ -46,7 +46,7 @@ def test_step_bench_reports_both_engines(tmp_path, capsys):
         assert 0 < rate["min"] <= rate["median"] <= rate["max"] and rate["rounds"] == 2
     ours = scene["entries"][0]
     assert ours["contacts"] > 20 and ours["r_con_over_V"]["p99"] < 1e-2
-    assert 0 < scene["profile"]["share"]["solver"] < 1
+    assert {"solver", "anderson", "fallback"} <= set(scene["profile"]["share"])
     text = capsys.readouterr().out
     assert "x MuJoCo (" in text and "of rest, um/s" in text
 

@@ -18,8 +18,7 @@ from task_walks import make  # noqa: E402
 from bench.accuracy import grasps, oracle  # noqa: E402
 
 DTYPES = pytest.mark.parametrize("dtype", ["float32", "float64"])
-RIGID = SolverOptions(penetration_allowance=0)
-#: Grasps that slip by millimetres under the bare law: object, step (s), mass (kg), force (N).
+#: Grasps that have slipped by millimetres under the bare law, by rounding: object, step (s), mass (kg), force (N).
 DROPPED = {
     "float32": [("capsule, level", 0.001, 0.045, 6.0), ("box", 0.002, 0.2, 6.0), ("box, wide", 0.001, 0.2, 6.0)],
     "float64": [("box, wide", 0.001, 0.2, 12.0), ("box, wide", 0.002, 0.045, 60.0), ("box, wide", 0.001, 0.2, 6.0)],
@@ -37,15 +36,9 @@ def test_no_grasp_slips_or_creeps(dtype):
 
 @DTYPES
 def test_what_rounding_drops_under_the_bare_law_is_held(dtype):
-    def slips(solver):
-        lost = []
-        for name, timestep, mass, force in DROPPED[dtype]:
-            part = grasps.ours(grasps.OBJECTS[name], timestep, [(mass, force)], 10.0, dtype=dtype, solver=solver)
-            lost += part["slip"]
-        return np.array(lost)
-
-    assert slips("subadmm").max() <= 1e-5
-    assert slips(RIGID).max() <= grasps.SLIP  # they slipped by millimetres while what rests was solved as what moves
+    for name, timestep, mass, force in DROPPED[dtype]:
+        part = grasps.ours(grasps.OBJECTS[name], timestep, [(mass, force)], 10.0, dtype=dtype, solver="subadmm")
+        assert max(part["slip"]) <= 1e-5, (name, timestep)
 
 
 def flicker(sim, weight, steps=100):
