@@ -1,4 +1,4 @@
-"""Closed loops of real robots: Cassie balances on its two four-bar ankles, the Robotiq 2F-85 holds a block; neither opens.
+"""Closed loops of real robots: Cassie balances on its ankles, the Robotiq 2F-85 holds a block; none opens.
 
 Skips without Menagerie's agility_cassie and robotiq_2f85 in the data folder. Seconds, or a minute with
 STICTION_FULL_TESTS=1. Menagerie's 2f85/scene.xml is refused, by name, for its fluid and its spatial tendon.
@@ -36,7 +36,7 @@ def cassie():
 
 
 def balance(m, qpos, qvel):
-    """Servo targets about home that keep the pelvis over the feet; without, its springs sag and MuJoCo's falls in 1.4 s."""
+    """Servo targets about home that keep the pelvis over the feet: its springs sag; without, MuJoCo's falls in 1.4 s."""
     names = [m.actuator(i).name for i in range(m.nu)]
     foot, roll = (np.array([part in name for name in names], float) for part in ("foot", "roll"))
     home = m.key_qpos[0][m.jnt_qposadr[m.actuator_trnid[:, 0]]]
