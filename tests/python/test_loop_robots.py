@@ -36,7 +36,7 @@ def cassie():
 
 
 def balance(m, qpos, qvel):
-    """Servo targets about home that keep the pelvis over the feet: its springs sag; without, MuJoCo's falls in 1.4 s."""
+    """Servo targets about home that keep the pelvis over the feet: MuJoCo's falls in 1.4 s without."""
     names = [m.actuator(i).name for i in range(m.nu)]
     foot, roll = (np.array([part in name for name in names], float) for part in ("foot", "roll"))
     home = m.key_qpos[0][m.jnt_qposadr[m.actuator_trnid[:, 0]]]
