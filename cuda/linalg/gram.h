@@ -59,6 +59,20 @@ class GramMatrix {
   HD void solve_lower(uint32_t set, Real* x) const {
     block_solve<R>(blocks_, pattern_, n_, entries_, set, x);
   }
+  /// w_k = H_kk / |row k|^2: the diagonal that makes |1 - w H|_F least. w (n); before factor().
+  HD void nearest_diagonal(Real* w) const {
+    for (int k = 0; k < n_; ++k) w[k] = Real(0);
+    for (int b = 0; b < blocks_.count; ++b) {
+      const ColumnBlocks::Runs runs = blocks_.runs(pattern_.upper[b] | uint32_t(1) << b);
+      for (int k = blocks_.begin[b]; k < blocks_.begin[b + 1]; ++k)
+        from(runs, 0, k, [&](int j) {
+          const Real x = row(k)[j];
+          w[k] = w[k] + x * x;
+          if (j != k) w[j] = w[j] + x * x;
+        });
+    }
+    for (int k = 0; k < n_; ++k) w[k] = row(k)[k] / w[k];
+  }
   /// x <- (I + sum w x x')^-1 x.
   HD void solve(Real* x) const {
     solve_lower<1>(blocks_.all(), x);
@@ -66,7 +80,7 @@ class GramMatrix {
   }
 
  private:
-  HD Real* row(int k) { return entries_ + static_cast<int64_t>(k) * n_; }
+  HD Real* row(int k) const { return entries_ + static_cast<int64_t>(k) * n_; }
   /// visit(runs, r, k) for every column k that is touched, which is in run r.
   template <class Visit>
   HD void each(uint32_t touched, Visit visit) const {

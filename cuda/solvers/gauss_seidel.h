@@ -83,6 +83,15 @@ struct SweepStart {
     anderson.begin();
     changed = Real(kUntried<Real>), sweeps = 0;
   }
+  /// The most that the sweep which ended at l changed, as a velocity by W, of V.
+  HD Real moved(const RowProblem<Real>& p, const Real* l) const {
+    Real most(0);
+    for (int i = 0; i < p.rows(); ++i) {
+      const Real V = p.scale_of(p.block_of(i)), change = abs(l[i] * unit[i] - begun[i]) * unit[i];
+      most = max(most, select(V > Real(0), change / select(V > Real(0), V, Real(1)), Real(0)));
+    }
+    return most;
+  }
   /// Before every sweep: l of worlds `running`, and u of it.
   HD_ONCE void next(const RowProblem<Real>& p, const Mask<Real>& running, Real* l, Real* u) {
     const int n = p.rows();

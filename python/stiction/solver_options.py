@@ -286,6 +286,8 @@ class Cond(SolverOptions):
     #: k w of multipliers, and of nodes (1).
     gain: float = _knob("cond", "gain", above=0)
     node_gain: float = _knob("cond", "node_gain", above=0)
+    #: The joints by the diagonal that is nearest to their inverse, without a factor; False: by the inverse.
+    frobenius: bool = _knob("cond", "frobenius", bool)
     #: Chebyshev's acceleration of nodes, its under-relaxation, and the plain passes before it.
     chebyshev: bool = _knob("cond", "chebyshev", bool)
     under_relaxation: float = _knob("cond", "under_relaxation", above=0, most=1)

@@ -9,7 +9,7 @@ import stiction
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bench.solvers import baselines, degenerate, one_contact  # noqa: E402
+from bench.solvers import baselines, degenerate, newton_forms, one_contact  # noqa: E402
 
 
 def random_problem(seed, contacts=4, width=18):
@@ -66,3 +66,15 @@ def test_no_number_is_lost_and_no_claim_false_where_no_solver_is_at_ease(dtype):
         most = {"bisection": 0.005}.get(name, 0)  # which sees W_nn of at least 1e-3 of the trace, its residual all
         assert tally["worse_than_none"] <= most * 3000, (name, tally)
     assert tallies["canal"]["claims"] > 0.6 * 3000
+
+
+def test_multiply_adds_of_a_newton_step_are_those_of_a_factor_by_hand():
+    """Two chains of two dofs on a base of one: a row at each tip couples them through the base alone."""
+    left, right = np.array([1, 1, 1, 0, 0], bool), np.array([1, 0, 0, 1, 1], bool)
+    rows = 2 * (3 + 6 + 6)  # G y, the upper triangle of y y', Y' l and Y u
+    factor = 2 * ((2 + 3) + (1 + 1)) + 5  # of each chain's pivots, tip first: scaled, subtracted; roots
+    solution = 2 * 2 * (2 + 1)
+    found = newton_forms.step_cost([(left, 1), (right, 1)], np.zeros((5, 5), bool))
+    assert found == rows + factor + solution
+    across = newton_forms.step_cost([(left | right, 1)], np.zeros((5, 5), bool))
+    assert across == (5 + 15 + 10) + sum(n + n * (n + 1) / 2 + 2 * n + 1 for n in range(5))

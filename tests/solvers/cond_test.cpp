@@ -56,6 +56,20 @@ TEST(Cond, ChebyshevNeedsFewerPasses) {
   EXPECT_LT(a.iterations, 200000);
 }
 
+TEST(Cond, ADiagonalForTheJointsFindsTheSameWithoutAFactor) {
+  CondOptions<double> diagonal;
+  diagonal.frobenius = 1;
+  int solved = 0;
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const auto d = problems::random_problem(18, 3, seed, seed % 2);
+    const auto r = testing::solve_dense<Cond, double>(d, {20000, 1e-9}, 1e-4, diagonal);
+    EXPECT_LE(r.residual.r_con, 1e-8 * r.residual.scale) << seed;
+    EXPECT_LE(r.residual.row_ratio, 1e-8) << seed;
+    solved += r.iterations > 0;  // in one nothing closes
+  }
+  EXPECT_GE(solved, 8);
+}
+
 TEST(Cond, SolvesTheConvexLawWhereAsked) {
   for (int multiplier : {0, 1}) {
     CondOptions<double> o = nodes(1e4);

@@ -10,7 +10,8 @@
 //
 //   x* = J v* + Y u,   l = Proj(-(x* + e) / (G + R)),   x = x* + G l,   u <- (I + Y'K Y)^-1 Y'K (x - J v*)
 //
-// A fixed point has u = Y'l, and the law at the node instead of the joints: an error of G l, 1 / (k w) of V. `multiplier` has
+// or, without a factor, u <- u - W ((I + Y'K Y) u - Y'K (x - J v*)) = u - W (u - Y'l) with the diagonal W that makes
+// |1 - W (I + Y'K Y)|_F least. A fixed point has u = Y'l, and the law at the node instead of the joints: an error of G l, 1 / (k w) of V. `multiplier` has
 // none: l stays in the trial impulse, which then asks the law of the joints,
 //
 //   l <- Proj((G l - x* - e) / (G + R)).
@@ -19,7 +20,7 @@
 //
 // Stop: solvers/score.h, tested every `check` passes from the impulses alone, at w = J v* + Y Y'l; of nodes with R + G for R, or no
 // node would ever pass. The answer is the best of those tests. Tolerance 0: always `iterations` passes, and the last.
-// Cost of a pass: 6 width multiply-adds a contact, width^2 for the joints; 6 width more where it is tested.
+// Cost of a pass: 6 width multiply-adds a contact, width^2 for the joints' inverse; 6 width more where it is tested.
 #pragma once
 #include "linalg/gram.h"
 #include "solvers/score.h"
@@ -32,6 +33,7 @@ struct CondOptions {
   int convex = 0;        // the proximal projection: the convex relaxation of Coulomb's law
   S gain = S(2);         // k = gain / w of multipliers, w = tr(W_ii) / 3
   S node_gain = S(1e4);  // of nodes
+  int frobenius = 0;     // W of the joints: the diagonal nearest to their inverse, without a factor; else the inverse
   int chebyshev = 1;     // acceleration of nodes
   S under_relaxation = S(0.9);
   int start = 8;  // plain passes before it, and after it went astray
@@ -41,7 +43,7 @@ struct CondOptions {
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("multiplier", o.multiplier...), visit("convex", o.convex...), visit("gain", o.gain...);
-    visit("node_gain", o.node_gain...), visit("chebyshev", o.chebyshev...);
+    visit("node_gain", o.node_gain...), visit("frobenius", o.frobenius...), visit("chebyshev", o.chebyshev...);
     visit("under_relaxation", o.under_relaxation...), visit("start", o.start...), visit("check", o.check...);
   }
 };
@@ -69,6 +71,7 @@ struct Iteration {
   Nodes<Real> node;
   GramMatrix<Real> H;       // I + Y'K Y
   Real *u, *next, *before;  // (width): joints now, after the pass, before
+  Real* diagonal;           // (width)   W of the joints, if it is one
 
   HD Iteration(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const CondOptions<S>& options, Real* l)
       : p(problem), limits(limits_), opt(options), best{l} {}
@@ -77,6 +80,7 @@ struct Iteration {
     node.carve(p.contacts + p.scalars, p.rows(), arena);
     H.carve(p.width, arena);
     u = arena.take(p.width), next = arena.take(p.width), before = arena.take(p.width);
+    diagonal = arena.take(p.width);
   }
 
   /// Gains, and the warm start as far as cone and bounds allow.
@@ -96,7 +100,8 @@ struct Iteration {
       const M on = G > Real(0);
       H.add(select(on, Real(1) / select(on, G, Real(1)), Real(0)), p.row(i), p.touches(p.block_of(i)));
     }
-    H.factor();
+    if (opt.frobenius) H.nearest_diagonal(diagonal);
+    else H.factor();
   }
 
   // ---- a pass -----------------------------------------------------------------------------------------------------------
@@ -132,9 +137,14 @@ struct Iteration {
       node.l[i] = select(which, f, node.l[i]);
     }
   }
-  /// next = (I + Y'K Y)^-1 Y'(K x* + l): the joints after the pass.
+  /// next = (I + Y'K Y)^-1 Y'(K x* + l), or u - W (u - Y'l): the joints after the pass.
   HD void pull() {
     const Real zero(0), one(1);
+    if (opt.frobenius) {
+      p.push(node.l, next);
+      for (int a = 0; a < p.width; ++a) next[a] = u[a] - diagonal[a] * (u[a] - next[a]);
+      return;
+    }
     for (int a = 0; a < p.width; ++a) next[a] = zero;
     for (int i = 0; i < p.rows(); ++i) {
       const Real G = node.G[p.block_of(i)];
@@ -202,7 +212,7 @@ struct Iteration {
         },
         [&](const M& on) { return until ? unsolved(on) : on; });
     for (int i = 0; i < p.rows() && !until; ++i) best.impulse[i] = node.l[i];
-    return {passes, select(running, one, zero)};
+    return {passes, select(running, opt.frobenius ? zero : one, zero)};
   }
 };
 

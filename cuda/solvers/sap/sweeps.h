@@ -2,10 +2,10 @@
 // little beside one factor and find which contacts hold, slide and open; Newton does the rest.
 //
 //   contact   l <- Proj(l - s / r), r = |W_ii + R|_F >= its largest eigenvalue, `kInner` times while the others rest, with
-//             Nesterov's momentum, dropped where it points uphill
+//             Nesterov's momentum, dropped where it points uphill, until a step changes less than the tolerance asks
 //   row       l <- clamp(l - s / (W_kk + R))
 //
-// Sweeps begin where Anderson's acceleration says (SweepStart).
+// Sweeps begin where Anderson's acceleration says (SweepStart); a world rests where one changes less than the tolerance asks.
 // With couples one step a contact, r the sum of its six W_kk + R.
 #pragma once
 #include "solvers/gauss_seidel.h"
@@ -19,6 +19,8 @@ struct ConvexSweeps : GaussSeidel<Real> {
   using Base::p, Base::l, Base::slip;
 
   static constexpr int kInner = 16;
+  static constexpr Scalar<Real> kEnough = 0.1;  // of the tolerance: what steps and sweeps are to change no more
+
   SymMat3<Real>* block;  // (contacts) W_ii + R
   Real* rate;            // (contacts) 1 / r
   SweepStart<Real> start;
@@ -46,14 +48,19 @@ struct ConvexSweeps : GaussSeidel<Real> {
     const int i = 3 * k;
     const Vec3<Real> old{l[i], l[i + 1], l[i + 2]};
     Vec3<Real> s{slip(i), slip(i + 1), slip(i + 2)}, f = old, ahead = old, slip_ahead = s;
+    const Real enough = p.scale_of(k) * rate[k] * (kEnough * Base::limits.tolerance);
     Real age(0);
-    for (int step = 0; step < kInner; ++step) {
+    M moving = on;
+    for (int step = 0; step < kInner && any(moving); ++step) {
       const Vec3<Real> next = project_proximal(ahead - slip_ahead * rate[k], p.mu[k]),
                        slip_next = slip_ahead + block[k] * (next - ahead);
       age = select(dot(ahead - next, next - f) > Real(0), Real(0), age + Real(1));
       const Real momentum = age / (age + Real(3));
+      const Vec3<Real> change = next - ahead;
+      const M far = max(max(abs(change.x), abs(change.y)), abs(change.z)) > enough;
       ahead = next + (next - f) * momentum, slip_ahead = slip_next + (slip_next - s) * momentum;
-      f = next, s = slip_next;
+      f = select(moving, next, f), s = slip_next;
+      moving = moving & far;
     }
     put(on, i, f.x, old.x), put(on, i + 1, f.y, old.y), put(on, i + 2, f.z, old.z);
   }
@@ -74,10 +81,14 @@ struct ConvexSweeps : GaussSeidel<Real> {
     prepare();
     p.push(l, this->u);
     start.begin(p);
+    const Real enough(kEnough * Base::limits.tolerance);
+    M running = which;
     for (int k = 0; k < sweeps; ++k) {
-      start.next(p, which, l, this->u);
+      if (k > 0) running = running & (start.moved(p, l) > enough);
+      if (!any(running)) break;
+      start.next(p, running, l, this->u);
       Base::sweep(
-          which, [&](const M& on, int i) { p.spins > 0 ? solve_six(on, i) : solve_contact(on, i); },
+          running, [&](const M& on, int i) { p.spins > 0 ? solve_six(on, i) : solve_contact(on, i); },
           [&](const M& on, int r, int i) {
             const Real W = select(on, p.W[i] + p.R[i], Real(1)),
                        next = clamp(l[i] - slip(i) / W, p.lower[r], p.upper[r]);
