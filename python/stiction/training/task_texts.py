@@ -211,6 +211,7 @@ TEXTS: dict[str, TaskText] = {
         begins="Home pose, the arm's joints + U(`joint_noise`); the cube within `cube_x`, `cube_y` of its place, "
         "turned by U(`cube_yaw`); a goal within `goal_x`, `goal_y`, `goal_z` of that place.",
         meanwhile=_ARM_ACTS,
+        curve="armlift",
     ),
     "stiction/ArmStack-v0": TaskText(
         summary="An arm with a gripper puts one cube upon another and lets go. On one's own arm by `model=` and "
@@ -256,5 +257,6 @@ TEXTS: dict[str, TaskText] = {
         meanwhile="A goal is the one before it, the first the cube, turned by U(`goal_turn`), either way, about an "
         "axis within `goal_tilt` of the vertical; when it is reached the next follows. Actions of -1 and 1 are the "
         "joints' limits.",
+        curve="handreorient",
     ),
 }
