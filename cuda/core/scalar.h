@@ -56,6 +56,8 @@ struct RealTraits {
   using Scalar = Real;              // one world's value
   using Mask = bool;                // of a comparison
   using Index = int;                // a number of something that may differ from world to world
+  template <class T, int W>
+  using Of = T;  // the numbers T of W worlds, where a Real is a pack
 };
 
 // ---- W worlds -----------------------------------------------------------------------------------------------------------
@@ -127,6 +129,8 @@ struct RealTraits<Pack<T, W>> {
   using Scalar = T;
   using Mask = typename Pack<T, W>::Integer;
   using Index = typename Pack<T, W>::Integer;
+  template <class U, int V>
+  using Of = Pack<U, V>;
 };
 
 // Masks and indices of packs are vectors, no classes: argument-dependent lookup does not find these, keep the namespace.

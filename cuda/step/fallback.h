@@ -29,15 +29,7 @@ inline constexpr double kUnlikelyPush = 1e3, kDoubtful = 0.1;
 
 /// The number type of Newton for worlds in Real: double, or a register of doubles.
 template <class Real>
-struct DoubleOf {
-  using Type = double;
-};
-#ifndef __CUDACC__
-template <class T, int W>
-struct DoubleOf<Pack<T, W>> {
-  using Type = Pack<double, W / (8 / sizeof(T))>;
-};
-#endif
+using DoubleOf = typename RealTraits<Real>::template Of<double, kWidth<Real> / int(8 / sizeof(Scalar<Real>))>;
 
 /// Worlds of a pack that are to be improved.
 template <class Real>
@@ -53,7 +45,7 @@ template <class Real> inline constexpr int kImprovedTogether = kWidth<Real> > 1 
 /// Bytes of memory that fall_back needs for problems up to that size.
 template <class Real>
 HD int64_t fallback_bytes(const RowCounts& most) {
-  using Double = typename DoubleOf<Real>::Type;
+  using Double = DoubleOf<Real>;
   Arena<Double> places;
   places.take_bits(static_cast<int64_t>(kWidth<Double>) * (most.contacts + most.scalars));
   return static_cast<int64_t>(sizeof(Double)) *

@@ -279,7 +279,7 @@ HD void sort_by_rows(Island* island, int n) {
 
 template <class Real>
 HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, Scalar<Real> certify, void* memory) {
-  using Wide = typename DoubleOf<Real>::Type;
+  using Wide = DoubleOf<Real>;
   fallback_detail::Island island[kImprovedTogether<Real> * kWidth<Real> * ColumnBlocks::kMost];
   int n = 0;
   for (int pack = 0; pack < count; ++pack) {

@@ -1,25 +1,14 @@
-// (X X' + D)^-1 of numbers in double by a factor in float, which takes half the memory and half the time, and steps of iterative
-// refinement, of which the products alone are in double:
+// (X X' + D)^-1 of numbers in double by a factor in float and steps of iterative refinement, of which the products alone are in
+// double:
 //
 //   f <- F^-1 r;   then so many times   f <- f + F^-1 (r - (X X' + D) f)
 //
-// Each takes the error down by (eps of float) x (condition of X X' + D). Of floats the factor is what it is.
+// Each takes the error down by (eps of float) x (condition of X X' + D). Of floats the factor is what it is. There is room for both
+// factors, whichever is made.
 #pragma once
 #include "solvers/admm/shifted_inverse.h"
 
 namespace stiction {
-
-/// The number type in float that goes with one in double.
-template <class Real>
-struct FloatOf {
-  using Type = float;
-};
-#ifndef __CUDACC__
-template <class T, int W>
-struct FloatOf<Pack<T, W>> {
-  using Type = Pack<float, W>;
-};
-#endif
 
 template <class Real, bool kIsDouble = sizeof(Scalar<Real>) == 8>
 class RefinedInverse : public ShiftedInverse<Real> {
@@ -31,7 +20,7 @@ class RefinedInverse : public ShiftedInverse<Real> {
 template <class Real>
 class RefinedInverse<Real, true> : public ShiftedInverse<Real> {
   using Base = ShiftedInverse<Real>;
-  using Float = typename FloatOf<Real>::Type;
+  using Float = typename RealTraits<Real>::template Of<float, kWidth<Real>>;
 
  public:
   HD RefinedInverse(const RowProblem<Real>& problem, int refinements)
@@ -51,21 +40,21 @@ class RefinedInverse<Real, true> : public ShiftedInverse<Real> {
   }
   HD void prepare(Real used) {
     if (refinements_ == 0) return Base::prepare(used);
-    for (int64_t i = 0; i < static_cast<int64_t>(n_) * width_; ++i) rough_.X[i] = to_float(Base::X[i]);
-    rough_.prepare(to_float(used));
+    for (int64_t i = 0; i < static_cast<int64_t>(n_) * width_; ++i) rough_.X[i] = as<Float>(Base::X[i]);
+    rough_.prepare(as<Float>(used));
   }
   HD_ONCE void factor() {
     if (refinements_ == 0) return Base::factor();
-    for (int i = 0; i < n_; ++i) rough_.D[i] = to_float(Base::D[i]);
+    for (int i = 0; i < n_; ++i) rough_.D[i] = as<Float>(Base::D[i]);
     rough_.factor();
   }
   HD_ONCE void solve(Real* r) {
     if (refinements_ == 0) return Base::solve(r);
     for (int i = 0; i < n_; ++i) rest_[i] = r[i], sum_[i] = Real(0);
     for (int k = 0;; ++k) {
-      for (int i = 0; i < n_; ++i) narrow_[i] = to_float(rest_[i]);
+      for (int i = 0; i < n_; ++i) narrow_[i] = as<Float>(rest_[i]);
       rough_.solve(narrow_);
-      for (int i = 0; i < n_; ++i) sum_[i] = sum_[i] + to_double(narrow_[i]);
+      for (int i = 0; i < n_; ++i) sum_[i] = sum_[i] + as<Real>(narrow_[i]);
       if (k == refinements_) break;
       for (int a = 0; a < width_; ++a) u_[a] = Real(0);
       for (int i = 0; i < n_; ++i)
@@ -76,14 +65,10 @@ class RefinedInverse<Real, true> : public ShiftedInverse<Real> {
   }
 
  private:
-  HD static Float to_float(const Real& x) {
-    Float to(0);
-    for (int w = 0; w < kWidth<Real>; ++w) set_lane(to, w, static_cast<float>(lane(x, w)));
-    return to;
-  }
-  HD static Real to_double(const Float& x) {
-    Real to(0);
-    for (int w = 0; w < kWidth<Real>; ++w) set_lane(to, w, static_cast<double>(lane(x, w)));
+  template <class To, class From>
+  HD static To as(const From& x) {
+    To to(0);
+    for (int w = 0; w < kWidth<Real>; ++w) set_lane(to, w, static_cast<Scalar<To>>(lane(x, w)));
     return to;
   }
   /// The problem's columns and what touches them.
