@@ -157,7 +157,7 @@ HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Works
                       void* memory) {
   FlaggedRows<Real> flagged[kImprovedTogether<Real>];
   for (const bool creeping : {false, true}) {
-    auto some = false;
+    bool some = false;
     for (int i = 0; i < packs; ++i) {
       const auto& s = state(i);
       const Mask<Real> worlds = s.flagged & (creeping ? s.creeping : negate(s.creeping));

@@ -43,6 +43,7 @@ HD Mask<Real> creeping_worlds(const typename L::Group& g, const typename L::Mode
   const Real fast = c.scale * options.step.certify,
              fall = least_scale(norm(vec<Real>(m.gravity)), Real(options.step.h));
   Mask<Real> creeping = negate(solves(options, c, c.scale * S(kStillPart))) & (c.scale > fall * S(4));
+  if (!any(creeping)) return creeping;
   Real fastest(0);
   each_dof<L>(g, m, [&](const Real& vi) { fastest = max(fastest, abs(vi)); }, v);
   creeping = creeping & (g.max(fastest) * S(0.01) < fast);  // else it moves at 1 cm from its axis
