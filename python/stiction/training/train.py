@@ -69,7 +69,7 @@ def run(arguments):
 
     torch.set_num_threads(1)  # more of them cost more than they bring on networks of this size
     with ExitStack() as kept:
-        kept.enter_context(termination_as_interrupt())
+        kept.enter_context(heard(interrupt, signal.SIGTERM))
         with stop_signal() as stop:
             with process_group("nccl" if on_gpu else "gloo") if distributed else nullcontext():
                 training = kept.enter_context(Training(arguments, stop))
@@ -79,42 +79,37 @@ def run(arguments):
 
 
 @contextmanager
-def termination_as_interrupt():
-    """SIGTERM does what Ctrl-C does."""
-
-    def interrupt(number, frame):
-        raise KeyboardInterrupt
-
+def heard(handler, *numbers):
+    """Signals ``numbers`` go to ``handler``; but for the main thread's, nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def interrupt(number, frame):
+    """What Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 @contextmanager
 def stop_signal():
     """A function that says whether Ctrl-C, or SIGTERM, has come; the second one ends at once."""
     came: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
 
     def note(number, frame):
         if came:
-            raise KeyboardInterrupt
+            interrupt(number, frame)
         came.append(number)
         print("\nstopping after this iteration; again: at once", file=sys.stderr)
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with heard(note, signal.SIGINT, signal.SIGTERM):
         yield lambda: bool(came)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def own_gpu(environment) -> str:
