@@ -1,6 +1,6 @@
-// What PGS, bisection and SAP's first sweeps share: contacts in order, then rows in order, one at a time while the others rest. u = Y'l is kept beside
-// the impulses, so that s = J v* + Y u + e + R l is always that of the newest; it is made anew where the score is tested.
-// The answer is the best of those tests, the warm start among them; without a tolerance the last.
+// What PGS, bisection and SAP's first sweeps share: contacts in order, then rows in order, one at a time while the others rest.
+// u = Y'l is kept beside the impulses, so that s = J v* + Y u + e + R l is always that of the newest; it is made anew where the score is
+// tested. The answer is the best of those tests, the warm start among them; without a tolerance the last.
 #pragma once
 #include "linalg/anderson_vector.h"
 #include "solvers/score.h"

@@ -11,8 +11,8 @@
 //   x* = J v* + Y u,   l = Proj(-(x* + e) / (G + R)),   x = x* + G l,   u <- (I + Y'K Y)^-1 Y'K (x - J v*)
 //
 // or, without a factor, u <- u - W ((I + Y'K Y) u - Y'K (x - J v*)) = u - W (u - Y'l) with the diagonal W that makes
-// |1 - W (I + Y'K Y)|_F least. A fixed point has u = Y'l, and the law at the node instead of the joints: an error of G l, 1 / (k w) of V. `multiplier` has
-// none: l stays in the trial impulse, which then asks the law of the joints,
+// |1 - W (I + Y'K Y)|_F least. A fixed point has u = Y'l, and the law at the node instead of the joints: an error of G l, 1 / (k w)
+// of V. `multiplier` has none: l stays in the trial impulse, which then asks the law of the joints,
 //
 //   l <- Proj((G l - x* - e) / (G + R)).
 //
