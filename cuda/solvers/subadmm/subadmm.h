@@ -103,6 +103,7 @@ class Iteration {
     auto left = [&](int i) { return p_.free[i] + p_.e[i]; };
     const Mask<Real> harmful =
         worlds & (score_rows(p_, opt.law(), answer_, moved).worst() > score_rows(p_, opt.law(), none, left).worst());
+    g_.sync();  // all have scored it
     parallel_for(g_, p_.rows(), [&](int i) { answer_[i] = select(harmful, Real(0), answer_[i]); });
   }
 
