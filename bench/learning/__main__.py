@@ -1,18 +1,22 @@
-"""``python -m bench.learning TASK``: how fast PPO learns a task, over seeds; curves as PNG and JSON. See README.md."""
+"""``python -m bench.learning TASK``: how fast PPO learns a task, over seeds; curves as PNG and JSON. See README.md.
+
+Under ``torchrun --nproc_per_node=2 -m bench.learning TASK`` two processes share the environments and the minibatches.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import shlex
 import time
-from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from contextlib import closing, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 
 import torch
 from stiction.training.options import environment_id, options_of, parsed_changes, task_name
-from stiction.training.ppo import Ppo, evaluate
+from stiction.training.ppo import Ppo, Ranks, evaluate, process_group
 from stiction.training.run import checkpoint_of, environments
 
 from bench.step import machine
@@ -98,7 +102,14 @@ def judge(policy, judges, target: Target) -> dict:
 
 
 def learn(env_id: str, options, seed: int, arguments) -> dict:
-    """One training: points of the curve, evaluations without noise (not in the seconds), and the sums."""
+    """One training: points of the curve, evaluations without noise (not in the seconds), and the sums.
+
+    ``options`` are of all processes together; the first one judges.
+    """
+    ranks = Ranks()
+    options = replace(
+        options, num_envs=options.num_envs // ranks.size, minibatch=max(1, options.minibatch // ranks.size)
+    )
     target = TARGETS.get(task_name(env_id), Target(math.inf, math.inf))
     variant = {} if arguments.variant is None else here(env_id)[arguments.variant]()
     curve, evaluations = [], []
@@ -114,25 +125,29 @@ def learn(env_id: str, options, seed: int, arguments) -> dict:
             started = time.perf_counter()
             told = ppo.iterate()
             wall += time.perf_counter() - started
-            at = {"samples": ppo.samples, "cpu_seconds": round(ppo.cpu_seconds, 2), "seconds": round(wall, 2)}
+            cpu = ranks.sum(torch.tensor(ppo.cpu_seconds, dtype=torch.float64)).item()
+            at = {"samples": ppo.samples, "cpu_seconds": round(cpu, 2), "seconds": round(wall, 2)}
             if "episode/return" in told:
                 curve.append(at | {"return": round(told["episode/return"], 2)})
-            if ppo.samples >= next_at or ppo.samples >= arguments.samples:
-                next_at += arguments.samples / arguments.evaluations
+            due = ppo.samples >= next_at or ppo.samples >= arguments.samples
+            next_at += arguments.samples / arguments.evaluations * due
+            if due and ranks.rank == 0:
                 found = judge(ppo.policy, judges, target)
                 evaluations.append(at | found)
                 error = f"  {target.report} {found[target.report]:.3f}" if target.report else ""
                 print(
-                    f"seed {seed}  {ppo.samples / 1e6:6.2f}M samples  {ppo.cpu_seconds:6.0f} CPU-s  {wall:6.0f} s  "
+                    f"seed {seed}  {ppo.samples / 1e6:6.2f}M samples  {cpu:6.0f} CPU-s  {wall:6.0f} s  "
                     f"return {found['return']:8.1f} ± {found['deviation']:.0f}  ({found['length']:.0f} steps){error}",
                     flush=True,
                 )
-        if arguments.keep is not None:
+            if due:
+                ranks.sum(torch.zeros(1))  # nobody collects ahead while the first judges
+        if arguments.keep is not None and ranks.rank == 0:
             checkpoint_of(ppo, env_id, seed).save(f"{arguments.keep}-{seed}.pt")
         return {
             "seed": seed,
             "samples": ppo.samples,
-            "cpu_seconds": ppo.cpu_seconds,
+            "cpu_seconds": cpu,
             "seconds": wall,
             "simulator_share": ppo.simulator_seconds / ppo.cpu_seconds,
             "curve": curve[:: max(1, len(curve) // CURVE_POINTS)],
@@ -147,7 +162,9 @@ def reached(run: dict, target: Target | None) -> dict | None:
 
 def command(arguments) -> str:
     """What repeats these numbers."""
-    words = ["python", "-m", "bench.learning", arguments.task]
+    processes = Ranks().size
+    words = ["torchrun", f"--nproc_per_node={processes}"] if processes > 1 else ["python"]
+    words += ["-m", "bench.learning", arguments.task]
     words += ["--seeds", arguments.seeds, "--samples", f"{arguments.samples:g}", "--threads", arguments.threads]
     words += ["--variant", arguments.variant] if arguments.variant is not None else []
     words += ["--device", arguments.device] if arguments.device != "cpu" else []
@@ -158,7 +175,7 @@ def command(arguments) -> str:
 def report(result: dict) -> None:
     target = TARGETS.get(task_name(result["env_id"]))
     measure = (target and target.report) or "return"
-    print(f"\n{result['env_id']}, {result['threads']} threads simulate, one learns")
+    print(f"\n{result['env_id']}, {result['processes']} processes, {result['threads']} threads simulate in each")
     for run in result["runs"]:
         last, first = run["evaluations"][-1], reached(run, target)
         when = f"{first['samples'] / 1e6:.2f}M samples, {first['seconds']:.0f} s" if first else "not reached"
@@ -219,6 +236,11 @@ def main(argv=None) -> None:
     parser.add_argument("--output", help="folder of the results; - for none (default bench/results/<machine>/learning)")
     arguments = parser.parse_args(argv)
     torch.set_num_threads(1)
+    with process_group("gloo") if "WORLD_SIZE" in os.environ else nullcontext():
+        run(parser, arguments)
+
+
+def run(parser, arguments) -> None:
     env_id = environment_id(arguments.task)
     if arguments.variant is not None and arguments.variant not in here(env_id):
         parser.error(f"no variant {arguments.variant!r}; there are: {', '.join(here(env_id))}")
@@ -228,10 +250,13 @@ def main(argv=None) -> None:
         "machine": machine.description() | {"torch": torch.__version__},
         "env_id": env_id,
         "target": asdict(TARGETS[task_name(env_id)]) if task_name(env_id) in TARGETS else None,
+        "processes": Ranks().size,
         "threads": arguments.threads,
         "options": asdict(options),
         "runs": [learn(env_id, options, seed, arguments) for seed in range(arguments.seeds)],
     }
+    if Ranks().rank > 0:
+        return
     report(result)
     if arguments.output != "-":
         folder = machine.results_folder() / "learning" if arguments.output is None else machine.Path(arguments.output)
