@@ -78,12 +78,13 @@ struct DoubleRows {
     room_ = most.contacts + most.scalars;
     place_ = arena.take_bits(static_cast<int64_t>(W) * room_);
     int contacts = 0, scalars = 0;
+    bool couples = false;  // a pack without contacts has none, whatever its model
     for (int w = 0; w < W; ++w) {
-      find_places(w);
+      find_places(w), couples = couples || problem(w).spins > 0;
       contacts = max(contacts, contacts_[w]), scalars = max(scalars, scalars_[w]);
     }
     RowCounts counts = problem(0);
-    counts.contacts = contacts, counts.scalars = scalars, counts.spins = counts.spins > 0 ? contacts : 0;
+    counts.contacts = contacts, counts.scalars = scalars, counts.spins = couples ? contacts : 0;
     rows = RowArrays<Double>(counts);
     rows.near = contacts, rows.blocks = problem(0).blocks;
     rows.carve(arena);
@@ -115,6 +116,14 @@ struct DoubleRows {
   HD RowScore<Double> score(Double* memory) const {
     view.push(rows.impulse, memory);
     return score_rows(view, Law::kCoulomb, rows.impulse, [&](int i) { return view.slip(i, rows.impulse, memory); });
+  }
+
+  /// Islands that Bisection can carry, by what is theirs, whoever is beside them.
+  HD Mask<Double> without_couples() const {
+    auto carried = mask_of<Double>(true);
+    for (int w = 0; w < W && view.spins > 0; ++w)
+      if (contacts_[w] > 0) set_lane(carried, w, 0);
+    return carried;
   }
 
   /// Overlaps, limits that are passed and joints that drifted apart need not close any more. Starts from no impulses.
@@ -218,10 +227,12 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, double certify, Island* island, in
     Mask<Double> used = before.worst() > Double(limits.tolerance);
     for (int w = n - next; w < W; ++w) set_lane(used, w, 0);
     if (!any(used)) continue;
-    if (!second && d.view.spins == 0) {  // which it cannot carry
+    if (const Mask<Double> carried = d.without_couples(); !second && any(carried)) {
+      RowProblem<Double> plain = d.view;
+      plain.spins = 0;
       const Double swept =
-          solve_with<Bisection, Double>(Serial{}, d.view, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
-      d.take_impulses(negate(swept < Double(kExactSweeps)));
+          solve_with<Bisection, Double>(Serial{}, plain, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
+      d.take_impulses(negate(carried & (swept < Double(kExactSweeps))));
     }
     CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
     auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };

@@ -211,6 +211,33 @@ def test_bits_do_not_depend_on_place_or_instruction_set(dtype):
     assert len(set(found)) == 1
 
 
+def test_bits_of_what_couples_do_not_touch_do_not_depend_on_them():
+    """Two links whose weld cannot close go to the fallback, beside other such links or beside bodies with couples."""
+    link = '<joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>'
+    pulled = f"""<body pos="3 0 1">{link}<body name="lower" pos=".3 0 0">{link}</body></body>
+      <body name="stand" mocap="true" pos="3.6 0 1"/>"""
+    worlds = "".join([ball(), *BODIES, pulled])
+    model = Model.from_mjcf(
+        f"""<mujoco><option timestep="{H}"/><default><geom condim="6" friction="1 .02 .01"/></default>
+        <worldbody><geom name="floor" type="plane" size="5 5 1"/>{worlds}</worldbody>
+        <equality><weld body1="lower" body2="stand"/></equality></mujoco>"""
+    )
+    qvel = 0.3 * np.random.default_rng(2).standard_normal((12, model.nv))
+    together = Simulation(model, len(qvel))
+    together.qvel[:] = qvel
+    alone = [Simulation(model, 1) for _ in range(4)]
+    for sim, own in zip(alone, qvel, strict=False):
+        sim.qvel[:] = own
+    for sim in (together, *alone):
+        sim.mocap_pos[:, 0] += (0, 0.1, 0.05)  # where they cannot follow
+    for _ in range(12):
+        for sim in (together, *alone):
+            sim.step()
+    assert (together.status & stiction.Status.FALLBACK).all()
+    for env, sim in enumerate(alone):
+        np.testing.assert_array_equal(together.qpos[env], sim.qpos[0])
+
+
 def test_friction_of_an_environment_has_all_three():
     sim = Simulation(scene(ball(), condim=4), 2, dtype="float64", per_env=("geom_friction",))
     sim.params.geom_friction[1, :, 1] = 0.04
