@@ -184,10 +184,15 @@ def _beyond(frame: _Frame, model, joint: int, qpos, qvel, up, axes, anchors, tur
 
 
 def parameter(sim, name: str) -> np.ndarray:
-    """(N, ...) of each environment, or (1, ...) of the model."""
+    """(N, ...) of each environment, or (1, ...) of the model. Masses of its own scale its inertias, as in a step."""
     if name in sim.per_env:
         return sim._arrays.read(f"params.{name}").astype(np.float64)
-    return np.asarray(getattr(sim.model, name), np.float64)[None]
+    of_model = np.asarray(getattr(sim.model, name), np.float64)[None]
+    if name != "body_inertia" or "body_mass" not in sim.per_env:
+        return of_model
+    masses = np.asarray(sim.model.body_mass, np.float64)
+    some = masses > 0
+    return of_model * np.where(some, parameter(sim, "body_mass") / np.where(some, masses, 1), 1)[:, :, None]
 
 
 def _unit(quat: np.ndarray) -> np.ndarray:

@@ -89,6 +89,21 @@ def test_they_follow_parameters_and_flags():
         np.testing.assert_allclose(sim.bias()[env], data.qfrc_bias, atol=1e-11 * np.abs(data.qfrc_bias).max())
 
 
+def test_masses_scale_inertias_as_in_a_step():
+    """Unless these are parameters, too: what a step gives to M dv = h f is the force."""
+    xml = """<mujoco><option gravity="0 0 0" timestep="1e-4"/><worldbody><body><joint axis="0 1 0"/>
+      <geom type="box" size=".1 .2 .3" pos=".4 0 0" mass="2"/></body></worldbody></mujoco>"""
+    model = stiction.Model.from_mjcf(xml)
+    point, own = 2 * 0.4**2, 2 * (0.1**2 + 0.3**2) / 3  # of the mass about the joint, of the box about its middle
+    for per_env, turned in ((("body_mass",), 2 * own), (("body_mass", "body_inertia"), own)):
+        sim = stiction.Simulation(model, 2, dtype="float64", per_env=per_env)
+        sim.params.body_mass[1] *= 2
+        np.testing.assert_allclose(sim.mass_matrix()[:, 0, 0], [point + own, 2 * point + turned], rtol=1e-12)
+        sim.qfrc_applied[:] = 3.0
+        sim.step()
+        np.testing.assert_allclose(sim.mass_matrix()[:, 0, 0] * sim.qvel[:, 0], 3e-4, rtol=1e-9)
+
+
 def test_they_are_of_the_present_state_and_of_the_kind_that_is_asked_for():
     torch = pytest.importorskip("torch")
     sim = at_random(stiction.Model.from_mjcf(JOINTS), array="torch")
