@@ -257,17 +257,17 @@ HD_ONCE typename L::Real find_pair_contacts(const typename L::Group& g, const ty
 inline constexpr int kHits = 2;
 
 /// What may be hit in the step may leave faster than it came: where two links can meet, a margin that is much smaller than the
-/// other's (by more than the reserve) grows to what both can move, twice that where something bounces. True if some did: what
-/// was out of reach may now be near.
+/// other's (by more than the reserve) grows to what both can move, twice that where something bounces. Returns the worlds in which
+/// some did: what was out of reach may now be near.
 template <class L, class Real = typename L::Real>
-HD_ONCE bool raise_margins(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts,
-                           Scalar<Real> reserve, const PerLink<L, Real>& travel, PerLink<L, Real>& margin) {
-  bool raised = false;
+HD_ONCE Mask<Real> raise_margins(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts,
+                                 Scalar<Real> reserve, const PerLink<L, Real>& travel, PerLink<L, Real>& margin) {
+  auto raised = mask_of<Real>(false);
   if constexpr (L::Shape::kPairs > 0) {
-    if (contacts.pairs == 0) return false;
+    if (contacts.pairs == 0) return raised;
     Real largest(0);
     each_link<L>(g, m, [&](Real own) { largest = max(largest, own); }, margin);
-    if (!g.any(largest > Real(2 * reserve))) return false;  // none moves further than the reserve
+    if (!g.any(largest > Real(2 * reserve))) return raised;  // none moves further than the reserve
     auto raise = [&](Index<Real> link, Real by) {
       if constexpr (L::Group::kSize > 1) {
         if (link < L::kTrunkLinks) {
@@ -290,8 +290,9 @@ HD_ONCE bool raise_margins(const typename L::Group& g, const typename L::Model& 
         return select(c.point.active & (other > pushed + reserve), max(both - present, zero), zero);
       };
       const Real more1 = missing(travel1, margin1, push1, push2), more2 = missing(travel2, margin2, push2, push1);
-      if (!any(more1 + more2 > zero)) continue;
-      raised = true;
+      const Mask<Real> more = more1 + more2 > zero;
+      if (!any(more)) continue;
+      raised = raised | more;
       raise(c.link1, more1), raise(c.link2, more2);
     }
   }

@@ -101,10 +101,11 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
     const Real turned = max(find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts),
                             find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts));
     if (hit == kHits) break;
-    const bool hits = raise_margins<L>(g, m, w.contacts, opt.margin, w.travel, w.margin);
+    Mask<Real> again = raise_margins<L>(g, m, w.contacts, opt.margin, w.travel, w.margin);
     // Where planes are all there is, nothing asks what turns.
-    if (!hits && (m.pairs == 0 || !g.any(turned > w.contacts.turned + opt.margin))) break;
-    w.contacts.turned = max(w.contacts.turned, turned);
+    if (m.pairs > 0) again = again | (turned > w.contacts.turned + opt.margin);
+    if (!g.any(again)) break;
+    w.contacts.turned = select(again, max(w.contacts.turned, turned), w.contacts.turned);  // others find the same again
   }
 }
 
