@@ -62,7 +62,7 @@ template <class Real> HD Real height_cost(Real gap, Real deepest, Real closed) {
   return max(Real(0), gap - deepest - closed) * Scalar<Real>(1 / kTilt);
 }
 
-/// Candidates of one body against all static geometry, at most; host/model/compile refuses more.
+/// Candidates of one body with static geometry that are near at a time, in any world of a pack; one more is left out and told.
 inline constexpr int kStationCandidates = 192;
 
 /// Chooses up to `room` <= K of n candidates with dist < margin, by worth. First the deepest, of several the outermost in a fixed

@@ -9,21 +9,21 @@
 
 namespace stiction {
 
-/// A geom of the body and a static one, and which candidates of the station are theirs.
+/// A geom of the body and a static one.
 template <class Real>
 struct PlacedPair {
   PlacedGeom<Real> own, fixed;
   bool own_first;  // own is geom 1, and normals of what collide() finds must be turned to point to it
-  int first, count;
-  Real noise;  // lengths that count as none   m
+  Real noise;      // lengths that count as none   m
 };
 
-/// Drops candidates of `pair` that a plane of another of the n candidates forbids; normals point to the body.
+/// Drops those of the candidates first .. end - 1, which are of `pair`, that a plane of another of the n candidates forbids; normals
+/// point to the body.
 template <class Real>
-HD_CALL void drop_hidden(const PlacedPair<Real>& pair, int n, const Real& margin, Candidate<Real>* candidate) {
-  const int end = pair.first + pair.count;
+HD_CALL void drop_hidden(const PlacedPair<Real>& pair, int first, int end, int n, const Real& margin,
+                         Candidate<Real>* candidate) {
   for (int i = 0; i < n; ++i) {
-    if (i >= pair.first && i < end) continue;
+    if (i >= first && i < end) continue;
     const Candidate<Real> plane = candidate[i];
     const Mask<Real> active = plane.dist < margin;
     if (!any(active)) continue;
@@ -31,14 +31,14 @@ HD_CALL void drop_hidden(const PlacedPair<Real>& pair, int n, const Real& margin
       return active & (c.dist < margin) & (c.dist >= plane.dist) & (dot(c.normal, plane.normal) < Real(0.9999995f));
     };
     auto wanted = mask_of<Real>(false);
-    for (int k = pair.first; k < end; ++k) wanted = wanted | sideways(candidate[k]);
+    for (int k = first; k < end; ++k) wanted = wanted | sideways(candidate[k]);
     if (!any(wanted)) continue;
     const Vec3<Real> up = plane.normal;
     const Real middle = dot(up, plane.pos), half = plane.dist * Real(0.5f);
     const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own, -up);
     const Real highest = dot(up, pair.fixed.pose.p) + extent_along(pair.fixed, up);
     const Mask<Real> parted = (lowest >= middle + half - pair.noise) & (highest <= middle - half + pair.noise);
-    for (int k = pair.first; k < end; ++k) {
+    for (int k = first; k < end; ++k) {
       const Mask<Real> drop = parted & sideways(candidate[k]);
       candidate[k] = select<Real>(drop, absent<Real>(), candidate[k]);
     }

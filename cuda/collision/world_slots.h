@@ -102,7 +102,7 @@ HD PlacedPair<Real> placed_pair(const typename L::Model& m, int i, const Pose<Re
   const bool own_first = g2.link < 0;
   const auto &fixed = own_first ? g2 : g1, &own = own_first ? g1 : g2;
   const Real noise = Real(own.radius) * Scalar<Real>(3e-5);
-  return {carried_geom<L>(m, own, link), static_geom<L>(m, fixed, origin), own_first, pair.id, pair.candidates, noise};
+  return {carried_geom<L>(m, own, link), static_geom<L>(m, fixed, origin), own_first, noise};
 }
 
 /// Whether the point x is in or on static geometry that the body may touch, or nearer to it than `near`, in the wanted worlds.
@@ -159,8 +159,8 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     Mask<Real> near = fixed.type == GeomKind::kPlane ? height < radius
                                                      : dot(d, d) < (radius + fixed.radius) * (radius + fixed.radius);
     Candidate<Real> out[kMaxCandidates + 1];
-    for (int k = 0; k < x.count; ++k) out[k] = absent<Real>();
-    const int shaped = x.count - pair.middle;
+    for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
+    const int shaped = pair.candidates - pair.middle;
     if (any(near)) {
       if (x.own_first) {
         collide(x.own, x.fixed, near, {reach.margin, reach.way * Real(-1), reach.turned}, closing * Real(-1), out);
@@ -172,23 +172,23 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
         turn_candidates(x.own, Real(own.radius), x.fixed, reach, closing, body, shaped, solid, out);
     }
     if (pair.middle) out[shaped] = middle_candidate(out, shaped, x.own, body);
-    for (int k = 0; k < x.count; ++k) found(out[k], surface_from<typename L::Number>(pair));
+    for (int k = 0; k < pair.candidates; ++k) found(out[k], surface_from<typename L::Number>(pair));
   }
 }
 
-/// Drops what a body cannot touch because of its other contacts.
+/// Drops what a body cannot touch because of its other contacts. The n candidates, near in some world, are in the order of their
+/// features.
 template <class L, class Real = typename L::Real>
 HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
-                               Vec3<Real> origin, Real margin, int n, Candidate<Real>* candidate) {
-  auto is_active = [&](int k) { return any(candidate[k].dist < margin); };
-  int active = 0;
-  for (int k = 0; k < n; ++k) active += is_active(k);
+                               Vec3<Real> origin, Real margin, int n, const int* feature, Candidate<Real>* candidate) {
+  int first = 0;
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& pair = m.pair[i];
-    int own = 0;
-    for (int k = pair.id; k < pair.id + pair.candidates; ++k) own += is_active(k);
-    if (own == 0 || own == active || m.geom[pair.geom1].type == GeomKind::kPlane) continue;
-    drop_hidden(placed_pair<L>(m, i, link, origin), n, margin, candidate);
+    while (first < n && feature[first] < pair.id) ++first;
+    int end = first;
+    while (end < n && feature[end] < pair.id + pair.candidates) ++end;
+    if (end == first || end - first == n || m.geom[pair.geom1].type == GeomKind::kPlane) continue;
+    drop_hidden(placed_pair<L>(m, i, link, origin), first, end, n, margin, candidate);
   }
 }
 
@@ -209,24 +209,27 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     }
     return mask_of<Real>(false);
   }
-  Candidate<Real> candidate[kStationCandidates];
+  Candidate<Real> candidate[kStationCandidates];  // those near in some world
   Surface<typename L::Number> surface[kStationCandidates];
-  int n = 0;
-  auto active = mask_of<Real>(false);
+  int number[kStationCandidates];  // of all candidates
+  int n = 0, all = 0;
+  auto overflow = mask_of<Real>(false);
   auto add = [&](const Candidate<Real>& c, const Surface<typename L::Number>& s) {
-    candidate[n] = c, surface[n] = s, ++n;
-    active = active | (c.dist < reach.margin);
+    const int own = all++;
+    const Mask<Real> near = c.dist < reach.margin;
+    if (!any(near)) return;
+    if (n < kStationCandidates) candidate[n] = c, surface[n] = s, number[n++] = own;
+    else overflow = overflow | (near & (c.dist < closed_by(closing, c.normal, c.pos) + Real(step.slack)));
   };
   for (int i = 0; i < st.probes; ++i) {
     const auto& probe = m.probe[st.probe_begin + i];
     add(probe_candidate(probe, m.plane[probe.plane], link, origin, body), surface_from<typename L::Number>(probe));
   }
   static_candidates<L>(m, st, link, origin, reach, closing, body, add);
-  if (any(active)) drop_hidden_candidates<L>(m, st, link, origin, reach.margin, n, candidate);
+  if (n > 1) drop_hidden_candidates<L>(m, st, link, origin, reach.margin, n, number, candidate);
   Candidate<Real> chosen[K];
   Surface<Real> of[K];
   Real feature[K];
-  auto overflow = mask_of<Real>(false);
   for (int k = 0; k < K; ++k)
     chosen[k] = absent<Real>(), of[k] = {Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)}, feature[k] = Real(-1);
   int live = 0;
@@ -234,13 +237,19 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   if (live <= st.slots) {
     for (int k = 0, to = 0; k < n; ++k)
       if (any(candidate[k].dist < reach.margin))
-        chosen[to] = candidate[k], of[to] = surface_from<Real>(surface[k]), feature[to++] = Real(Scalar<Real>(k));
+        chosen[to] = candidate[k], of[to] = surface_from<Real>(surface[k]),
+        feature[to++] = Real(Scalar<Real>(number[k]));
   } else {
-    overflow = select_spread<Real, K>(candidate, n, st.slots, reach.margin, closing, Real(step.slack), chosen, feature);
+    Real index[K];
+    overflow = overflow |
+               select_spread<Real, K>(candidate, n, st.slots, reach.margin, closing, Real(step.slack), chosen, index);
     for (int i = 0; i < n; ++i) {
       if (!any(candidate[i].dist < reach.margin)) continue;
       const Surface<Real> own = surface_from<Real>(surface[i]);
-      for (int k = 0; k < st.slots; ++k) blend_surface(Mask<Real>(feature[k] == Real(Scalar<Real>(i))), own, of[k]);
+      for (int k = 0; k < st.slots; ++k) {
+        const Mask<Real> is = index[k] == Real(Scalar<Real>(i));
+        blend_surface(is, own, of[k]), feature[k] = select(is, Real(Scalar<Real>(number[i])), feature[k]);
+      }
     }
   }
   for (int k = 0; k < st.slots; ++k) {
