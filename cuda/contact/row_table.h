@@ -100,13 +100,20 @@ HD RowCounts most_rows(const Model& m) {
   return most;
 }
 
+/// Of many limbs so many follow each other in a block of Y.
+template <class Model>
+HD int limbs_of_block(const Model& m) {
+  const int most = ColumnBlocks::kMost - (m.trunk_dofs() > 0 ? 1 : 0);
+  return max(1, (m.limbs() + most - 1) / most);
+}
 /// The blocks of Y: limbs, then the trunk.
 template <class Model>
 HD ColumnBlocks row_blocks(const Model& m) {
   ColumnBlocks blocks;
   blocks.count = 0;
   int links = 0;
-  for (int l = 0; l < m.limbs(); links += m.limb[l++].links) blocks.begin[blocks.count++] = links;
+  for (int l = 0, of = limbs_of_block(m); l < m.limbs(); links += m.limb[l++].links)
+    if (l % of == 0) blocks.begin[blocks.count++] = links;
   if (m.trunk_dofs() > 0) blocks.begin[blocks.count++] = links;
   blocks.begin[blocks.count] = links + m.trunk_dofs();
   return blocks;
@@ -125,11 +132,13 @@ HD bool keeps_apart(const Model& m) {
 /// What a row touches that acts on a trunk link (attach >= 0, or the base's), or on a link of limb l.
 template <class Model>
 HD uint32_t trunk_touched(const Model& m, int link) {
-  return link >= 0 && m.trunk_dofs() > 0 ? uint32_t(1) << m.limbs() : 0;
+  if (link < 0 || m.trunk_dofs() == 0) return 0;
+  const int of = limbs_of_block(m);
+  return uint32_t(1) << (m.limbs() + of - 1) / of;
 }
 template <class Model>
 HD uint32_t limb_touched(const Model& m, int l) {
-  return uint32_t(1) << l | trunk_touched(m, m.limb[l].attach);
+  return uint32_t(1) << l / limbs_of_block(m) | trunk_touched(m, m.limb[l].attach);
 }
 /// On any link, numbered flat.
 template <class Model>

@@ -24,11 +24,11 @@ struct CudaPlan {
   size_t local_bytes = 0;   // that the driver sets aside at the first launch, see local_memory()
 };
 
-struct CudaJob : StepJob<float> {
+struct CudaJob : StepJob<float, TileCapacity> {
   CudaPlan plan;
   void* slots;          // plan.slot_bytes of device memory
   void* solver_memory;  // WorldMemory of plan.slots worlds, likewise
-  ParameterTables<Capacity, float>*
+  ParameterTables<TileCapacity, float>*
       own_models;  // (plan.slots), where parameters differ between environments; else null
   CudaQueue queue;
 };

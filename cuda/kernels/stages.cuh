@@ -1,4 +1,4 @@
-// The stages of a step (step/step_world.h) as kernels: any robot (Capacity shape), every feature, the same source as the CPU's.
+// The stages of a step (step/step_world.h) as kernels: any robot (TileCapacity), every feature, the same source as the CPU's.
 //
 // A pass takes as many worlds as there are slots: memory of a world, in which a stage leaves what the next needs. Counts are the
 // model's, so nothing can live in registers: every lane of a slot has its workspace there.
@@ -16,7 +16,7 @@ inline constexpr int kBlocks = 6;    // on a multiprocessor: 168 registers a lan
 /// Lanes that share a world: where each takes some limbs, and where they share a solver's work.
 inline constexpr int kTreeTile = 4, kSolveTile = 8;
 
-using TileLane = Lane<float, Capacity, Tile<kTreeTile>>;
+using TileLane = Lane<float, TileCapacity, Tile<kTreeTile>>;
 using TileModel = TileLane::Model;
 
 /// Of one lane of a slot.
@@ -57,8 +57,8 @@ __device__ void each_world(const CudaJob& job, const StagePass& pass, bool enter
   if (enters) own.w.bind(slot_memory(job, slot));
   const TileModel* model = job.model;
   if (job.own_models != nullptr) {
-    ParameterTables<Capacity, float>& tables = job.own_models[slot];
-    if (enters && tile.rank() == 0) update_environment<Capacity, float>(*job.model, job.parameters, rows, tables);
+    ParameterTables<TileCapacity, float>& tables = job.own_models[slot];
+    if (enters && tile.rank() == 0) update_environment<TileCapacity, float>(*job.model, job.parameters, rows, tables);
     tile.sync();
     model = &tables.view;
   }

@@ -5,7 +5,7 @@ namespace stiction {
 namespace {
 
 __global__ void __launch_bounds__(kThreads) kinematics_kernel(const CudaJob job, const uint8_t* mask) {
-  using L = Lane<float, Capacity, Serial>;
+  using L = Lane<float, TileCapacity, Serial>;
   const int thread = blockIdx.x * kThreads + threadIdx.x;
   auto& w = static_cast<OutputWorkspace<L>*>(job.slots)[thread];
   for (int world = thread; world < job.arrays.num_envs; world += gridDim.x * kThreads)
@@ -56,7 +56,7 @@ void run_step(const CudaJob& job, StagePass pass, Before before) {
 }
 
 constexpr size_t kSlotBytes = kTreeTile * sizeof(SlotLane);
-constexpr size_t kKinematicsBytes = kThreads * sizeof(OutputWorkspace<Lane<float, Capacity, Serial>>);
+constexpr size_t kKinematicsBytes = kThreads * sizeof(OutputWorkspace<Lane<float, TileCapacity, Serial>>);
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 namespace stiction {
 
 struct ColumnBlocks {
-  static constexpr int kMost = 31;
+  static constexpr int kMost = 32;
   int count = 1;
   int begin[kMost + 1] = {};  // and the number of columns, behind the last
 
@@ -14,7 +14,7 @@ struct ColumnBlocks {
   HD int size(int block) const { return begin[block + 1] - begin[block]; }
 
   /// All blocks.
-  HD uint32_t all() const { return (uint32_t(1) << count) - 1; }
+  HD uint32_t all() const { return ~uint32_t(0) >> (kMost - count); }
   /// The blocks behind one.
   HD static constexpr uint32_t behind(int block) { return ~uint32_t(0) << block << 1; }
   /// visit(block) for every block of a set, in order.
@@ -26,9 +26,11 @@ struct ColumnBlocks {
   template <class Visit>
   HD void each_run(uint32_t set, Visit visit) const {
     while (set != 0) {
-      const int first = lowest_bit(set), last = first + lowest_bit(~(set >> first));
+      const int first = lowest_bit(set);
+      const uint32_t others = ~(set >> first);
+      const int last = others == 0 ? kMost : first + lowest_bit(others);
       visit(begin[first], begin[last]);
-      set &= ~uint32_t(0) << last;
+      set &= behind(last - 1);
     }
   }
   /// The same ranges as a list.

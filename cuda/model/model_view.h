@@ -196,13 +196,14 @@ struct HullView {
 };
 
 /// Counts and features that a FixedShape knows at compile time; code reads both alike.
-template <class Shape, bool = Shape::kFixed>
-struct ModelCounts {
+struct RuntimeCounts {
   int link_pairs = 0, ties = 0, bonds = 0, pair_slots = 0;
   int has_limits = 0, has_friction = 0, has_buoyancy = 0;
   int has_spin = 0;  // some pair or probe has torsional or rolling friction
   int level = 0;     // all static geometry is level planes: the frames of world slots are the world's axes
 };
+template <class Shape, bool = Shape::kFixed>
+struct ModelCounts : RuntimeCounts {};
 template <class Shape>
 struct ModelCounts<Shape, true> {
   static constexpr int link_pairs = 0, ties = 0, bonds = 0, pair_slots = 0;

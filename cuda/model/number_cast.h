@@ -123,10 +123,10 @@ MassModel<S> number_cast(const MassModel<F>& a) {
           number_cast<S>(a.axes)};
 }
 
-/// Counts, trunk, limbs and links of a view; the pointers stay as they are.
-template <class S, class Shape, class F>
-void cast_view(const ModelView<Shape, F>& a, ModelView<Shape, S>& v) {
-  static_cast<ModelCounts<Shape>&>(v) = static_cast<const ModelCounts<Shape>&>(a);
+/// Counts, trunk, limbs and links of a view, which another shape has room for; the pointers stay as they are.
+template <class S, class From, class Shape, class F>
+void cast_view(const ModelView<From, F>& a, ModelView<Shape, S>& v) {
+  static_cast<RuntimeCounts&>(v) = a;
   v.trunk_links_ = a.trunk_links_, v.limbs_ = a.limbs_, v.free_base_ = a.free_base_, v.trunk_leading = a.trunk_leading;
   v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.ngeom = a.ngeom, v.nsite = a.nsite, v.nmocap = a.nmocap;
   v.njnt = a.njnt, v.probes = a.probes, v.pairs = a.pairs, v.actuators = a.actuators, v.masses = a.masses;
@@ -134,8 +134,8 @@ void cast_view(const ModelView<Shape, F>& a, ModelView<Shape, S>& v) {
   v.has_restitution = a.has_restitution, v.has_base_spring = a.has_base_spring;
   v.mean_mass = S(a.mean_mass), v.gravity = number_cast<S>(a.gravity);
   for (int t = 0; t < Shape::kTrunkLinks; ++t) v.trunk[t] = number_cast<S>(a.trunk[t]);
-  for (int l = 0; l < Shape::kLimbs; ++l) v.limb[l] = a.limb[l];
-  for (int k = 0; k < Shape::kLinks; ++k) v.link[k] = number_cast<S>(a.link[k]);
+  for (int l = 0; l < min(From::kLimbs, Shape::kLimbs); ++l) v.limb[l] = a.limb[l];
+  for (int k = 0; k < min(From::kLinks, Shape::kLinks); ++k) v.link[k] = number_cast<S>(a.link[k]);
 }
 
 }  // namespace stiction

@@ -1,6 +1,7 @@
 // How large a world is, and who knows the trip counts of its loops.
 //
 //   Capacity     upper bounds; the counts stand in the model's tables       any robot, one compilation
+//   TileCapacity the same with bounds that suit the memory of a GPU's lane
 //   FixedShape   the counts are template arguments                          loops unroll, indices become constants
 //
 // Every function is written once for both. A robot smaller than its FixedShape is padded with ghosts: links with neither
@@ -18,17 +19,17 @@ struct Capacity {
   static constexpr bool kFixed = false;
   static constexpr int kTrunkLinks = 13;  // the base, and hinges or slides below it
   static constexpr int kTrunkDofs = 18;   // 6 of a floating base + 12
-  static constexpr int kLimbs = 24;
-  static constexpr int kLimbLinks = 26;    // of one limb
-  static constexpr int kLinks = 96;        // of all limbs
-  static constexpr int kEntries = 640;     // of all limbs' blocks of a tree matrix
-  static constexpr int kSlots = 160;       // world slots
+  static constexpr int kLimbs = 40;
+  static constexpr int kLimbLinks = 28;    // of one limb
+  static constexpr int kLinks = 240;       // of all limbs
+  static constexpr int kEntries = 1600;    // of all limbs' blocks of a tree matrix
+  static constexpr int kSlots = 320;       // world slots
   static constexpr int kStationSlots = 8;  // world slots of one body, at most
-  static constexpr int kPairs = 96;        // pair slots
-  static constexpr int kTies = 24;         // rows over several dofs: joint equalities, tendons
+  static constexpr int kPairs = 256;       // pair slots
+  static constexpr int kTies = 48;         // rows over several dofs: joint equalities, tendons
   static constexpr int kTieTerms = 8;      // dofs of one of them
-  static constexpr int kBonds = 16;        // three rows between two links each: a connect is one, a weld two
-  static constexpr int kActuators = 96;
+  static constexpr int kBonds = 32;        // three rows between two links each: a connect is one, a weld two
+  static constexpr int kActuators = 128;
   static constexpr int kDofs = kTrunkDofs + kLinks;
   // What takes part at all; where false, its code and its registers are gone.
   static constexpr bool kAnyJoint =
@@ -55,6 +56,12 @@ struct Capacity {
   template <class Link> HD static int actuators(const Link& link) { return link.actuators; }
   template <class Station> HD static int slot_begin(const Station& s, int) { return s.slot_begin; }
   template <class Station> HD static int slot_end(const Station& s, int) { return s.slot_begin + s.slots; }
+};
+
+/// Of worlds on a GPU, where every lane has arrays of its own.
+struct TileCapacity : Capacity {
+  static constexpr int kLimbs = 24, kLimbLinks = 26, kLinks = 96, kEntries = 640, kSlots = 160, kPairs = 96, kTies = 24,
+                       kBonds = 16, kActuators = 96, kDofs = kTrunkDofs + kLinks;
 };
 
 /// `Slots...`: world slots on the stations of a limb. Station 0 is the limb's share of the trunk link it hangs from; station

@@ -8,10 +8,11 @@
 namespace stiction {
 
 /// Pointers are those that the kernels reach.
-template <class T>
+template <class T, class Shape_ = Capacity>
 struct StepJob {
   using Number = T;
-  const ModelView<Capacity, T>* model;
+  using Shape = Shape_;
+  const ModelView<Shape, T>* model;
   StepOptions<T> options;
   BatchArrays<T> arrays;
   ParameterArrays<T> parameters;

@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "collision/world_slots.h"
-#include "host/model/capacity.h"
 #include "host/model/geometry.h"
 #include "host/model/links.h"
 #include "host/model/ties.h"
@@ -16,7 +15,8 @@ namespace {
 
 class Compiler {
  public:
-  explicit Compiler(const Model& m) : m_(m), graph_(build_links(m)), out_(std::make_unique<ModelTables<double>>()) {}
+  Compiler(const Model& m, const Room& room)
+      : m_(m), room_(room), graph_(build_links(m)), out_(std::make_unique<ModelTables<double>>()) {}
 
   std::unique_ptr<ModelTables<double>> run() {
     options();
@@ -108,7 +108,7 @@ class Compiler {
       for (int l = 0; l < view().limbs_ && host < 0; ++l)
         if (view().limb[l].attach == t) host = l;
       if (host < 0) {
-        require_at_most("limbs", view().limbs_ + 1, Capacity::kLimbs);
+        require_at_most("limbs", view().limbs_ + 1, room_.limbs, room_);
         host = view().limbs_++;
         view().limb[host].attach = t;
         view().limb[host].first_link = links_;
@@ -119,7 +119,7 @@ class Compiler {
 
   void add_limb(int attach, int root) {
     View& v = view();
-    require_at_most("limbs (chains and free bodies)", v.limbs_ + 1, Capacity::kLimbs);
+    require_at_most("limbs (chains and free bodies)", v.limbs_ + 1, room_.limbs, room_);
     LimbModel& limb = v.limb[v.limbs_++];
     limb.attach = attach, limb.first_link = links_;
     std::map<int, int> local;  // node -> link of this limb, its last
@@ -139,7 +139,7 @@ class Compiler {
     add(root);
     limb.entries = limb.links * (limb.links + 1) / 2;
     entries_ += limb.entries;
-    require_at_most("entries of its limbs' mass matrices", entries_, Capacity::kEntries);
+    require_at_most("entries of its limbs' mass matrices", entries_, room_.entries, room_);
     if (attach < 0)
       while (limb.leading < limb.links && v.link[limb.first_link + limb.leading].kind == kSlideLink &&
              v.link[limb.first_link + limb.leading].parent == limb.leading - 1)
@@ -147,8 +147,8 @@ class Compiler {
   }
 
   int push_link(LimbModel& limb, const LinkModel<double>& link) {
-    require_at_most("degrees of freedom in limbs", links_ + 1, Capacity::kLinks);
-    require_at_most("degrees of freedom in one limb", limb.links + 1, Capacity::kLimbLinks);
+    require_at_most("degrees of freedom in limbs", links_ + 1, room_.links, room_);
+    require_at_most("degrees of freedom in one limb", limb.links + 1, room_.limb_links, room_);
     view().link[links_++] = link;
     return limb.links++;
   }
@@ -272,7 +272,6 @@ class Compiler {
       out_->pair.push_back(p);
       ++station.statics;
     }
-    require_at_most("candidate contacts of one body with static geometry", candidates, kStationCandidates);
     station.slots = std::min(candidates, station_slots_);
     slots += station.slots;
   }
@@ -282,10 +281,10 @@ class Compiler {
     for (const auto* lists : {&probes_, &statics_})
       for (const auto& [link, pairs] : *lists)
         for (const auto& p : pairs) candidates[link] += p.candidates;
-    for (int total = Capacity::kSlots + 1; total > Capacity::kSlots && station_slots_ > 1;) {
+    for (int total = room_.slots + 1; total > room_.slots && station_slots_ > 1;) {
       total = 0;
       for (const auto& [link, count] : candidates) total += std::min(count, station_slots_);
-      station_slots_ -= total > Capacity::kSlots;
+      station_slots_ -= total > room_.slots;
     }
   }
 
@@ -300,7 +299,7 @@ class Compiler {
         fill_station(flat_link<Capacity>(limb.first_link + k), v.link[limb.first_link + k].station, limb.slots);
       v.world_slots += limb.slots;
     }
-    require_at_most("contact slots against static geometry", v.world_slots, Capacity::kSlots);
+    require_at_most("contact slots against static geometry", v.world_slots, room_.slots, room_);
     v.planes = static_cast<int>(out_->plane.size());
     v.level =
         std::all_of(out_->plane.begin(), out_->plane.end(), [](const auto& p) { return p.frame.row[2].z == 1; }) &&
@@ -357,7 +356,7 @@ class Compiler {
     // Limbs of a robot touch rarely; free bodies rest on each other, and in grippers, with whole faces.
     int free_bodies = 0;
     for (int l = 0; l < v.limbs_; ++l) free_bodies += v.limb[l].leading == 3;
-    v.pair_slots = std::min({features, Capacity::kPairs, 16 + 8 * free_bodies});
+    v.pair_slots = std::min({features, room_.pairs, 16 + 8 * free_bodies});
   }
 
   void actuators() {
@@ -395,7 +394,7 @@ class Compiler {
         place(v.link[v.limb[l].first_link + k]);
         v.limb[l].actuators += v.link[v.limb[l].first_link + k].actuators;
       }
-    require_at_most("actuators", static_cast<int>(out_->actuator.size()), Capacity::kActuators);
+    require_at_most("actuators", static_cast<int>(out_->actuator.size()), room_.actuators, room_);
   }
 
   int flat_of_joint(int j) {
@@ -406,12 +405,12 @@ class Compiler {
 
   void ties() {
     const auto link = [this](int joint) { return flat_of_joint(joint); };
-    out_->tie = ties_of(m_, link);
+    out_->tie = ties_of(m_, room_, link);
     const auto flat = [this](int body) {
       const int node = graph_.place[body].node;
       return node < 0 ? -1 : flat_.at(node);
     };
-    out_->bond = bonds_of(m_, graph_, flat);
+    out_->bond = bonds_of(m_, graph_, room_, flat);
     view().ties = static_cast<int>(out_->tie.size()), view().bonds = static_cast<int>(out_->bond.size());
   }
 
@@ -451,6 +450,7 @@ class Compiler {
   }
 
   const Model& m_;
+  const Room room_;
   LinkGraph graph_;
   std::unique_ptr<ModelTables<double>> out_;
   std::vector<int> trunk_, host_;
@@ -464,10 +464,10 @@ class Compiler {
 
 }  // namespace
 
-std::unique_ptr<ModelTables<double>> compile(const Model& model) {
+std::unique_ptr<ModelTables<double>> compile(const Model& model, const Room& room) {
   validate(model);
   if (model.nv == 0) throw std::invalid_argument("the model has no joints: nothing moves");
-  return Compiler(model).run();
+  return Compiler(model, room).run();
 }
 
 }  // namespace stiction

@@ -6,12 +6,13 @@
 //   contacts filtered as in MuJoCo (contype, conaffinity, parent-child, excludes, explicit pairs); spheres, capsules and
 //            boxes against planes become probes
 //
-// Throws std::invalid_argument for what a slot world cannot hold (naming list worlds) and for what we do not simulate.
+// Throws std::invalid_argument for what a slot world of that room cannot hold and for what we do not simulate.
 #pragma once
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "host/model/capacity.h"
 #include "host/model/model.h"
 #include "model/model_view.h"
 
@@ -49,7 +50,7 @@ struct ModelTables : TableVectors<S> {
 };
 
 /// integrator "euler" with damping switched off implicitly: see Options::explicit_damping.
-std::unique_ptr<ModelTables<double>> compile(const Model& model);
+std::unique_ptr<ModelTables<double>> compile(const Model& model, const Room& room = room_of<Capacity>());
 
 /// The same tables in float (or double).
 template <class S>

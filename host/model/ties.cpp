@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
-#include "host/model/capacity.h"
-
 namespace stiction {
 namespace {
 
 class Ties {
  public:
-  Ties(const Model& m, const std::function<int(int)>& link) : m_(m), link_(link) {}
+  Ties(const Model& m, const Room& room, const std::function<int(int)>& link) : m_(m), room_(room), link_(link) {}
 
   std::vector<TieModel<double>> run() {
     for (int e = 0; e < m_.neq && !(m_.disableflags & kDisableEquality); ++e)
@@ -28,7 +26,7 @@ class Ties {
  private:
   void push(const TieModel<double>& tie) {
     require_at_most("rows over several dofs (equalities of joints and tendons, tendons, limits of ball joints)",
-                    static_cast<int>(out_.size()) + 1, Capacity::kTies);
+                    static_cast<int>(out_.size()) + 1, room_.ties, room_);
     out_.push_back(tie);
   }
 
@@ -37,7 +35,7 @@ class Ties {
     const int flat = link_(joint);
     int i = static_cast<int>(std::find(tie.link, tie.link + tie.terms, flat) - tie.link);
     if (i == tie.terms) {
-      require_at_most("joints on one tendon or equality", ++tie.terms, Capacity::kTieTerms);
+      require_at_most("joints on one tendon or equality", ++tie.terms, Capacity::kTieTerms, room_);
       tie.link[i] = flat, tie.q0[i] = m_.qpos0[m_.jnt_qposadr[joint]];
     }
     (tie.*sum)[i] += coef;
@@ -88,6 +86,7 @@ class Ties {
   }
 
   const Model& m_;
+  const Room& room_;
   const std::function<int(int)>& link_;
   std::vector<TieModel<double>> out_;
 };
@@ -96,8 +95,8 @@ const Pose<double> kNowhere{{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {0, 0, 0}};
 
 }  // namespace
 
-std::vector<TieModel<double>> ties_of(const Model& model, const std::function<int(int)>& link) {
-  return Ties(model, link).run();
+std::vector<TieModel<double>> ties_of(const Model& model, const Room& room, const std::function<int(int)>& link) {
+  return Ties(model, room, link).run();
 }
 
 int mocap_of(const Model& m, int body) {
@@ -114,11 +113,12 @@ Pose<double> in_carrier(const Model& m, const LinkGraph& graph, int body) {
   return {transposed(at.R) * x.R, transposed_times(at.R, x.p - at.p)};
 }
 
-std::vector<BondModel<double>> bonds_of(const Model& m, const LinkGraph& graph, const std::function<int(int)>& link) {
+std::vector<BondModel<double>> bonds_of(const Model& m, const LinkGraph& graph, const Room& room,
+                                        const std::function<int(int)>& link) {
   std::vector<BondModel<double>> out;
   auto push = [&](const BondModel<double>& bond) {
     require_at_most("threes of rows between bodies (a connect is one, a weld two)", static_cast<int>(out.size()) + 1,
-                    Capacity::kBonds);
+                    room.bonds, room);
     out.push_back(bond);
   };
   for (int e = 0; e < m.neq && !(m.disableflags & kDisableEquality); ++e) {

@@ -2,15 +2,16 @@
 #pragma once
 #include <functional>
 
+#include "host/model/capacity.h"
 #include "host/model/links.h"
 
 namespace stiction {
 
-/// link(joint): its (first) flat link. Throws std::invalid_argument beyond the capacity.
-std::vector<TieModel<double>> ties_of(const Model& model, const std::function<int(int)>& link);
+/// link(joint): its (first) flat link. Throws std::invalid_argument beyond the room.
+std::vector<TieModel<double>> ties_of(const Model& model, const Room& room, const std::function<int(int)>& link);
 
 /// Connects and welds; those that hold nothing that moves are left out. link(body): flat, -1 of the world.
-std::vector<BondModel<double>> bonds_of(const Model& model, const LinkGraph& graph,
+std::vector<BondModel<double>> bonds_of(const Model& model, const LinkGraph& graph, const Room& room,
                                         const std::function<int(int)>& link);
 
 /// The mocap body that carries a body that no joint moves, or -1.

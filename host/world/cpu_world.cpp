@@ -20,6 +20,7 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
            const CpuKernels<T>* kernels)
       : Base(std::move(model), options, kernels->width), lib_(lib), kernels_(kernels) {
     this->make_job();
+    job_.model = &tables_->view;
     job_.per_env = !options.per_env.empty();
     const int packs_a_thread = (packs_ + threads_->size() - 1) / threads_->size();
     if (options.step.fallback) job_.places = std::clamp(packs_a_thread, 1, kernels_->most_places);

@@ -35,7 +35,8 @@ class Filled {
 class DeviceTables {
  public:
   DeviceTables(const ModelTables<float>& from, const CudaQueue& queue) : queue_(queue) {
-    ModelView<Capacity, float> to = from.view;
+    ModelView<TileCapacity, float> to;
+    cast_view(from.view, to);
     each_table(from.view, [this](int, auto& address, const auto& table) { address = copy(table); }, to, from);
     const float* vert = copy(from.hull_vert);
     const int *edgeadr = copy(from.hull_edgeadr), *edge = copy(from.hull_edge);
@@ -46,10 +47,10 @@ class DeviceTables {
       h.edge = edge;
     }
     to.hull = copy(hulls), view_on_host = to;
-    view_ = static_cast<const ModelView<Capacity, float>*>(keep(&to, sizeof(to)));
+    view_ = static_cast<const ModelView<TileCapacity, float>*>(keep(&to, sizeof(to)));
   }
-  const ModelView<Capacity, float>* view() const { return view_; }
-  ModelView<Capacity, float> view_on_host;  // the same, with the device's addresses
+  const ModelView<TileCapacity, float>* view() const { return view_; }
+  ModelView<TileCapacity, float> view_on_host;  // the same, with the device's addresses
 
  private:
   const void* keep(const void* from, size_t bytes) {
@@ -62,13 +63,13 @@ class DeviceTables {
   }
   CudaQueue queue_;
   std::vector<std::unique_ptr<Filled>> memory_;
-  const ModelView<Capacity, float>* view_ = nullptr;
+  const ModelView<TileCapacity, float>* view_ = nullptr;
 };
 
 /// A model of its own for each slot, for parameters that differ between environments: `count` ParameterTables,
 /// and behind them what they point to.
 struct OwnModels {
-  using Tables = ParameterTables<Capacity, float>;
+  using Tables = ParameterTables<TileCapacity, float>;
 
   const ModelView<Capacity, float>& model;  // in the host's memory
   size_t count;
@@ -82,7 +83,7 @@ struct OwnModels {
   }
 
   /// Fills `to`; what is not of the environment's own is that of `shared`, addresses of the device.
-  void fill(Memory& to, const ModelView<Capacity, float>& shared) const {
+  void fill(Memory& to, const ModelView<TileCapacity, float>& shared) const {
     auto* own = static_cast<Tables*>(to.mirror());
     size_t free = tables();
     auto copy = [&](int items, auto*& address, auto*& seen, const auto* from) {
@@ -178,7 +179,7 @@ class CudaWorld final : public WorldOf<CudaJob> {
     own_models_ = allocate(own.bytes());
     own.fill(*own_models_, device_tables_->view_on_host);
     send(*own_models_);
-    job_.own_models = static_cast<ParameterTables<Capacity, float>*>(own_models_->data());
+    job_.own_models = static_cast<ParameterTables<TileCapacity, float>*>(own_models_->data());
   }
 
   std::unique_ptr<DeviceTables> device_tables_;

@@ -20,7 +20,7 @@ class WorldOf : public World {
 
   WorldOf(std::shared_ptr<const Model> model, const WorldOptions& options, int width)
       : World(std::move(model), options),
-        tables_(convert<T>(*compile(*model_))),
+        tables_(convert<T>(*compile(*model_, room_of<typename Job::Shape>()))),
         layout_(tables_->view),
         width_(width),
         packs_((num_envs() + width - 1) / width) {
@@ -80,7 +80,6 @@ class WorldOf : public World {
     make_arrays();
     records_ = allocate(record_bytes());
     reset_rows_ = make_reset_rows<T>();
-    job_.model = &tables_->view;
     BatchArrays<T>& a = job_.arrays;
     a.num_envs = num_envs(), a.records = static_cast<T*>(records_->data());
     a.qpos = at("qpos"), a.qvel = at("qvel"), a.ctrl = at("ctrl"), a.time = at<double>("time");

@@ -67,9 +67,10 @@ class Simulation:
         "explicit_euler": docs/theory.md, section 2.1.
     solver: a name of `stiction.solver_names`, such as "canal", or an object with settings:
         ``stiction.Canal(iterations=50)``; see `SolverOptions`.
-    per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. What the
-        model's flags disable (springs, dampers, dry friction, gravity) stays off, whatever their numbers. ``body_pos``
-        of free and mocap bodies does nothing: `qpos` and `mocap_pos` say where they are.
+    per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. Masses
+        scale their bodies' inertias, unless ``"body_inertia"`` is named too. What the model's flags disable (springs,
+        dampers, dry friction, gravity) stays off, whatever their numbers. ``body_pos`` of free and mocap bodies does
+        nothing: `qpos` and `mocap_pos` say where they are.
     max_contacts: length of the arrays in `contact`; None is every slot.
     array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
     num_threads: None is every core that this process may use. Results do not depend on it.

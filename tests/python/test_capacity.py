@@ -1,0 +1,116 @@
+"""How much one world holds: many bodies, several robots, bodies of many geoms; and what is said beyond."""
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip("mujoco")
+
+from model_sources import DATA  # noqa: E402
+from stiction import Model, Simulation, Status  # noqa: E402
+
+BOX = '<body pos="{x} {y} {z}"><freejoint/><geom type="box" size=".1 .1 .1" density="300"/></body>'
+FLOOR = '<geom type="plane" size="0 0 1"/>'
+
+
+def boxes(count, levels=2):
+    """Stacks of boxes on a floor."""
+    stacks = [(0.25 * (i // levels % 4), 0.25 * (i // levels // 4), 0.1 + 0.2 * (i % levels)) for i in range(count)]
+    bodies = "".join(BOX.format(x=x, y=y, z=z) for x, y, z in stacks)
+    return Model.from_mjcf(f'<mujoco><option timestep="0.004"/><worldbody>{FLOOR}{bodies}</worldbody></mujoco>')
+
+
+@pytest.mark.parametrize("count", [16, 32, 40])
+def test_boxes_in_stacks_rest(count, device):
+    """Every one on four contacts, its weight and that of what stands on it below."""
+    if device != "cpu":
+        count = 16
+    model = boxes(count)
+    sim = Simulation(model, 3)
+    before = sim.qpos.reshape(3, count, 7).copy()
+    sim.step(250)
+    moved = np.abs(sim.qpos.reshape(3, count, 7)[..., :3] - before[..., :3])
+    assert moved.max() <= 2e-5 and not sim.status.any()
+    assert (sim.contact.count == 4 * count).all()
+    weight = 9.81 * 300 * 0.008 * count
+    held = sim.net_contact_force[:, 1:, 2].sum(axis=1)  # what boxes give each other cancels
+    assert held == pytest.approx(weight, rel=1e-4)
+
+
+@pytest.mark.on_cpu
+@pytest.mark.parametrize("count", [16, 40])
+def test_the_bits_of_stacks_that_shake_do_not_depend_on_the_batch(count):
+    """Neither where limbs share a block of columns (40), nor where a neighbour's hits have contacts searched again."""
+    model = boxes(count, levels=4)
+    speeds = 0.3 * np.random.default_rng(0).standard_normal((7, model.nv))
+    together, alone = Simulation(model, 7), Simulation(model, 1)
+    together.qvel[:], alone.qvel[:] = speeds, speeds[5]
+    for _ in range(18):
+        together.step(), alone.step()
+        np.testing.assert_array_equal(together.contact.count[5], alone.contact.count[0])
+        np.testing.assert_array_equal(together.qpos[5], alone.qpos[0])
+
+
+@pytest.mark.on_cpu
+def test_a_heap_of_many_bodies_is_solved():
+    """Dropped at random: nothing is lost, nothing overlaps by more than a blow closes in a step."""
+    model = boxes(32)
+    sim = Simulation(model, 2)
+    rng = np.random.default_rng(0)
+    qpos = sim.qpos.reshape(2, 32, 7)
+    qpos[..., :2] = rng.uniform(-0.3, 0.3, (2, 32, 2))
+    qpos[..., 2] = 0.2 + 0.36 * np.arange(32)
+    quat = rng.standard_normal((2, 32, 4))
+    qpos[..., 3:] = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
+    worst = 0
+    for _ in range(20):
+        sim.step(12)
+        worst = max(worst, sim.certificate.penetration.max())
+    assert worst <= 5e-3
+    assert not (sim.status & (Status.NON_FINITE | Status.CONTACT_OVERFLOW)).any()
+    assert sim.qpos.reshape(2, 32, 7)[..., 2].min() >= 0.09
+
+
+@pytest.mark.on_cpu
+@pytest.mark.skipif(DATA is None, reason="no public models")
+def test_four_humanoids_stand_in_a_world():
+    """Robots of 27 dofs beside each other move as each alone."""
+    path = DATA / "gymnasium/assets/humanoid.xml"
+    world = mujoco.MjSpec.from_string(f'<mujoco><option timestep="0.003"/><worldbody>{FLOOR}</worldbody></mujoco>')
+    for i in range(4):
+        robot = mujoco.MjSpec.from_file(str(path))
+        for geom in list(robot.worldbody.geoms):
+            robot.delete(geom)
+        world.attach(robot, prefix=f"r{i}_", frame=world.worldbody.add_frame(pos=[3 * i, 0, 0]))
+    sim = Simulation(Model.from_mjmodel(world.compile()), 2)
+    sim.step(200)
+    assert not (sim.status & (Status.NON_FINITE | Status.CONTACT_OVERFLOW | Status.NOT_CONVERGED)).any()
+    heights = sim.qpos.reshape(2, 4, -1)[..., 2]
+    assert np.ptp(heights) <= 1e-3
+
+
+def test_a_body_of_many_geoms_rests_on_its_static_contacts():
+    """40 boxes in a ring: 320 candidates against a floor, of which few are near at a time."""
+    angles = np.linspace(0, 2 * np.pi, 40, endpoint=False)
+    geoms = "".join(
+        f'<geom type="box" size=".02 .05 .05" pos="{0.5 * np.cos(a):.6f} {0.5 * np.sin(a):.6f} 0" mass=".05"'
+        f' euler="0 0 {np.degrees(a):.6f}"/>'
+        for a in angles
+    )
+    model = Model.from_mjcf(
+        f'<mujoco><option timestep="0.004"/><worldbody><geom type="box" size="2 2 .1" pos="0 0 -.1"/>'
+        f'<body pos="0 0 .06"><freejoint/>{geoms}</body></worldbody></mujoco>'
+    )
+    sim = Simulation(model, 2)
+    sim.step(200)
+    assert not sim.status.any()
+    assert np.abs(sim.qvel).max() <= 1e-5 and sim.qpos[:, 2] == pytest.approx(0.05, abs=1e-5)
+    before = sim.qpos.copy()
+    sim.step(200)
+    assert np.abs(sim.qpos - before).max() <= 1e-6
+
+
+def test_what_is_beyond_is_refused_by_name(device):
+    count, hint = (41, "list worlds") if device == "cpu" else (17, "device='cpu' holds more")
+    with pytest.raises(ValueError, match="at most") as refused:
+        Simulation(boxes(count), 1)
+    assert hint in str(refused.value)
