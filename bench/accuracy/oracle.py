@@ -42,6 +42,7 @@ def assembled(model_of_oracle, sim, before, env: int) -> tuple[dict, np.ndarray,
     contacts, impulse = contacts_of(sim, env)
     options = sim.integrator, sim.timestep, sim.solver.erp, sim.solver.max_recovery
     softness = {name: getattr(sim.solver, name) for name in ("penetration_allowance", "tangential_compliance")}
+    softness["rounding"] = 1e-5 if sim.dtype == "float32" else 0.0
     problem = reference.assemble(model_of_oracle, q, v, ctrl, contacts, *options, **softness)
     for rows in ("J_row", "e_row", "R_row", "lower", "upper"):
         problem.pop(rows)

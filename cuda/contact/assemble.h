@@ -31,26 +31,33 @@ HD void free_row(const Model& m, const ContactPoint<Real>& x, const Motion<Real>
   if (m.has_spin) row.spin_free = times(V.w, spin_arms(x));
 }
 
-/// Fills row, whose free velocity is known, from W's diagonal (w1, w2, wn) and the contact. Bodies on slides or welds cannot
-/// follow every direction: there W is 0 or rounding, and is held above a part of the others: a penalty is made of it, which
-/// in contacts between two links acts on each. Where nothing moves along the normal, no overlap is closed. Below a 1e-10th of
-/// what the mean mass would give, W is rounding altogether, as of a contact on the axis of a hinge: those contacts get no
-/// impulse and are told.
+/// How far a contact of two bodies is from the farther one's origin of its tree.   m
+template <class L>
+HD typename L::Real far_of(const PairContact<L>& c) {
+  return sqrt(max(dot(c.p1, c.p1), dot(c.point.p, c.point.p)));
+}
+
+/// Fills row, whose free velocity is known, from W's diagonal w (t1, t2, n) and the contact, so `far` (m) from the origin of its
+/// tree. Bodies on slides or welds cannot follow every direction: there W is 0 or rounding, and is held above a part of the
+/// others: a penalty is made of it, which in contacts between two links acts on each. Where nothing moves along the normal, no
+/// overlap is closed. Below a 1e-10th of what the mean mass would give, W is rounding altogether, as of a contact on the axis
+/// of a hinge: those contacts get no impulse and are told.
 template <class L, class Real, class S, class Number>
-HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Number mean_mass, Real w1, Real w2, Real wn,
+HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real far, Number mean_mass, Vec3<Real> w,
                     ContactRow<Real>& row, ContactProblem<L>& problem) {
-  Real one(1), zero(0), wt = (w1 + w2) * S(0.5), h(opt.h), sum = w1 + w2 + wn, least = sum * S(1e-3);
+  const Real wn = w.z;
+  Real one(1), zero(0), wt = (w.x + w.y) * S(0.5), h(opt.h), sum = w.x + w.y + wn, least = sum * S(1e-3);
   const Mask<Real> moves = sum * Real(mean_mass) > Real(1e-10f), movable = x.active & moves;
   row.W_t = select(movable, max(wt, least), one), row.W_n = select(movable, max(wn, least), one);
   auto soft = x.stiffness > zero;
   Real slow = h + x.dissipation;
-  const NearRigid<Real> near = near_rigid(opt, x.gap, row.free.z, row.W_n);
+  const NearRigid<Real> near = near_rigid(opt, x.gap, row.free.z, row.W_n, far);
   row.e = select(soft, x.gap / select(x.gap > zero, h, slow), near.e);
   const Mask<Real> hits = x.bounce < zero;
   row.e = select(hits, min(row.e, x.bounce), row.e);
   row.e = select(movable & (wn > sum * S(1e-7)), row.e, max(row.e, zero));
   row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), select(hits, zero, near.R_n));
-  row.R_t = (w1 + w2 + wn) * (opt.tangential_compliance / 3);
+  row.R_t = sum * (opt.tangential_compliance / 3);
   problem.immovable = problem.immovable | (x.active & negate(moves));
   problem.deep = problem.deep | (recovery_bias(opt, x, row) < row.e);
 }
@@ -96,7 +103,7 @@ HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, 
         const Vec3<Real> w = compliance<L>(limb, at, problem.factor, kin.S, s, axis_forces(x.p, x.frame),
                                            problem.table.visit(limb, at, places));
         ContactRow<Real>& row = problem.row.slot[c];
-        contact_row(opt, x, m.mean_mass, w.x, w.y, w.z, row, problem);
+        contact_row(opt, x, norm(x.p), m.mean_mass, w, row, problem);
         if (!m.has_spin) return;
         row.spin_W = Vec3<Real>{};
         if (!has_couple(x)) return;
@@ -170,7 +177,7 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
     }
   for (int s = 0; s < contacts.pairs; ++s) {
     const ContactPoint<Real>& x = contacts.pair[s].point;
-    contact_row(opt, x, m.mean_mass, w[s].x, w[s].y, w[s].z, problem.pair_row[s], problem);
+    contact_row(opt, x, far_of(contacts.pair[s]), m.mean_mass, w[s], problem.pair_row[s], problem);
     if (m.has_spin) spin_row(x, turning[s], Places<Real>(problem.table.pair[s]), problem.table, problem.pair_row[s]);
   }
 }
@@ -215,7 +222,7 @@ HD_ONCE void pair_rows(const typename L::Group& g, const typename L::Model& m, c
       const AxisForces<Real> F[2] = {axis_forces(c.p1, -c.point.frame), axis_forces(c.point.p, c.point.frame)};
       const Places<Real> places(problem.table.pair[s]);
       const Vec3<Real> w = half_solve_three<L>(g, m, kin, link, F, places, scratch, problem);
-      contact_row(opt, c.point, m.mean_mass, w.x, w.y, w.z, problem.pair_row[s], problem);
+      contact_row(opt, c.point, far_of(c), m.mean_mass, w, problem.pair_row[s], problem);
       if (!m.has_spin) continue;
       problem.pair_row[s].spin_W = Vec3<Real>{};
       if (!has_couple(c.point)) continue;

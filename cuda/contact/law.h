@@ -39,6 +39,9 @@ HD S kept_recovery(const Options<S>& opt) {
   return min(min(opt.max_recovery, S(0.044)), max(S(9.81) * opt.h, min(opt.erp, S(0.5)) * sunk / opt.h));
 }
 
+/// An allowance is at least this part of how far its contact is from where it is computed from: in float, at 0.4 m, 4 um.
+template <class S> inline constexpr S kRounded = sizeof(S) == 8 ? S(2e-14) : S(1e-5);
+
 template <class Real>
 struct NearRigid {
   Real R_n, e;
@@ -50,18 +53,22 @@ struct NearRigid {
 /// beyond a the force grows as the depth cubed, what closes by c g h, faster than by gravity, meets a spring stiffer by
 /// c^(1/2), what stays open in the free motion, and is then driven against another, one that is as stiff as if it were as
 /// deep as it is open; and softer than 1/150 W_nn nothing is. Beyond 100 a contact is rigid. An error of the depth changes by
-/// 1 - 3 r in a step, or it would swing: hence the bound on r. free: the normal velocity J v*.
+/// 1 - 3 r in a step, or it would swing: hence the bound on r. free: the normal velocity J v*. far: how far the contact is from
+/// the origin of its tree (m), of which the gap has its rounding; a is more than that, or forces would follow it.
 template <class Real, class S>
-HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W_n) {
+HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W_n, Real far) {
   const Real zero(0), one(1), bias = max(normal_bias(opt, gap), Real(-kept_recovery(opt)));
   if (!(opt.penetration_allowance > S(0))) return {zero, bias};
-  const S a = opt.penetration_allowance, fall = S(9.81) * opt.h, r = min(opt.erp, S(0.5));
-  const Real depth = max(-gap, zero) * (S(1) / a), closing = max(-free - max(gap, zero) * (S(1) / opt.h), zero);
-  const Real apart = select(closing > zero, depth, abs(gap) * (S(1) / a));
+  const S fall = S(9.81) * opt.h, r = min(opt.erp, S(0.5));
+  const Real a = max(Real(opt.penetration_allowance), far * kRounded<S>);
+  const Real per_a = one / a, depth = max(-gap, zero) * per_a;
+  const Real closing = max(-free - max(gap, zero) * (S(1) / opt.h), zero);
+  const Real apart = select(closing > zero, depth, abs(gap) * (S(1) / opt.penetration_allowance));
   const Real stiffer = max(max(one, apart * apart), sqrt(closing * (S(1) / fall)));
   const auto shallow = depth < Real(S(100));
   const Real e = select(gap > zero, bias, max(gap * (r / opt.h), Real(-kept_recovery(opt))));
-  return {select(shallow, W_n * min(S(1) / 150, r * a / (fall * opt.h)) / stiffer, zero), select(shallow, e, bias)};
+  const Real R_n = W_n * min(Real(S(1) / 150), a * (r / (fall * opt.h))) / stiffer;
+  return {select(shallow, R_n, zero), select(shallow, e, bias)};
 }
 
 /// Speeds below it are no scale to judge by: what gravity adds in a step, and 0.1 mm/s.

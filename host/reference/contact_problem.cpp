@@ -159,6 +159,14 @@ void add_limits(const Model& model, const Vector& q, const StepOptions& o, RowLi
   }
 }
 
+/// How far x is from the root of the tree that carries a geom; 0 where it stands still.   m
+double from_root(const Model& model, const Kinematics& k, int geom, const Vector3d& x) {
+  int body = model.geom_bodyid[geom];
+  if (model.body_weldid[body] == 0) return 0;
+  while (model.body_weldid[model.body_parentid[body]] != 0) body = model.body_parentid[body];
+  return (x - k.body_pos[body]).norm();
+}
+
 /// The next contact of the problem.
 void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor, const Contact& c,
                  const Vector& v, const Vector& v_free, const StepOptions& o, ContactProblem& problem) {
@@ -179,16 +187,18 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
   Matrix3d W = J * factor.solve(J.transpose());
   problem.R.segment<2>(3 * i).setConstant(o.tangential_compliance * W.trace() / 3);
   double &R = problem.R[3 * i + 2], &e = problem.e[3 * i + 2];
+  double far = std::max(from_root(model, k, c.geom1, c.pos), from_root(model, k, c.geom2, c.pos));
+  double allowance = o.penetration_allowance > 0 ? std::max(o.penetration_allowance, o.rounding * far) : 0;
   if (soft.stiffness > 0) {
     R = 1 / (h * soft.stiffness * reach);
     if (c.dist <= 0) e = c.dist / reach;
-  } else if (c.dist > -100 * o.penetration_allowance) {
+  } else if (c.dist > -100 * allowance) {
     // The contact's mass 1 / W_nn on a spring sinks by the allowance under its weight; the spring is damped such that
     // an overlap without a load falls by `rate` a step. Deeper than the allowance, force grows as the depth cubed; what
     // comes faster than it would fall in a step meets a stiffer spring, too.
     double rate = std::min(o.erp, 0.5), mass = 1 / std::max(W(2, 2), 1e-3 * W.trace());
-    double stiffness = mass * kStandardGravity / o.penetration_allowance;
-    double depth = std::max(0.0, -c.dist) / o.penetration_allowance;
+    double stiffness = mass * kStandardGravity / allowance;
+    double depth = std::max(0.0, -c.dist) / allowance;
     double impact = -J.row(2).dot(v_free) - std::max(0.0, c.dist) / h;
     double apart = impact > 0 ? depth : std::abs(c.dist) / o.penetration_allowance;
     double stiffer = std::max({1.0, apart * apart, std::sqrt(std::max(0.0, impact) / (kStandardGravity * h))});

@@ -69,8 +69,7 @@ class Simulation:
         ``stiction.Canal(iterations=50)``; see `SolverOptions`.
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. Masses
         scale their bodies' inertias, unless ``"body_inertia"`` is named too. What the model's flags disable (springs,
-        dampers, dry friction, gravity) stays off, whatever their numbers. ``body_pos`` of free and mocap bodies does
-        nothing: `qpos` and `mocap_pos` say where they are.
+        gravity ...) stays off, whatever its numbers. ``body_pos`` of free and mocap bodies does nothing: `qpos` does.
     max_contacts: length of the arrays in `contact`; None is every slot.
     array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
     num_threads: None is every core that this process may use. Results do not depend on it.

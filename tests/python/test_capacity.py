@@ -33,7 +33,7 @@ def test_boxes_in_stacks_rest(count, device):
     assert (sim.contact.count == 4 * count).all()
     weight = 9.81 * 300 * 0.008 * count
     held = sim.net_contact_force[:, 1:, 2].sum(axis=1)  # what boxes give each other cancels
-    assert held == pytest.approx(weight, rel=1e-4)
+    assert held == pytest.approx(weight, rel=3e-4)
 
 
 @pytest.mark.on_cpu

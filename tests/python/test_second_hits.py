@@ -154,5 +154,5 @@ def test_what_the_limit_of_a_joint_throws_meets_the_wall(speed, timestep, wall):
         sim.qvel[:, m.joint("first").dofadr[0]] = speed
         for _ in range(5):
             sim.step()
-            assert sim.certificate.penetration.max() < 1e-4
-            assert (sim.qpos[:, second] / along).max() + 0.03 < 0.48 + 1e-4 + speed * timestep * (wall == "free")
+            assert sim.certificate.penetration.max() < 2e-4
+            assert (sim.qpos[:, second] / along).max() + 0.03 < 0.48 + 2e-4 + speed * timestep * (wall == "free")

@@ -235,13 +235,14 @@ void bind_contact(py::module_& m) {
       "assemble",
       [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const py::dict& contacts,
          const std::string& integrator, double h, double erp, double max_recovery, const Vector& qfrc,
-         const Matrix& xfrc, double penetration_allowance, double tangential_compliance) {
-        StepOptions o{h, integrator_of(integrator), erp, max_recovery, penetration_allowance, tangential_compliance};
+         const Matrix& xfrc, double penetration_allowance, double tangential_compliance, double rounding) {
+        StepOptions o{h, integrator_of(integrator), erp, max_recovery, penetration_allowance, tangential_compliance,
+                      rounding};
         return to_dict(assemble(x, q, v, u, contacts_of(contacts), o, qfrc, xfrc));
       },
       "model"_a, "q"_a, "v"_a, "ctrl"_a, "contacts"_a, "integrator"_a, "h"_a, "erp"_a = 0.2, "max_recovery"_a = 1.0,
       "qfrc_applied"_a = Vector(), "xfrc_applied"_a = Matrix(), "penetration_allowance"_a = 1e-6,
-      "tangential_compliance"_a = 0.0);
+      "tangential_compliance"_a = 0.0, "rounding"_a = 0.0);
   m.def(
       "solve",
       [](const py::dict& problem, const std::string& law, double tolerance, int sweeps, int iterations) {
