@@ -170,6 +170,25 @@ def packed(observations) -> Tensor:
     return torch.cat([observations["policy"], observations["critic"]], dim=-1).float()
 
 
+class _Tanh(torch.autograd.Function):
+    """By way of torch's sigmoid: forth and back twice as fast as torch.tanh on CPUs, and five times without gradients."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        y = torch.sigmoid(x + x).mul_(2).sub_(1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> Tensor:
+        return torch.ops.aten.tanh_backward(gradient, *ctx.saved_tensors)
+
+
+class Tanh(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(x) if torch.onnx.is_in_onnx_export() else _Tanh.apply(x)
+
+
 def mlp(sizes: tuple[int, ...], last_gain: float, generator: torch.Generator) -> nn.Sequential:
     """Linear layers with tanh between them, orthogonal weights and no bias at first."""
     layers: list[nn.Module] = []
@@ -178,7 +197,7 @@ def mlp(sizes: tuple[int, ...], last_gain: float, generator: torch.Generator) ->
         last = number == len(sizes)
         nn.init.orthogonal_(layer.weight, last_gain if last else math.sqrt(2), generator=generator)
         nn.init.zeros_(layer.bias)
-        layers += [layer] if last else [layer, nn.Tanh()]
+        layers += [layer] if last else [layer, Tanh()]
     return nn.Sequential(*layers)
 
 
@@ -356,17 +375,19 @@ class Ppo:
         Returns (4,): divergence, loss of the policy, of the value, share of clipped ratios; the first averaged too.
         """
         options, policy = self.options, self.policy
-        seen, actions, advantages = batch["seen"][rows], batch["actions"][rows], batch["advantages"][rows]
+        old_log_std = batch["log_std"]
+        part = {name: batch[name].index_select(0, rows) for name in batch if name != "log_std"}
+        seen, advantages = part["seen"], part["advantages"]
         mean = policy.mean(seen)
-        ratio = torch.exp(log_probability(actions, mean, policy.log_std) - batch["log_probability"][rows])
+        ratio = torch.exp(log_probability(part["actions"], mean, policy.log_std) - part["log_probability"])
         bounded = ratio.clamp(1 - options.clip, 1 + options.clip)
         policy_loss = -torch.minimum(ratio * advantages, bounded * advantages).mean()
-        value_loss = 0.5 * (policy.value(seen) - batch["returns"][rows]).square().mean()
+        value_loss = 0.5 * (policy.value(seen) - part["returns"]).square().mean()
         loss = policy_loss + options.value_weight * value_loss - options.entropy * policy.log_std.sum()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         with torch.no_grad():
-            kl = divergence(mean, policy.log_std, batch["means"][rows], batch["log_std"]).mean()
+            kl = divergence(mean, policy.log_std, part["means"], old_log_std).mean()
             clipped = ((ratio - 1).abs() > options.clip).float().mean()
             losses = torch.stack([kl, policy_loss, value_loss, clipped])
             if self.ranks.size > 1:
