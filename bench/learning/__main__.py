@@ -119,7 +119,7 @@ def learn(env_id: str, options, seed: int, arguments) -> dict:
             environments(env_id, EPISODES, arguments.threads, device=arguments.device, **target.judged, **variant)
         ) as judges,
     ):
-        ppo = Ppo(envs, options, seed)
+        ppo = Ppo(envs, options, seed, arguments.threads)
         wall, next_at = 0.0, 0.0
         while ppo.samples < arguments.samples:
             started = time.perf_counter()

@@ -21,7 +21,6 @@ class TaskBatch final : public BatchEnv {
         task_(task),
         sizes_(sizes_of(task)),
         mode_(options.autoreset),
-        threads_(world.num_threads()),
         quantities_(world, Task::kNeeds, groups_of(task), sizes_.groups) {
     check_model();
     observations_ = sizes_.observations, actions_ = sizes_.actions, reset_reports_ = Task::kResetReports;
@@ -144,7 +143,7 @@ class TaskBatch final : public BatchEnv {
     world_.send(*start_);
     final_observations_ = memory<T>(n * observations_);
     final_reports_ = memory<T>(n * TaskRows::kReported);
-    const int64_t places = on_device() ? n : threads_.size();
+    const int64_t places = on_device() ? n : world_.threads().size();
     task_memory_ = memory<T>(n * sizes_.memory);
     scratch_ = memory<T>(places * quantities_.view().scratch_size());
     pending_ = memory<uint8_t>(n), seed_ = memory<uint64_t>(n), episode_ = memory<uint32_t>(n);
@@ -188,7 +187,7 @@ class TaskBatch final : public BatchEnv {
     auto work = [&](int thread, int first, int last) {
       for (int e = first; e < last; ++e) rows.perform(stage, call, e, thread);
     };
-    threads_.run(num_envs(), work);
+    world_.threads().run(num_envs(), work);
   }
 
   /// New episodes where began_ is set.
@@ -209,7 +208,6 @@ class TaskBatch final : public BatchEnv {
   Task task_;  // as users set it; rows have copies
   TaskSizes sizes_;
   AutoresetMode mode_;
-  ThreadPool threads_;
   Quantities<T> quantities_;
   Rows rows_, start_, task_memory_, scratch_, pending_, seed_, episode_;
 };

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
 namespace stiction {
@@ -18,9 +19,29 @@ int forks_so_far() {
   return forks;
 }
 
+/// Looks until done() or for that long; returns done().
+template <class Done>
+bool look(std::chrono::microseconds most, Done done) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (done()) return true;
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return done();
+}
+
+/// A worker looks for the next call of the same step, the caller for workers that have as much to do as it had.
+constexpr std::chrono::microseconds kWorkerLooks{50}, kCallerLooks{200};
+/// Of a thread's part.
+constexpr int kPieces = 4;
+
 }  // namespace
 
-ThreadPool::ThreadPool(int size) : forks_(forks_so_far()) {
+ThreadPool::ThreadPool(int size) : threads_(std::make_unique<Threads>(size)), forks_(forks_so_far()) {
   for (int t = 1; t < size; ++t) threads_->workers.emplace_back([this, t] { loop(t); });
 }
 
@@ -39,11 +60,17 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::share(int thread) {
-  const int64_t n = count_, threads = size();
-  const int first = static_cast<int>(n * thread / threads), last = static_cast<int>(n * (thread + 1) / threads);
-  if (first == last) return;
+  const int threads = size();
+  const int64_t n = count_, parts = int64_t{threads} * kPieces;
   try {
-    call_(work_, thread, first, last);
+    for (int k = 0; k < threads; ++k) {
+      const int of = (thread + k) % threads;
+      for (int piece; (piece = threads_->begun[of].pieces++) < kPieces;) {
+        const int64_t part = int64_t{of} * kPieces + piece;
+        const int first = static_cast<int>(n * part / parts), last = static_cast<int>(n * (part + 1) / parts);
+        if (first < last) call_(work_, thread, first, last);
+      }
+    }
   } catch (...) {
     std::lock_guard lock(threads_->mutex);
     error_ = std::current_exception();
@@ -58,17 +85,23 @@ void ThreadPool::run_erased(int count, void* work) {
         "this simulation was made before the process forked, and its threads are the parent's: make "
         "simulations in the process that steps them, with num_threads=1, or by multiprocessing's 'spawn'");
   if (active > 1) {
+    for (auto& begun : threads_->begun) begun.pieces = 0;
+    pending_ = static_cast<int>(threads_->workers.size());
+    bool wake;
     {
       std::lock_guard lock(threads_->mutex);
-      pending_ = static_cast<int>(threads_->workers.size());
       ++generation_;
+      wake = asleep_ > 0;
     }
-    threads_->start.notify_all();
-  }
-  if (active > 1) {
+    if (wake) threads_->start.notify_all();
     share(0);
-    std::unique_lock lock(threads_->mutex);
-    threads_->done.wait(lock, [this] { return pending_ == 0; });
+    const auto all_done = [this] { return pending_ == 0; };
+    if (!look(kCallerLooks, all_done)) {
+      std::unique_lock lock(threads_->mutex);
+      caller_asleep_ = true;
+      threads_->done.wait(lock, all_done);
+      caller_asleep_ = false;
+    }
   } else if (count > 0) {
     call_(work, 0, 0, count);
   }
@@ -77,19 +110,20 @@ void ThreadPool::run_erased(int count, void* work) {
 
 void ThreadPool::loop(int thread) {
   unsigned seen = 0;
+  const auto called = [&] { return stop_ || generation_ != seen; };
   while (true) {
-    {
+    if (!look(kWorkerLooks, called)) {
       std::unique_lock lock(threads_->mutex);
-      threads_->start.wait(lock, [&] { return stop_ || generation_ != seen; });
-      if (stop_) return;
-      seen = generation_;
+      ++asleep_;
+      threads_->start.wait(lock, called);
+      --asleep_;
     }
+    if (stop_) return;
+    seen = generation_;
     share(thread);
-    {
-      std::lock_guard lock(threads_->mutex);
-      --pending_;
-    }
-    threads_->done.notify_one();
+    if (--pending_ > 0) continue;
+    std::lock_guard lock(threads_->mutex);
+    if (caller_asleep_) threads_->done.notify_one();
   }
 }
 

@@ -1,5 +1,10 @@
-// Threads that share out the packs of a batch: a fixed split, so that a pack meets the same thread every step.
+// Threads that share out the packs of a batch, each its own part first, so that a pack mostly meets the same thread every step,
+// then what others have left: packs differ, and so do cores.
+//
+// Who waits looks for a while before sleeping: a step is several calls of a fraction of a millisecond each, and to wake a thread
+// takes a tenth of one.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -17,7 +22,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
 
   int size() const { return static_cast<int>(threads_->workers.size()) + 1; }
-  /// Calls work(thread, first, last) on every thread with its share of 0 .. count - 1, and returns when all have. Does not
+  /// Calls work(thread, first, last) on all threads with pieces of 0 .. count - 1, and returns when all are done. Does not
   /// allocate. If several throw, one of the exceptions is passed on. Throws std::runtime_error in a process that was forked after
   /// the pool was made, for a fork takes no threads along; there the destructor lets the threads' memory go.
   template <class Work>
@@ -31,19 +36,26 @@ class ThreadPool {
   void loop(int thread);
   void share(int thread);
 
+  /// Pieces of a thread's part that somebody has begun.
+  struct alignas(64) Begun { std::atomic<int> pieces = 0; };
   struct Threads {
+    explicit Threads(int size) : begun(size) {}
+    std::vector<Begun> begun;  // (size)
     std::vector<std::thread> workers;
     std::mutex mutex;
     std::condition_variable start, done;
   };
-  std::unique_ptr<Threads> threads_ = std::make_unique<Threads>();
+  std::unique_ptr<Threads> threads_;
   void (*call_)(void*, int, int, int) = nullptr;
   void* work_ = nullptr;
   std::exception_ptr error_;
-  int count_ = 0, pending_ = 0;
-  unsigned generation_ = 0;
-  int forks_;  // of this process and its ancestors when the pool was made
-  bool stop_ = false;
+  int count_ = 0;
+  std::atomic<int> pending_ = 0;
+  std::atomic<unsigned> generation_ = 0;
+  int asleep_ = 0;              // workers; under the mutex
+  bool caller_asleep_ = false;  // under the mutex
+  int forks_;                   // of this process and its ancestors when the pool was made
+  std::atomic<bool> stop_ = false;
 };
 
 }  // namespace stiction

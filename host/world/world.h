@@ -121,6 +121,8 @@ class World {
   virtual std::string isa() const = 0;
   virtual int pack_width() const = 0;
   int num_threads() const { return threads_->size(); }
+  /// For what tasks do between steps.
+  ThreadPool& threads() { return *threads_; }
 
   /// Held during a call by callers that may be several threads. Throws std::runtime_error if another one is in a call.
   class Call {

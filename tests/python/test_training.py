@@ -19,15 +19,8 @@ import stiction  # noqa: E402
 from stiction import cli  # noqa: E402
 from stiction.training import bench  # noqa: E402
 from stiction.training.options import environment_id, options_of, parsed_changes  # noqa: E402
-from stiction.training.ppo import (  # noqa: E402
-    Options,
-    Policy,
-    Ppo,
-    divergence,
-    evaluate,
-    log_probability,
-    process_group,
-)
+from stiction.training.policy import Policy, Tanh, divergence, log_probability  # noqa: E402
+from stiction.training.ppo import Options, Ppo, evaluate, process_group  # noqa: E402
 from stiction.training.run import Checkpoint, checkpoint_of, environments  # noqa: E402
 from stiction.training.train import own_gpu  # noqa: E402
 
@@ -70,7 +63,7 @@ class Line:
 
 
 def ant(options, seed=0, threads=1, kind=Ppo):
-    return kind(environments(ID, options.num_envs, threads), options, seed)
+    return kind(environments(ID, options.num_envs, threads), options, seed, threads)
 
 
 # ---- the algorithm
@@ -113,6 +106,13 @@ def test_advantages_are_those_of_the_definition():
     torch.testing.assert_close(
         batch["advantages"], (flat - flat.mean()) / flat.std(unbiased=False), rtol=1e-4, atol=1e-5
     )
+
+
+def test_tanh_is_tanh():
+    x = torch.linspace(-20, 20, 4001, dtype=torch.float64, requires_grad=True)
+    (expected,) = torch.autograd.grad(torch.tanh(x).sum(), x)
+    torch.testing.assert_close(Tanh()(x), torch.tanh(x), rtol=0, atol=1e-15)
+    torch.testing.assert_close(torch.autograd.grad(Tanh()(x).sum(), x)[0], expected, rtol=0, atol=1e-14)
 
 
 def test_only_positive_rewards_are_learned_from():

@@ -236,8 +236,8 @@ void bind_contact(py::module_& m) {
       [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const py::dict& contacts,
          const std::string& integrator, double h, double erp, double max_recovery, const Vector& qfrc,
          const Matrix& xfrc, double penetration_allowance, double tangential_compliance, double rounding) {
-        StepOptions o{h, integrator_of(integrator), erp, max_recovery, penetration_allowance, tangential_compliance,
-                      rounding};
+        StepOptions o{
+            h, integrator_of(integrator), erp, max_recovery, penetration_allowance, tangential_compliance, rounding};
         return to_dict(assemble(x, q, v, u, contacts_of(contacts), o, qfrc, xfrc));
       },
       "model"_a, "q"_a, "v"_a, "ctrl"_a, "contacts"_a, "integrator"_a, "h"_a, "erp"_a = 0.2, "max_recovery"_a = 1.0,

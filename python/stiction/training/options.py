@@ -53,7 +53,7 @@ TASKS: dict[str, dict] = {
     "Humanoid": {"hidden": (256, 128)},
     "HumanoidVelocity": _WALKS,
     "QuadrupedVelocity": _WALKS
-    | {"num_envs": 256, "minibatch": 1536, "entropy": 0.003, "target_kl": 0.02, "only_positive": True},
+    | {"num_envs": 512, "minibatch": 3072, "entropy": 0.003, "target_kl": 0.02, "only_positive": True},
 }
 
 

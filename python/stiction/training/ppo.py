@@ -1,4 +1,4 @@
-"""Proximal policy optimisation (Schulman et al. 2017, arXiv:1707.06347) in one file, on a batch in the same process.
+"""Proximal policy optimisation (Schulman et al. 2017, arXiv:1707.06347) on a batch in the same process.
 
     envs = stiction.make_vec("stiction/Ant-v0", 128, backend="torch")
     ppo = Ppo(envs, Options(num_envs=128), seed=0)
@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +38,8 @@ import torch
 from torch import Tensor, nn
 
 from stiction.running_statistics import EpisodeStatistics, RunningMoments
+
+from .policy import Policy, divergence, group_sizes, log_probability, packed, policy_part
 
 
 @dataclass(frozen=True)
@@ -109,113 +112,13 @@ def process_group(backend: str):
         torch.distributed.destroy_process_group()
 
 
-class Policy(nn.Module):
-    """A Gaussian policy and its value function. Calling it gives the action without noise, in the environment's units.
+class Ppo:
+    """Learner and environments. ``envs``: a same-step vector environment with ``backend="torch"``; it is reset here.
 
-    Networks see normalised observations and act in half ranges of the action space, clipped to ±1, where that is
-    bounded. The first ``inputs`` columns of what `packed` makes are the policy's, the others the value's; without
-    others it sees those too.
+    ``threads``: with two or more the value function learns beside the policy, to the same bits.
     """
 
-    def __init__(self, observation_space, action_space, options: Options, generator: torch.Generator):
-        super().__init__()
-        self.inputs, privileged = group_sizes(observation_space)
-        actions = action_space.shape[0]
-        low, high = torch.as_tensor(action_space.low).float(), torch.as_tensor(action_space.high).float()
-        bounded = torch.isfinite(low) & torch.isfinite(high)
-        self.register_buffer("centre", torch.where(bounded, (low + high) / 2, torch.zeros_like(low)))
-        self.register_buffer("half_range", torch.where(bounded, (high - low) / 2, torch.ones_like(low)))
-        self.register_buffer("bound", torch.where(bounded, 1.0, torch.inf))
-        self.moments = RunningMoments(self.inputs + privileged)
-        self.actor = mlp((self.inputs, *options.hidden, actions), 0.01, generator)
-        self.critic = mlp((privileged or self.inputs, *options.hidden, 1), 1.0, generator)
-        self.log_std = nn.Parameter(torch.full((actions,), math.log(options.initial_std)))
-
-    def forward(self, observations: Tensor) -> Tensor:
-        return self.in_units(self.actor(self.moments(observations)))
-
-    def mean(self, seen: Tensor) -> Tensor:
-        """The networks' action (..., A) of normalised columns."""
-        return self.actor(seen[..., : self.inputs])
-
-    def value(self, seen: Tensor) -> Tensor:
-        """(...,), in the learner's units of reward."""
-        alone = seen.shape[-1] == self.inputs
-        return self.critic(seen if alone else seen[..., self.inputs :])[..., 0]
-
-    def in_units(self, actions: Tensor) -> Tensor:
-        """Actions of the networks, in the environment's units."""
-        return self.centre + self.half_range * torch.clamp(actions, -self.bound, self.bound)
-
-
-def group_sizes(space) -> tuple[int, int]:
-    """Columns of the groups "policy" and "critic", 0 without; a space without groups is the policy's."""
-    groups = getattr(space, "spaces", {"policy": space})
-    if "policy" not in groups:
-        raise ValueError(
-            f"the environments have the groups {', '.join(groups)}, and the learner's policy sees 'policy'"
-        )
-    return groups["policy"].shape[0], groups["critic"].shape[0] if "critic" in groups else 0
-
-
-def policy_part(observations) -> Tensor:
-    """What the policy sees, float32."""
-    return (observations["policy"] if isinstance(observations, dict) else observations).float()
-
-
-def packed(observations) -> Tensor:
-    """(N, columns): what the policy sees and, if there is such a group, what the critic sees."""
-    if not isinstance(observations, dict) or "critic" not in observations:
-        return policy_part(observations)
-    return torch.cat([observations["policy"], observations["critic"]], dim=-1).float()
-
-
-class _Tanh(torch.autograd.Function):
-    """By way of torch's sigmoid: forth and back twice as fast as torch.tanh on CPUs, and five times without gradients."""
-
-    @staticmethod
-    def forward(ctx, x: Tensor) -> Tensor:
-        y = torch.sigmoid(x + x).mul_(2).sub_(1)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, gradient: Tensor) -> Tensor:
-        return torch.ops.aten.tanh_backward(gradient, *ctx.saved_tensors)
-
-
-class Tanh(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.tanh(x) if torch.onnx.is_in_onnx_export() else _Tanh.apply(x)
-
-
-def mlp(sizes: tuple[int, ...], last_gain: float, generator: torch.Generator) -> nn.Sequential:
-    """Linear layers with tanh between them, orthogonal weights and no bias at first."""
-    layers: list[nn.Module] = []
-    for number, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False), 2):
-        layer = nn.Linear(inputs, outputs)
-        last = number == len(sizes)
-        nn.init.orthogonal_(layer.weight, last_gain if last else math.sqrt(2), generator=generator)
-        nn.init.zeros_(layer.bias)
-        layers += [layer] if last else [layer, Tanh()]
-    return nn.Sequential(*layers)
-
-
-def log_probability(actions: Tensor, mean: Tensor, log_std: Tensor) -> Tensor:
-    """Of the Gaussian, (..., A) -> (...,)."""
-    return (-0.5 * ((actions - mean) * torch.exp(-log_std)).square() - log_std - 0.5 * math.log(2 * math.pi)).sum(-1)
-
-
-def divergence(mean: Tensor, log_std: Tensor, old_mean: Tensor, old_log_std: Tensor) -> Tensor:
-    """KL(old || new) of Gaussians, (..., A) -> (...,)."""
-    spread = torch.exp(2 * old_log_std) + (old_mean - mean).square()
-    return (log_std - old_log_std + 0.5 * spread * torch.exp(-2 * log_std) - 0.5).sum(-1)
-
-
-class Ppo:
-    """Learner and environments. ``envs``: a same-step vector environment with ``backend="torch"``; it is reset here."""
-
-    def __init__(self, envs, options: Options, seed: int = 0):
+    def __init__(self, envs, options: Options, seed: int = 0, threads: int = 1):
         if envs.num_envs != options.num_envs:
             raise ValueError(f"envs has {envs.num_envs} environments, but options.num_envs is {options.num_envs}")
         self.envs, self.options, self.seed, self.ranks = envs, options, seed, Ranks()
@@ -226,6 +129,9 @@ class Ppo:
         self.parameters = list(self.policy.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, lr=options.learning_rate, eps=1e-5, fused=True)
         self.learning_rate = options.learning_rate
+        self._beside = None
+        if threads > 1 and self.device.type == "cpu":
+            self._beside = ThreadPoolExecutor(1, "value", torch.set_num_threads, (torch.get_num_threads(),))
         self.return_moments = RunningMoments(1).to(self.device)
         self.generator = torch.Generator(self.device).manual_seed((seed << 16) + self.ranks.rank + 1)
         self.samples = self.iterations = 0  # samples: of all processes
@@ -377,19 +283,17 @@ class Ppo:
         options, policy = self.options, self.policy
         old_log_std = batch["log_std"]
         part = {name: batch[name].index_select(0, rows) for name in batch if name != "log_std"}
-        seen, advantages = part["seen"], part["advantages"]
-        mean = policy.mean(seen)
+        self.optimizer.zero_grad(set_to_none=True)
+        value_loss = self.beside(self.value_gradient, part["seen"], part["returns"])
+        advantages, mean = part["advantages"], policy.mean(part["seen"])
         ratio = torch.exp(log_probability(part["actions"], mean, policy.log_std) - part["log_probability"])
         bounded = ratio.clamp(1 - options.clip, 1 + options.clip)
         policy_loss = -torch.minimum(ratio * advantages, bounded * advantages).mean()
-        value_loss = 0.5 * (policy.value(seen) - part["returns"]).square().mean()
-        loss = policy_loss + options.value_weight * value_loss - options.entropy * policy.log_std.sum()
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        (policy_loss - options.entropy * policy.log_std.sum()).backward()
         with torch.no_grad():
             kl = divergence(mean, policy.log_std, part["means"], old_log_std).mean()
             clipped = ((ratio - 1).abs() > options.clip).float().mean()
-            losses = torch.stack([kl, policy_loss, value_loss, clipped])
+            losses = torch.stack([kl, policy_loss, value_loss.result(), clipped])
             if self.ranks.size > 1:
                 gradients = [p.grad for p in self.parameters]
                 flat = torch.cat([kl.view(1), *(g.flatten() for g in gradients)])
@@ -398,6 +302,20 @@ class Ppo:
                 for gradient, part in zip(gradients, flat[1:].split([g.numel() for g in gradients]), strict=True):
                     gradient.copy_(part.view_as(gradient))
         return losses
+
+    def beside(self, function, *arguments) -> Future:
+        """``function(*arguments)``, in the second thread if there is one."""
+        if self._beside is not None:
+            return self._beside.submit(function, *arguments)
+        done = Future()
+        done.set_result(function(*arguments))
+        return done
+
+    def value_gradient(self, seen: Tensor, returns: Tensor) -> Tensor:
+        """Leaves that of the value's loss in its parameters; returns the loss."""
+        loss = 0.5 * (self.policy.value(seen) - returns).square().mean()
+        (self.options.value_weight * loss).backward()
+        return loss.detach()
 
     def follow(self, kl: float) -> None:
         """Adapts the learning rate to a minibatch's divergence."""

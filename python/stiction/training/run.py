@@ -12,7 +12,8 @@ from pathlib import Path
 
 import torch
 
-from .ppo import Options, Policy, Ppo, policy_part
+from .policy import Policy, policy_part
+from .ppo import Options, Ppo
 from .setup import Setup, setup_of
 
 _FORMAT = 2  # of checkpoints

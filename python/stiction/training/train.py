@@ -17,6 +17,7 @@ from pathlib import Path
 
 from stiction.batch_renderer import choose_gl
 from stiction.command_words import check_at_least, check_more_than_zero, check_seed
+from stiction.simulation_checks import usable_cores
 
 from . import setup
 
@@ -39,7 +40,7 @@ def add_arguments(parser):
     )
     parser.add_argument("--minutes", type=float, help="stop this call after so many minutes of wall clock")
     parser.add_argument("--seed", type=int, help="of a new run (default 0)")
-    parser.add_argument("--threads", type=int, help="threads that simulate (default: all cores); one learns")
+    parser.add_argument("--threads", type=int, help="threads that simulate (default: all cores); two of them learn")
     parser.add_argument(
         "--device",
         default="auto",
@@ -182,9 +183,9 @@ class Training:
         self.stop, self.stopped = stop, False
         self.first = Ranks().rank == 0
         self.folder = RunFolder(arguments.run_dir, arguments.resume) if self.first else None
-        self.ppo = Ppo(
-            environments(self.setup, options.num_envs, arguments.threads, device=arguments.device), options, self.seed
-        )
+        threads = usable_cores() if arguments.threads is None else arguments.threads
+        envs = environments(self.setup, options.num_envs, threads, device=arguments.device)
+        self.ppo = Ppo(envs, options, self.seed, threads)
         if resumed is not None:
             self.ppo.load_state_dict(resumed.ppo)
 
