@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) find_kernel(const CudaJob j
       return;
     }
     if (pass.step == 0) begin_steps<TileLane>(tile, model, worlds, w, s);
-    if (pass.step + 1 == job.steps) keep_state<TileLane>(tile, model, worlds, s);
+    enter_step<TileLane>(tile, model, worlds, pass.step, job.steps, s);
     find_step<TileLane>(tile, model, worlds, w, s);
   });
 }

@@ -371,11 +371,13 @@ HD void begin_steps(const typename L::Group& g, const typename L::Model& m, cons
   for (int i = 0; i < kWidth<Real>; ++i)
     if (arrays.status[rows.world(i)] & kNonFinite) set_lane(s.frozen, i, kWidth<Real> == 1 ? 1 : -1);
 }
-/// Keeps the state that the last step of a call begins with.
+/// The state as step number `step` of a call begins with it: as a call of its own would; of the last one it is kept.
 template <class L>
-HD void keep_state(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                   StepState<L>& s) {
+HD void enter_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds, int step,
+                   int steps, StepState<L>& s) {
   using Real = typename L::Real;
+  if (step > 0) round_base(m, s.x.orientation, s.x.v.trunk);
+  if (step + 1 < steps) return;
   each_state_entry<L>(g, m, s.x, worlds.records.real, [](const Real& now, Real& kept) { kept = now; });
 }
 /// What users see of worlds after the last of `steps` steps.
@@ -404,7 +406,8 @@ HD void end_steps(const typename L::Group& g, const typename L::Model& m, const 
                (lane(out.fallback, i) ? kFallback : 0) | (lane(out.immovable, i) ? kImmovable : 0) |
                (lane(out.without_impulses, i) ? kNoImpulses : 0) | (lane(out.converged, i) > 0 ? 0 : kNotConverged);
     arrays.status[world] |= bits;
-    if (!lane(frozen, i) && !lane(out.bad, i)) arrays.time[world] += steps * static_cast<double>(worlds.options.step.h);
+    if (lane(frozen, i) || lane(out.bad, i)) continue;
+    for (int k = 0; k < steps; ++k) arrays.time[world] += static_cast<double>(worlds.options.step.h);
   }
 }
 
@@ -424,7 +427,7 @@ template <class L>
 HD bool take_steps(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds, int steps,
                    Workspace<L>& w, StepState<L>& s) {
   while (s.step < steps) {
-    if (s.step + 1 == steps) keep_state<L>(g, m, worlds, s);
+    enter_step<L>(g, m, worlds, s.step, steps, s);
     find_step<L>(g, m, worlds, w, s);
     pose_step<L>(g, m, worlds, w, s);
     if (s.solving) s.iterations = solve_posed(g, worlds.options, s.rows, w.problem.table.rows.impulse, w.memory.solver);
