@@ -78,7 +78,7 @@ ROBOTS = """<mujoco><option timestep="0.004" integrator="{}"/><worldbody><geom t
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("integrator", ["implicitfast", "Euler"])
 def test_one_call_of_many_steps_is_many_calls(integrator, dtype):
-    """A free base's spin is about its own axes in qvel and about the world's in a step: rounded so between all steps."""
+    """A free base's spin is about its own axes in qvel and about the world's in a step."""
     model = Model.from_mjcf(ROBOTS.format(integrator))
     many, one = (Simulation(model, 17, dtype=dtype) for _ in range(2))
     spin = np.random.default_rng(0).uniform(-5, 5, many.qvel.shape)
