@@ -192,6 +192,7 @@ TEXTS: dict[str, TaskText] = {
     ),
     "stiction/HumanoidVelocity-v0": TaskText(
         summary="Walk on two legs as commanded, forward and turning. On one's own robot by `model=` and `names=`.",
+        curve="humanoidvelocity",
         **_VELOCITY,
     ),
     "stiction/ArmLift-v0": TaskText(
