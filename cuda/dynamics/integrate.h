@@ -62,6 +62,14 @@ HD void turn_spin(const typename L::Model& m, const Mat3<Real>& R, const Mat3<Re
   const Vec3<Real> spin = S * transposed_times(R, Motion<Real>(twist(v.trunk)).w);
   v.trunk[0] = spin.x, v.trunk[1] = spin.y, v.trunk[2] = spin.z;
 }
+/// What storing a state and loading it again does to a free base: its spin is stored in the body's axes.
+template <class L>
+HD void round_base(const typename L::Model& m, State<L>& x) {
+  if (!m.free_base()) return;
+  const auto stands = normalized(x.orientation);
+  turn_spin<L>(m, rotation(x.orientation), rotation(stands), x.v);
+  x.orientation = stands;
+}
 /// So does that of v, whose axes are R's, as x's.
 template <class L, class Real = typename L::Real>
 HD void keep_spin(const typename L::Model& m, const Mat3<Real>& R, const TreeVector<L>& v, const Mask<Real>& moving,

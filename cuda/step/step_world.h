@@ -376,7 +376,7 @@ template <class L>
 HD void enter_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds, int step,
                    int steps, StepState<L>& s) {
   using Real = typename L::Real;
-  if (step > 0) round_base(m, s.x.orientation, s.x.v.trunk);
+  if (step > 0) round_base<L>(m, s.x);
   if (step + 1 < steps) return;
   each_state_entry<L>(g, m, s.x, worlds.records.real, [](const Real& now, Real& kept) { kept = now; });
 }

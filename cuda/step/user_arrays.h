@@ -112,17 +112,6 @@ HD void load_state(const typename L::Group& g, const typename L::Model& m, const
   });
 }
 
-/// Rounds a state as storing and loading it would, so that n steps of a call are those of n calls: the base turns about its own axes
-/// in qvel, and about the world's in a step.
-template <class Model, class Real>
-HD void round_base(const Model& m, Quat<Real>& orientation, Real* trunk_velocity) {
-  if (!m.free_base()) return;
-  const Motion<Real> V = twist(trunk_velocity);
-  const Vec3<Real> w = transposed_times(rotation(orientation), V.w);
-  orientation = normalized(orientation);
-  put(Force<Real>{rotation(orientation) * w, V.v}, trunk_velocity);
-}
-
 /// kept: worlds whose state stays to the bit what it was.
 template <class L, class Real = typename L::Real>
 HD void store_state(const typename L::Group& g, const typename L::Model& m, const BatchArrays<Scalar<Real>>& a,

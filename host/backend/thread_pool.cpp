@@ -59,6 +59,11 @@ ThreadPool::~ThreadPool() {
   for (auto& w : threads_->workers) w.join();
 }
 
+int ThreadPool::largest_piece(int count) const {
+  const int parts = size() > 1 && count > 1 ? size() * kPieces : 1;
+  return (count + parts - 1) / parts;
+}
+
 void ThreadPool::share(int thread) {
   const int threads = size();
   const int64_t n = count_, parts = int64_t{threads} * kPieces;

@@ -1,8 +1,7 @@
 // Threads that share out the packs of a batch, each its own part first, so that a pack mostly meets the same thread every step,
 // then what others have left: packs differ, and so do cores.
 //
-// Who waits looks for a while before sleeping: a step is several calls of a fraction of a millisecond each, and to wake a thread
-// takes a tenth of one.
+// Who waits looks for a while before sleeping: a step of a task is several short calls, and waking a thread takes its time.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -22,6 +21,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
 
   int size() const { return static_cast<int>(threads_->workers.size()) + 1; }
+  /// The most of 0 .. count - 1 that a call of work gets at a time.
+  int largest_piece(int count) const;
   /// Calls work(thread, first, last) on all threads with pieces of 0 .. count - 1, and returns when all are done. Does not
   /// allocate. If several throw, one of the exceptions is passed on. Throws std::runtime_error in a process that was forked after
   /// the pool was made, for a fork takes no threads along; there the destructor lets the threads' memory go.

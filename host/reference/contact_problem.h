@@ -49,8 +49,7 @@ struct StepOptions {
   double max_recovery = 1.0;            // m/s
   double penetration_allowance = 1e-6;  // m
   double tangential_compliance = 0;
-  double rounding =
-      0;  // of a gap, as a part of the distance from the tree's origin that no allowance is below: float 1e-5
+  double rounding = 0;  // no allowance is below this part of the distance from the tree's origin; 1e-5 in float
 };
 
 enum class RowKind : int { kEquality = 0, kFriction = 1, kLimit = 2, kSoft = 3 };

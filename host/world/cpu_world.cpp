@@ -22,8 +22,7 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
     this->make_job();
     job_.model = &tables_->view;
     job_.per_env = !options.per_env.empty();
-    const int packs_a_thread = (packs_ + threads_->size() - 1) / threads_->size();
-    if (options.step.fallback) job_.places = std::clamp(packs_a_thread, 1, kernels_->most_places);
+    if (options.step.fallback) job_.places = std::clamp(threads_->largest_piece(packs_), 1, kernels_->most_places);
     for (int i = 0; i < threads_->size(); ++i) {
       workspaces_.push_back(aligned(workspace_bytes()));
       memory_.push_back(aligned(kernels_->memory_bytes(job_)));
