@@ -7,23 +7,22 @@
 
 namespace stiction {
 
-/// How much a slot world may have: the bounds of a shape. `hint`: what to do beyond.
-struct Room {
-  int limbs, limb_links, links, entries, slots, pairs, ties, bonds, actuators;
-  const char* hint = "Larger scenes need list worlds, which are not available yet";
-};
+/// How much a slot world may have: the bounds of a shape.
+struct Room { int limbs, limb_links, links, entries, slots, pairs, ties, tie_terms, bonds, actuators; };
 template <class Shape>
 constexpr Room room_of() {
-  Room room{Shape::kLimbs, Shape::kLimbLinks, Shape::kLinks, Shape::kEntries,  Shape::kSlots,
-            Shape::kPairs, Shape::kTies,      Shape::kBonds, Shape::kActuators};
-  if (Shape::kLinks < Capacity::kLinks) room.hint = "device='cpu' holds more";
-  return room;
+  return {Shape::kLimbs, Shape::kLimbLinks, Shape::kLinks,    Shape::kEntries, Shape::kSlots,
+          Shape::kPairs, Shape::kTies,      Shape::kTieTerms, Shape::kBonds,   Shape::kActuators};
 }
 
-inline void require_at_most(const std::string& what, int got, int most, const Room& room) {
-  if (got > most)
-    throw std::invalid_argument("the model has " + std::to_string(got) + " " + what + "; a slot world holds at most " +
-                                std::to_string(most) + ". " + room.hint);
+/// Throws std::invalid_argument beyond a bound of `room`, and says where there is more of it.
+inline void require_at_most(const std::string& what, int got, const Room& room, int Room::* bound) {
+  const int most = room.*bound;
+  if (got <= most) return;
+  const bool more = most < room_of<Capacity>().*bound;
+  throw std::invalid_argument(
+      "the model has " + std::to_string(got) + " " + what + "; a slot world holds at most " + std::to_string(most) +
+      ". " + (more ? "device='cpu' holds more" : "Larger scenes need list worlds, which are not available yet"));
 }
 
 }  // namespace stiction

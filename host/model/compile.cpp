@@ -108,7 +108,7 @@ class Compiler {
       for (int l = 0; l < view().limbs_ && host < 0; ++l)
         if (view().limb[l].attach == t) host = l;
       if (host < 0) {
-        require_at_most("limbs", view().limbs_ + 1, room_.limbs, room_);
+        require_at_most("limbs", view().limbs_ + 1, room_, &Room::limbs);
         host = view().limbs_++;
         view().limb[host].attach = t;
         view().limb[host].first_link = links_;
@@ -119,7 +119,7 @@ class Compiler {
 
   void add_limb(int attach, int root) {
     View& v = view();
-    require_at_most("limbs (chains and free bodies)", v.limbs_ + 1, room_.limbs, room_);
+    require_at_most("limbs (chains and free bodies)", v.limbs_ + 1, room_, &Room::limbs);
     LimbModel& limb = v.limb[v.limbs_++];
     limb.attach = attach, limb.first_link = links_;
     std::map<int, int> local;  // node -> link of this limb, its last
@@ -139,7 +139,7 @@ class Compiler {
     add(root);
     limb.entries = limb.links * (limb.links + 1) / 2;
     entries_ += limb.entries;
-    require_at_most("entries of its limbs' mass matrices", entries_, room_.entries, room_);
+    require_at_most("entries of its limbs' mass matrices", entries_, room_, &Room::entries);
     if (attach < 0)
       while (limb.leading < limb.links && v.link[limb.first_link + limb.leading].kind == kSlideLink &&
              v.link[limb.first_link + limb.leading].parent == limb.leading - 1)
@@ -147,8 +147,8 @@ class Compiler {
   }
 
   int push_link(LimbModel& limb, const LinkModel<double>& link) {
-    require_at_most("degrees of freedom in limbs", links_ + 1, room_.links, room_);
-    require_at_most("degrees of freedom in one limb", limb.links + 1, room_.limb_links, room_);
+    require_at_most("degrees of freedom in limbs", links_ + 1, room_, &Room::links);
+    require_at_most("degrees of freedom in one limb", limb.links + 1, room_, &Room::limb_links);
     view().link[links_++] = link;
     return limb.links++;
   }
@@ -299,7 +299,7 @@ class Compiler {
         fill_station(flat_link<Capacity>(limb.first_link + k), v.link[limb.first_link + k].station, limb.slots);
       v.world_slots += limb.slots;
     }
-    require_at_most("contact slots against static geometry", v.world_slots, room_.slots, room_);
+    require_at_most("contact slots against static geometry", v.world_slots, room_, &Room::slots);
     v.planes = static_cast<int>(out_->plane.size());
     v.level =
         std::all_of(out_->plane.begin(), out_->plane.end(), [](const auto& p) { return p.frame.row[2].z == 1; }) &&
@@ -394,7 +394,7 @@ class Compiler {
         place(v.link[v.limb[l].first_link + k]);
         v.limb[l].actuators += v.link[v.limb[l].first_link + k].actuators;
       }
-    require_at_most("actuators", static_cast<int>(out_->actuator.size()), room_.actuators, room_);
+    require_at_most("actuators", static_cast<int>(out_->actuator.size()), room_, &Room::actuators);
   }
 
   int flat_of_joint(int j) {

@@ -26,7 +26,7 @@ class Ties {
  private:
   void push(const TieModel<double>& tie) {
     require_at_most("rows over several dofs (equalities of joints and tendons, tendons, limits of ball joints)",
-                    static_cast<int>(out_.size()) + 1, room_.ties, room_);
+                    static_cast<int>(out_.size()) + 1, room_, &Room::ties);
     out_.push_back(tie);
   }
 
@@ -35,7 +35,7 @@ class Ties {
     const int flat = link_(joint);
     int i = static_cast<int>(std::find(tie.link, tie.link + tie.terms, flat) - tie.link);
     if (i == tie.terms) {
-      require_at_most("joints on one tendon or equality", ++tie.terms, Capacity::kTieTerms, room_);
+      require_at_most("joints on one tendon or equality", ++tie.terms, room_, &Room::tie_terms);
       tie.link[i] = flat, tie.q0[i] = m_.qpos0[m_.jnt_qposadr[joint]];
     }
     (tie.*sum)[i] += coef;
@@ -118,7 +118,7 @@ std::vector<BondModel<double>> bonds_of(const Model& m, const LinkGraph& graph, 
   std::vector<BondModel<double>> out;
   auto push = [&](const BondModel<double>& bond) {
     require_at_most("threes of rows between bodies (a connect is one, a weld two)", static_cast<int>(out.size()) + 1,
-                    room.bonds, room);
+                    room, &Room::bonds);
     out.push_back(bond);
   };
   for (int e = 0; e < m.neq && !(m.disableflags & kDisableEquality); ++e) {
