@@ -225,7 +225,7 @@ def main(argv=None) -> None:
     parser.add_argument("task", help="as in `stiction list`")
     parser.add_argument("--seeds", type=int, default=3, help="trainings, of seeds 0, 1, ... (default 3)")
     parser.add_argument("--samples", type=float, default=3e6, help="of each training (default 3e6)")
-    parser.add_argument("--threads", type=int, default=1, help="threads that simulate (default 1)")
+    parser.add_argument("--threads", type=int, default=1, help="threads that simulate; two of them learn (default 1)")
     parser.add_argument(
         "--variant", help="of the environment, by a name of bench.transfer: 'convex law, compliant contact'"
     )
