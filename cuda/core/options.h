@@ -5,6 +5,9 @@
 
 namespace stiction {
 
+/// The first value of Options::fallback that is a solver of step/solvers.h, the first of the list.
+inline constexpr int kFirstChosenFallback = 2;
+
 template <class S>
 struct Options {
   S h = S(0.002);            // time step                                                      s
@@ -23,7 +26,7 @@ struct Options {
   S tolerance = S(1e-5);              // stop a world when its residual is below tolerance * V
   S certify = S(1e-3);                // r_con / V beyond which a world is flagged kNotConverged; theory, section 8
   int warm_start = 1;
-  int fallback = 1;  // Newton for worlds above `certify`
+  int fallback = 1;  // for worlds above `certify`: 1 that of step/fallback.h; from kFirstChosenFallback on a solver; 0 none
 
   /// Whether what turns freely does so by the closed form of dynamics/gyroscopic.h, its centre of mass going straight.
   HD bool moves_centres() const { return implicit && newton == 0; }

@@ -14,6 +14,13 @@ HD Real dot(int n, const Real* a, const Real* b) {
   return sum;
 }
 
+/// a and b the other way round in worlds `which`.
+template <class Real>
+HD void exchange(const Mask<Real>& which, Real& a, Real& b) {
+  const Real first = a;
+  a = select(which, b, a), b = select(which, first, b);
+}
+
 /// (n, n), where it is not 0 the upper triangle, and then its factor U with 1 / U_kk on the diagonal.
 template <class Real>
 class GramMatrix {
@@ -54,6 +61,16 @@ class GramMatrix {
     });
   }
   HD void factor() { block_factor(blocks_, pattern_, n_, entries_, Real(Scalar<Real>(0.5))); }
+  /// Before factor().
+  HD Real trace() const {
+    Real sum(0);
+    for (int k = 0; k < n_; ++k) sum = sum + row(k)[k];
+    return sum;
+  }
+  /// Takes another's entries, and gives it those that were here, in worlds `which`.
+  HD_ONCE void exchange(const Mask<Real>& which, GramMatrix& other) {
+    for (int64_t i = 0; i < static_cast<int64_t>(n_) * n_; ++i) stiction::exchange(which, entries_[i], other.entries_[i]);
+  }
   /// x <- U^-T x for R vectors side by side, x[R k + d], in a set that reached() gave.
   template <int R>
   HD void solve_lower(uint32_t set, Real* x) const {

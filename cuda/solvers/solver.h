@@ -6,6 +6,7 @@
 //     template <class S> struct Options;                                   its own knobs, with defaults; S a plain number
 //       template <class Visit, class... O> static void each_field(Visit, O&...);   visit("name", o.name...) for each knob
 //       Law law() const;                                                   what it converges to, and is judged by
+//       bool aim(Law);                                                     from now on at that one; false: it cannot
 //     template <class Real> static int64_t memory(RowCounts most);         Reals of scratch for problems up to that size
 //     template <class Real, class Group> static SolveStats<Real> solve(g, problem, limits, options, memory, impulse);
 //   };
@@ -104,10 +105,12 @@ template <class Solver, class Real>
 concept ContactSolver =
     requires(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
              const typename Solver::template Options<Scalar<Real>>& options, Real* memory, Real* impulse,
-             const char* name, bool carries, Law law, int64_t size, SolveStats<Real> stats) {
+             typename Solver::template Options<Scalar<Real>>& own, const char* name, bool carries, Law law,
+             int64_t size, SolveStats<Real> stats) {
       name = Solver::kName;
       carries = Solver::kCouples;
       law = options.law();
+      carries = own.aim(law);
       size = Solver::template memory<Real>(RowCounts{});
       stats = Solver::template solve<Real>(Serial{}, problem, limits, options, memory, impulse);
     };

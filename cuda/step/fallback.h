@@ -1,6 +1,6 @@
 // What is done for worlds that a solver left above `certify`, in double: each contact in turn exactly (Bisection, by Coulomb's law),
 // which takes few sweeps where bodies have few contacts each, then Newton (CANAL), then projected Gauss-Seidel from nothing, which
-// creeps where De Saxce's correction sends Newton round and round.
+// creeps where De Saxce's correction sends Newton round and round. Or, instead of these three, a solver of the list that was asked for.
 //
 // A problem need not have a solution: a body wedged between two walls it overlaps cannot leave both, and impulses that try
 // grow without bound. Where Newton stays far from one too, the step asks for no recovery of overlaps, and where that fails
@@ -9,7 +9,7 @@
 // docs/theory.md, section 12.
 #pragma once
 #include "contact/row_problem.h"
-#include "step/solvers.h"
+#include "step/step_options.h"
 
 namespace stiction {
 
@@ -19,6 +19,8 @@ inline constexpr int kExactSweeps = 25;
 inline constexpr int kNewtonPasses = 30, kSecondPasses = 100;
 /// Sweeps of the last try, for the few that Newton leaves.
 inline constexpr int kSlowSweeps = 1000;
+/// Iterations of a solver that was asked for instead, in each try.
+inline constexpr int kChosenIterations = 1000;
 /// r_con over V beyond which an answer is given up, if `certify` is no larger.
 inline constexpr double kHopeless = 0.01;
 /// W_nn |l| over V beyond which it is no answer either: its last digits are then more than a hundredth of V (in double a
@@ -26,6 +28,21 @@ inline constexpr double kHopeless = 0.01;
 template <class S> inline constexpr double kLargestPush = sizeof(S) == 8 ? 1e7 : 1e5;
 /// The same of an answer that is nearly hopeless: above that part of kHopeless.
 inline constexpr double kUnlikelyPush = 1e3, kDoubtful = 0.1;
+
+/// What improves worlds: `certify` is the residual of `law` over V that they must reach.
+struct FallbackPlan {
+  Law law = Law::kCoulomb;
+  double certify = 0;
+  int solver = -1;  // by its place in the list; -1: this file's three
+};
+/// The fallback that options ask for; whether there is one: this file's three know Coulomb's law alone, other solvers theirs.
+template <class S>
+HD bool plan_fallback(const StepOptions<S>& o, FallbackPlan& plan) {
+  const int chosen = o.step.fallback - kFirstChosenFallback;
+  plan = {law_of(o.solver), static_cast<double>(o.step.certify), max(chosen, -1)};
+  if (chosen < 0) return o.step.fallback != 0 && plan.law == Law::kCoulomb;
+  return law_of(aimed_at<double>(chosen, plan.law)) == plan.law;
+}
 
 /// The number type of Newton for worlds in Real: double, or a register of doubles.
 template <class Real>
@@ -44,17 +61,17 @@ template <class Real> inline constexpr int kImprovedTogether = kWidth<Real> > 1 
 
 /// Bytes of memory that fall_back needs for problems up to that size.
 template <class Real>
-HD int64_t fallback_bytes(const RowCounts& most) {
+HD int64_t fallback_bytes(const FallbackPlan& plan, const RowCounts& most) {
   using Double = DoubleOf<Real>;
   Arena<Double> places;
   places.take_bits(static_cast<int64_t>(kWidth<Double>) * (most.contacts + most.scalars));
-  return static_cast<int64_t>(sizeof(Double)) *
-         (places.used() + RowArrays<Double>::size(most) +
-          max(Canal::memory<Double>(most), max(Bisection::memory<Double>(most), Pgs::memory<Double>(most))));
+  int64_t solver = max(Canal::memory<Double>(most), max(Bisection::memory<Double>(most), Pgs::memory<Double>(most)));
+  if (plan.solver >= 0) solver = max(solver, solver_memory<double>(aimed_at<double>(plan.solver, plan.law), most));
+  return static_cast<int64_t>(sizeof(Double)) * (places.used() + RowArrays<Double>::size(most) + solver);
 }
 
 /// Improves the impulses of the worlds that are flagged in `count` packs, where that does better. Defined in step/solve_rows.h.
 template <class Real>
-HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, Scalar<Real> certify, void* memory);
+HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, const FallbackPlan& plan, void* memory);
 
 }  // namespace stiction

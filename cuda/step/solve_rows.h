@@ -113,9 +113,9 @@ struct DoubleRows {
         });
   }
   /// Of the impulses there. memory: width numbers.
-  HD RowScore<Double> score(Double* memory) const {
+  HD RowScore<Double> score(Law law, Double* memory) const {
     view.push(rows.impulse, memory);
-    return score_rows(view, Law::kCoulomb, rows.impulse, [&](int i) { return view.slip(i, rows.impulse, memory); });
+    return score_rows(view, law, rows.impulse, [&](int i) { return view.slip(i, rows.impulse, memory); });
   }
 
   /// Islands that Bisection can carry, by what is theirs, whoever is beside them.
@@ -201,21 +201,34 @@ struct DoubleRows {
   int contacts_[W], scalars_[W];
 };
 
+/// The solver that was asked for, from the impulses there to its answer.
+template <class Double, class Rows>
+HD_ONCE CanalStats<Double> ask(Rows& d, const FallbackPlan& plan, double tolerance, Double* memory) {
+  CanalStats<Double> stats;
+  const SolveLimits<double> limits{kChosenIterations, tolerance};
+  const SolverOptions<double> options = aimed_at<double>(plan.solver, plan.law);
+  static_cast<SolveStats<Double>&>(stats) = solve_rows<Double>(Serial{}, d.view, limits, options, memory, d.rows.impulse);
+  stats.score = d.score(plan.law, memory);
+  stats.converged = stats.score.worst() <= Double(tolerance), stats.sound = stats.score.worst() < kLost<Double>;
+  return stats;
+}
+
 /// fall_back for n islands, as many at a time as Double has lanes: a first try, which puts those that need a second one in front and
 /// tells how many they are, or the second.
 template <class Double, class Real>
-HD_ONCE int improve(FlaggedRows<Real>* packs, double certify, Island* island, int n, bool second, void* memory) {
+HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* island, int n, bool second,
+                    void* memory) {
   using Rows = DoubleRows<Double, Real>;
   constexpr int W = Rows::W;
   SolveLimits<double> sweeps, slow, limits;
-  sweeps.tolerance = slow.tolerance = limits.tolerance = 0.1 * certify;
+  sweeps.tolerance = slow.tolerance = limits.tolerance = 0.1 * plan.certify;
   sweeps.iterations = kExactSweeps, slow.iterations = kSlowSweeps;
   limits.iterations = second ? kSecondPasses : kNewtonPasses;
   BisectionOptions<double> exact;
   exact.coulomb = 1, exact.accelerate = 0;
   CanalOptions<double> options;
   options.inner = 10;
-  const Double hopeless(max(kHopeless, certify)), most(kLargestPush<Scalar<Real>>);
+  const Double hopeless(max(kHopeless, plan.certify)), most(kLargestPush<Scalar<Real>>);
   int hard = 0;
 
   for (int next = 0; next < n; next += W) {
@@ -223,18 +236,24 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, double certify, Island* island, in
     for (int w = 0; w < W; ++w) of[w] = island[min(next + w, n - 1)];
     Arena<Double> arena(static_cast<Double*>(memory));
     Rows d(packs, of, arena);
-    const RowScore<Double> before = d.score(arena.rest());
+    const RowScore<Double> before = d.score(plan.law, arena.rest());
     Mask<Double> used = before.worst() > Double(limits.tolerance);
     for (int w = n - next; w < W; ++w) set_lane(used, w, 0);
     if (!any(used)) continue;
-    if (const Mask<Double> carried = d.without_couples(); !second && any(carried)) {
+    const bool chain = plan.solver < 0;
+    auto newton = [&](const Mask<Double>& which) {
+      if constexpr (kWidth<Double> == 1)
+        if (!chain) return ask<Double>(d, plan, limits.tolerance, arena.rest());
+      return Canal::improve(d.view, limits, options, which, arena.rest(), d.rows.impulse);
+    };
+    if (const Mask<Double> carried = d.without_couples(); chain && !second && any(carried)) {
       RowProblem<Double> plain = d.view;
       plain.spins = 0;
       const Double swept =
           solve_with<Bisection, Double>(Serial{}, plain, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
       d.take_impulses(negate(carried & (swept < Double(kExactSweeps))));
     }
-    CanalStats<Double> stats = Canal::improve(d.view, limits, options, used, arena.rest(), d.rows.impulse);
+    CanalStats<Double> stats = newton(used);
     auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };
     auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };
     d.put(used & bounded() & (stats.converged | (stats.score.own * before.scale <= before.own * stats.score.scale)));
@@ -252,8 +271,10 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, double certify, Island* island, in
                                (d.largest_push() > stats.score.scale * kUnlikelyPush);
     if (any(left)) {
       d.drop_impulses(left);
-      solve_with<Pgs, Double>(Serial{}, d.view, slow, PgsOptions<double>{}, arena.rest(), d.rows.impulse);
-      const auto found = Canal::improve(d.view, {0, limits.tolerance}, options, left, arena.rest(), d.rows.impulse);
+      if (chain) solve_with<Pgs, Double>(Serial{}, d.view, slow, PgsOptions<double>{}, arena.rest(), d.rows.impulse);
+      const auto found =
+          chain ? Canal::improve(d.view, {0, limits.tolerance}, options, left, arena.rest(), d.rows.impulse)
+              : newton(left);
       const Mask<Double> better = left & found.converged;
       stats.take(found, better);
       d.put(better & bounded());
@@ -266,7 +287,7 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, double certify, Island* island, in
     const Mask<Double> grew = grown & negate(lost | stats.converged);
     if (!any(lost | grew)) continue;
     d.give_up_recovery(lost | grew);
-    stats = Canal::improve(d.view, limits, options, lost | grew, arena.rest(), d.rows.impulse);
+    stats = newton(lost | grew);
     const Mask<Double> unsolved = lost & negate(answers());
     d.drop_impulses(unsolved);  // nothing is pushed by what is not understood
     d.put(lost | (grew & stats.converged));
@@ -289,7 +310,7 @@ HD void sort_by_rows(Island* island, int n) {
 }  // namespace fallback_detail
 
 template <class Real>
-HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, Scalar<Real> certify, void* memory) {
+HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, const FallbackPlan& plan, void* memory) {
   using Wide = DoubleOf<Real>;
   fallback_detail::Island island[kImprovedTogether<Real> * kWidth<Real> * ColumnBlocks::kMost];
   int n = 0;
@@ -301,9 +322,9 @@ HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, Scalar<Real> certify
   fallback_detail::sort_by_rows(island, n);
   for (const bool second : {false, true}) {
     // An island alone fills a register by its columns; which way is taken changes no bit.
-    if (4 * n <= kWidth<Wide>)
-      n = fallback_detail::improve<double>(packs, static_cast<double>(certify), island, n, second, memory);
-    else n = fallback_detail::improve<Wide>(packs, static_cast<double>(certify), island, n, second, memory);
+    if (4 * n <= kWidth<Wide> || plan.solver >= 0)
+      n = fallback_detail::improve<double>(packs, plan, island, n, second, memory);
+    else n = fallback_detail::improve<Wide>(packs, plan, island, n, second, memory);
   }
 }
 

@@ -73,6 +73,15 @@ HD bool carries_couples(const SolverOptions<S>& o) {
   return with_solver(o, [](auto solver, const auto&) { return decltype(solver)::kCouples; });
 }
 
+/// A solver's defaults, set to a law where it has that one.
+template <class S>
+HD SolverOptions<S> aimed_at(int solver, Law law) {
+  SolverOptions<S> o;
+  o.solver = solver;
+  with_solver(Solvers{}, solver, o.options, [law](auto, auto& own) { return own.aim(law); });
+  return o;
+}
+
 /// Reals that the chosen solver needs for problems up to that size.
 template <class Real>
 HD int64_t solver_memory(const SolverOptions<Scalar<Real>>& o, const RowCounts& most) {

@@ -152,7 +152,7 @@ HD Real solve_posed(const Group& g, const StepOptions<Scalar<Real>>& options, co
   return solve_rows(g, rows, limits, options.solver, static_cast<Real*>(memory), impulse).iterations;
 }
 
-/// Newton's impulses where the flagged worlds of some packs are better off with them; by one lane. workspace(i), state(i): theirs.
+/// The fallback's impulses where the flagged worlds of some packs are better off with them; by one lane. workspace(i), state(i): theirs.
 template <class Real, class Workspace, class State>
 HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Workspace workspace, State state,
                       void* memory) {
@@ -166,8 +166,9 @@ HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Works
       some = some || any(worlds);
     }
     if (!some) continue;
-    const Scalar<Real> part(creeping ? kStillPart : 1);
-    fall_back(flagged, packs, options.step.certify * part, memory);
+    FallbackPlan plan;
+    plan_fallback(options, plan), plan.certify *= creeping ? kStillPart : 1;
+    fall_back(flagged, packs, plan, memory);
     for (int i = 0; i < packs; ++i) {
       auto& out = state(i).out;
       out.without_impulses = out.without_impulses | flagged[i].without, out.fallback = out.fallback | flagged[i].worlds;
@@ -317,7 +318,7 @@ HD void judge_step(const typename L::Group& g, const typename L::Model& m, const
   const StepOptions<Scalar<Real>>& options = worlds.options;
   if (s.solving) take_answer<L>(g, m, w);
   s.c = certify_world<L>(g, m, options, w);
-  s.flagged = mask_of<Real>(w.memory.fallback != nullptr && law_of(options.solver) == Law::kCoulomb);
+  s.flagged = mask_of<Real>(w.memory.fallback != nullptr);
   s.creeping = mask_of<Real>(false);
   if (any(s.flagged)) s.creeping = creeping_worlds<L>(g, m, options, s.c, s.x.v, w);
   s.flagged =

@@ -20,8 +20,9 @@ HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o) 
   const int64_t real = sizeof(Real);
   const RecordLayout<Model> layout(m);
   const int64_t rows = RowArrays<Real>::size(most), found = layout.contacts();
+  FallbackPlan plan;
   return {aligned(real * (rows < found ? found : rows)), aligned(real * solver_memory<Real>(o.solver, most)),
-          o.step.fallback ? aligned(fallback_bytes<Real>(most)) : 0};
+          plan_fallback(o, plan) ? aligned(fallback_bytes<Real>(plan, most)) : 0};
 }
 /// That of one of `packs`. `memory`: 64-byte aligned, sizes.total(packs) bytes.
 HD WorldMemory world_memory(void* memory, const MemorySizes& sizes, int pack = 0, int packs = 1) {

@@ -7,6 +7,7 @@
 #include "host/world/world.h"
 #include "host/world/world_options.h"
 #include "step/export.h"
+#include "step/fallback.h"
 #include "step/record_state.h"
 
 namespace stiction {
@@ -24,6 +25,7 @@ class WorldOf : public World {
         layout_(tables_->view),
         width_(width),
         packs_((num_envs() + width - 1) / width) {
+    refuse_fallback();
     if (tables_->view.has_spin) refuse_without_couples();
     add_contacts(tables_->view.world_slots + tables_->view.pair_slots);
     job_.options = options_in<T>({options_.step, options_.solver});
@@ -112,12 +114,32 @@ class WorldOf : public World {
   }
 
  private:
+  static std::string name_of(const SolverOptions<double>& o) {
+    return with_solver(o, [](auto s, const auto&) { return std::string(decltype(s)::kName); });
+  }
+  /// A solver that was asked for as the fallback, but aims at another law.
+  void refuse_fallback() const {
+    FallbackPlan plan;
+    if (plan_fallback<double>({options_.step, options_.solver}, plan) || plan.solver < 0) return;
+    const char* const laws[] = {"Coulomb's law", "its convex relaxation", "maximum dissipation"};
+    throw std::invalid_argument("fallback '" + name_of(aimed_at<double>(plan.solver, plan.law)) +
+                                "' does not solve " + laws[static_cast<int>(plan.law)] + ", which solver '" +
+                                name_of(options_.solver) + "' aims at here");
+  }
   void refuse_without_couples() const {
-    const std::string name = with_solver(options_.solver, [](auto s, const auto&) { return decltype(s)::kName; });
-    if (!carries_couples(options_.solver))
-      throw std::invalid_argument("solver '" + name +
-                                  "' carries no torsional or rolling friction, which the model has (condim 4 or 6); "
-                                  "Model.with_friction(torsional=0, rolling=0) takes it out");
+    auto refuse = [](const std::string& what) {
+      throw std::invalid_argument(what + " carries no torsional or rolling friction, which the model has (condim 4 or "
+                                         "6); Model.with_friction(torsional=0, rolling=0) takes it out");
+    };
+    if (!carries_couples(options_.solver)) refuse("solver '" + name_of(options_.solver) + "'");
+    FallbackPlan plan;
+    plan_fallback<double>({options_.step, options_.solver}, plan);
+    if (plan.solver < 0) return refuse_compliance();
+    const SolverOptions<double> chosen = aimed_at<double>(plan.solver, plan.law);
+    if (!carries_couples(chosen)) refuse("fallback '" + name_of(chosen) + "'");
+    refuse_compliance();
+  }
+  void refuse_compliance() const {
     if (options_.step.tangential_compliance > 0)
       throw std::invalid_argument("tangential_compliance is not for models with torsional or rolling friction");
   }

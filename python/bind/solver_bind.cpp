@@ -95,6 +95,7 @@ py::tuple solve(const py::dict& rows, const std::string& solver, const py::dict&
 
 void bind_solvers(py::module_& m) {
   using namespace py::literals;
+  m.attr("FIRST_CHOSEN_FALLBACK") = kFirstChosenFallback;
   m.def("option_defaults", &option_defaults, "float64"_a = true,
         "Options by name with their defaults: of every solver by its name, of a step by ''.");
   m.def("solve_rows", &solve, "rows"_a, py::kw_only(), "solver"_a, "solver_options"_a, "iterations"_a, "tolerance"_a,

@@ -65,8 +65,9 @@ class SolverOptions:
     certify: float = _step("certify", least=0)
     #: Start from the impulses of the last step.
     warm_start: bool = _step("warm_start", bool)
-    #: Newton's method for environments above ``certify``.
-    fallback: bool = _step("fallback", bool)
+    #: What solves environments above ``certify`` again, in double: True (exact contacts in turn, then Newton's method,
+    #: under Coulomb's law; nothing under another), False (nothing), or the name of a solver, with its defaults.
+    fallback: bool | str = _step("fallback", bool, names=True)
     #: Part of an overlap that one step is to remove, in [0, 1].
     erp: float = _step("erp", least=0, most=1)
     #: Bound on the velocity that removes it (m/s, rad/s).
@@ -130,6 +131,8 @@ class SolverOptions:
                 continue
             if f.metadata.get("choices"):
                 value = f.metadata["choices"].index(value)
+            elif f.metadata.get("names") and isinstance(value, str):
+                value = _core.FIRST_CHOSEN_FALLBACK + solver_names().index(value)
             group = own if "core" in f.metadata else step
             group[f.metadata.get("core", f.name)] = int(value) if isinstance(value, bool) else value
         return step, own
@@ -287,14 +290,20 @@ class Cond(SolverOptions):
     #: k w of multipliers, and of nodes (1).
     gain: float = _knob("cond", "gain", above=0)
     node_gain: float = _knob("cond", "node_gain", above=0)
-    #: The joints by the diagonal that is nearest to their inverse, without a factor; False: by the inverse.
-    frobenius: bool = _knob("cond", "frobenius", bool)
+    #: The joints by their "inverse", or without a factor: by the diagonal nearest to it ("frobenius"), or, of nodes, by
+    #: one number of the last two passes instead of Chebyshev's acceleration ("barzilai").
+    joints: str = _knob("cond", "joints", choices=("inverse", "frobenius", "barzilai"))
     #: Chebyshev's acceleration of nodes, its under-relaxation, and the plain passes before it.
     chebyshev: bool = _knob("cond", "chebyshev", bool)
     under_relaxation: float = _knob("cond", "under_relaxation", above=0, most=1)
     start: int = _knob("cond", "start", least=0)
     #: Passes between two tests of the residual.
     check: int = _knob("cond", "check", least=1)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.joints == "barzilai" and self.multiplier:
+            raise ValueError("joints 'barzilai' are for nodes: with multiplier=False")
 
 
 def solver_names() -> tuple[str, ...]:
@@ -324,6 +333,10 @@ def _checked(f: Field, value):
     if choices:
         if value not in choices:
             raise ValueError(f"{f.name} is {value!r}, expected {_alternatives(choices)}")
+        return value
+    if f.metadata.get("names") and isinstance(value, str):
+        if value not in _DEFAULTS:
+            raise ValueError(f"{f.name} is {value!r}, expected True, False or one of {', '.join(map(repr, _DEFAULTS))}")
         return value
     if kind is int and (isinstance(value, bool) or not hasattr(value, "__index__")):
         raise TypeError(f"{f.name} is {value!r}, expected an integer")

@@ -58,7 +58,7 @@ TEST(Cond, ChebyshevNeedsFewerPasses) {
 
 TEST(Cond, ADiagonalForTheJointsFindsTheSameWithoutAFactor) {
   CondOptions<double> diagonal;
-  diagonal.frobenius = 1;
+  diagonal.joints = kCondFrobenius;
   int solved = 0;
   for (unsigned seed = 0; seed < 10; ++seed) {
     const auto d = problems::random_problem(18, 3, seed, seed % 2);
@@ -68,6 +68,22 @@ TEST(Cond, ADiagonalForTheJointsFindsTheSameWithoutAFactor) {
     solved += r.iterations > 0;  // in one nothing closes
   }
   EXPECT_GE(solved, 8);
+}
+
+TEST(Cond, NodesByBarzilaiAndBorweinNeedFewerPasses) {
+  CondOptions<double> plain = nodes(100), steps = nodes(100);
+  plain.chebyshev = 0, plain.joints = kCondFrobenius, steps.joints = kCondBarzilai;
+  double total[2] = {};
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const auto d = problems::random_problem(18, 3, seed);
+    const SolveLimits<double> limits{20000, 1e-6};
+    const auto a = testing::solve_dense<Cond, double>(d, limits, 1e-4, plain);
+    const auto b = testing::solve_dense<Cond, double>(d, limits, 1e-4, steps);
+    ASSERT_LT(max(a.iterations, b.iterations), limits.iterations) << seed;
+    for (size_t i = 0; i < a.d.impulse.size(); ++i) EXPECT_NEAR(a.d.impulse[i], b.d.impulse[i], 1e-3) << seed;
+    total[0] += a.iterations, total[1] += b.iterations;
+  }
+  EXPECT_LT(3 * total[1], total[0]) << total[1];
 }
 
 TEST(Cond, SolvesTheConvexLawWhereAsked) {
@@ -101,7 +117,8 @@ TEST(Cond, NodesInLanesAreBitEqualToWorldsAlone) {
   for (unsigned i = 0; i < 8; ++i) worlds.push_back(problems::random_problem(18, 4, i, true, i % 2));
   CondOptions<float> o;
   o.multiplier = 0;
-  for (float tolerance : {0.0f, 1e-2f}) {
+  for (auto [tolerance, joints] : {std::pair{0.0f, kCondInverse}, {1e-2f, kCondInverse}, {1e-2f, kCondBarzilai}}) {
+    o.joints = joints;
     const SolveLimits<float> limits{100, tolerance};
     const auto together = testing::solve_worlds<Cond, Wide>(worlds, limits, 1e-4, o);
     for (int i = 0; i < 8; ++i) {

@@ -12,7 +12,8 @@
 // bounds, whose z is 0.
 //
 // Stop: solvers/score.h of y, projected strictly; the best of the tested ones is the answer. A world that is done is frozen by masks.
-// Cost of a pass: n^2 multiply-adds, or 2 n width + width^2 where that is less; of a new rho: one Cholesky factor.
+// Cost of a pass: n^2 multiply-adds, or 2 n width + width^2 where that is less; of a rho that is neither the present nor the one
+// before it: one Cholesky factor.
 #pragma once
 #include "linalg/anderson_vector.h"
 #include "solvers/admm/options.h"
@@ -58,8 +59,8 @@ class Iteration {
           if (++k % opt.interval == 0) changed = on & balance();
           if (opt.patience > 0) changed = changed | (on & unstick());
           advance(on, changed);
-          if (any(changed)) inverse_.factor();
-          stats.factorizations = stats.factorizations + select(changed, one, zero);
+          if (!any(changed)) return;
+          stats.factorizations = stats.factorizations + select(inverse_.factor(changed, penalty_), one, zero);
         },
         [&](const M& on) { return test(on); });
     return stats;
@@ -129,7 +130,7 @@ class Iteration {
     const Real zero(0), one(1);
     stalls_ = zero, stall_ = Stall<Real>(best_.score);
     set_penalty(Real(opt.penalty));
-    inverse_.factor();
+    inverse_.factor(mask_of<Real>(true), penalty_);
     P.push(tried_, u_);
     for (int i = 0; i < n; ++i) {
       const Real s = scale_[i], sigma = P.slip(i, tried_, u_) * s;

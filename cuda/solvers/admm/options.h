@@ -23,6 +23,7 @@ struct AdmmOptions {
   S factor = S(2), tube = S(10);  // of the other rules: what rho changes by, and from which ratio of residuals on
 
   HD Law law() const { return Law::kCoulomb; }
+  HD bool aim(Law law) { return law == Law::kCoulomb; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("penalty", o.penalty...), visit("proximal", o.proximal...), visit("rule", o.rule...);

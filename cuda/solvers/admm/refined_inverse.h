@@ -43,10 +43,12 @@ class RefinedInverse<Real, true> : public ShiftedInverse<Real> {
     for (int64_t i = 0; i < static_cast<int64_t>(n_) * width_; ++i) rough_.X[i] = as<Float>(Base::X[i]);
     rough_.prepare(as<Float>(used));
   }
-  HD_ONCE void factor() {
-    if (refinements_ == 0) return Base::factor();
+  HD Mask<Real> factor(const Mask<Real>& changed, Real shift) {
+    if (refinements_ == 0) return Base::factor(changed, shift);
     for (int i = 0; i < n_; ++i) rough_.D[i] = as<Float>(Base::D[i]);
-    rough_.factor();
+    const Float others = as<Float>(select(changed, Real(1), Real(0)));
+    const Mask<Float> anew = rough_.factor(others > Float(0), as<Float>(shift));
+    return as<Real>(select(anew, Float(1), Float(0))) > Real(0);
   }
   HD_ONCE void solve(Real* r) {
     if (refinements_ == 0) return Base::solve(r);

@@ -30,6 +30,7 @@ struct BisectionOptions {
     decay = S(0.99);  // a of the first sweep, of the last; towards it in a sweep
 
   HD Law law() const { return coulomb ? Law::kCoulomb : Law::kDissipation; }
+  HD bool aim(Law law) { return coulomb = law == Law::kCoulomb, law != Law::kConvex; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("coulomb", o.coulomb...), visit("stepping", o.stepping...), visit("evaluations", o.evaluations...);

@@ -39,6 +39,7 @@ struct CanalOptions {
     return o;
   }
   HD Law law() const { return Law::kCoulomb; }
+  HD bool aim(Law law) { return law == Law::kCoulomb; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("penalty", o.penalty...), visit("penalty_cap", o.penalty_cap...), visit("growth", o.growth...);

@@ -10,8 +10,8 @@
 //
 //   x* = J v* + Y u,   l = Proj(-(x* + e) / (G + R)),   x = x* + G l,   u <- (I + Y'K Y)^-1 Y'K (x - J v*)
 //
-// or, without a factor, u <- u - W ((I + Y'K Y) u - Y'K (x - J v*)) = u - W (u - Y'l) with the diagonal W that makes
-// |1 - W (I + Y'K Y)|_F least. A fixed point has u = Y'l, and the law at the node instead of the joints: an error of G l, 1 / (k w)
+// or, without a factor, u <- u - W ((I + Y'K Y) u - Y'K (x - J v*)) = u - W r, r = u - Y'l, with the diagonal W that makes
+// |1 - W (I + Y'K Y)|_F least, or one number of the last two passes, Barzilai and Borwein's. A fixed point has u = Y'l, and the law at the node instead of the joints: an error of G l, 1 / (k w)
 // of V. `multiplier` has none: l stays in the trial impulse, which then asks the law of the joints,
 //
 //   l <- Proj((G l - x* - e) / (G + R)).
@@ -27,23 +27,31 @@
 
 namespace stiction {
 
+/// W of the joints.
+enum CondJoints : int {
+  kCondInverse,    // their inverse, by a factor
+  kCondFrobenius,  // the diagonal nearest to it
+  kCondBarzilai,   // of nodes: w 1, w = s'y / y'y of the changes s of u and y of r; the diagonal where that goes astray
+};
+
 template <class S>
 struct CondOptions {
   int multiplier = 1;    // no error of 1 / gain; 0: the paper's nodes
   int convex = 0;        // the proximal projection: the convex relaxation of Coulomb's law
   S gain = S(2);         // k = gain / w of multipliers, w = tr(W_ii) / 3
   S node_gain = S(1e4);  // of nodes
-  int frobenius = 0;     // W of the joints: the diagonal nearest to their inverse, without a factor; else the inverse
+  int joints = kCondInverse;
   int chebyshev = 1;     // acceleration of nodes
   S under_relaxation = S(0.9);
   int start = 8;  // plain passes before it, and after it went astray
   int check = 4;  // passes between two tests
 
   HD Law law() const { return convex ? Law::kConvex : Law::kCoulomb; }
+  HD bool aim(Law law) { return convex = law == Law::kConvex, law != Law::kDissipation; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("multiplier", o.multiplier...), visit("convex", o.convex...), visit("gain", o.gain...);
-    visit("node_gain", o.node_gain...), visit("frobenius", o.frobenius...), visit("chebyshev", o.chebyshev...);
+    visit("node_gain", o.node_gain...), visit("joints", o.joints...), visit("chebyshev", o.chebyshev...);
     visit("under_relaxation", o.under_relaxation...), visit("start", o.start...), visit("check", o.check...);
   }
 };
@@ -59,6 +67,32 @@ struct Nodes {
   HD void carve(int blocks, int n, Arena<Real>& arena) { G = arena.take(blocks), x = arena.take(n), l = arena.take(n); }
 };
 
+/// The shorter step of Barzilai and Borwein along r of the joints. Their matrix is between 1 and its trace: so is the inverse of
+/// the step. The longer one, s's / s'y, loses some problems.
+template <class Real>
+struct Barzilai {
+  using S = Scalar<Real>;
+  Real* last;                      // (width)  r of the pass before
+  Real shortest, least, resting;   // step; |r| squared yet; passes that are still without it
+  int passes;
+
+  HD void begin(Real trace) { shortest = Real(1) / trace, least = resting = Real(0), passes = 0; }
+  /// From u and before, with r: 0 where there is none, at first, and for `rest` passes where r is 10 times the least yet.
+  HD Real step(int n, const Real* u, const Real* before, const Real* r, int rest) {
+    const Real zero(0), one(1);
+    Real sy(0), yy(0), rr(0);
+    for (int a = 0; a < n; ++a) {
+      const Real s = u[a] - before[a], y = r[a] - last[a];
+      if (passes > 0) sy = sy + s * y, yy = yy + y * y;
+      rr = rr + r[a] * r[a], last[a] = r[a];
+    }
+    least = passes++ > 0 ? min(least, rr) : rr;
+    resting = select(rr > least * S(100), Real(static_cast<S>(rest)), max(resting - one, zero));
+    const Mask<Real> on = (sy > zero) & (resting == zero);
+    return select(on, clamp(sy / select(on, yy, one), shortest, one), zero);
+  }
+};
+
 template <class Real>
 struct Iteration {
   using S = Scalar<Real>;
@@ -72,6 +106,8 @@ struct Iteration {
   GramMatrix<Real> H;       // I + Y'K Y
   Real *u, *next, *before;  // (width): joints now, after the pass, before
   Real* diagonal;           // (width)   W of the joints, if it is one
+  Barzilai<Real> barzilai;
+  const bool barzilai_steps = opt.joints == kCondBarzilai && !opt.multiplier;
 
   HD Iteration(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const CondOptions<S>& options, Real* l)
       : p(problem), limits(limits_), opt(options), best{l} {}
@@ -80,7 +116,7 @@ struct Iteration {
     node.carve(p.contacts + p.scalars, p.rows(), arena);
     H.carve(p.width, arena);
     u = arena.take(p.width), next = arena.take(p.width), before = arena.take(p.width);
-    diagonal = arena.take(p.width);
+    diagonal = arena.take(p.width), barzilai.last = arena.take(p.width);
   }
 
   /// Gains, and the warm start as far as cone and bounds allow.
@@ -100,8 +136,9 @@ struct Iteration {
       const M on = G > Real(0);
       H.add(select(on, Real(1) / select(on, G, Real(1)), Real(0)), p.row(i), p.touches(p.block_of(i)));
     }
-    if (opt.frobenius) H.nearest_diagonal(diagonal);
-    else H.factor();
+    if (opt.joints == kCondInverse) return H.factor();
+    H.nearest_diagonal(diagonal);
+    barzilai.begin(H.trace());
   }
 
   // ---- a pass -----------------------------------------------------------------------------------------------------------
@@ -140,9 +177,13 @@ struct Iteration {
   /// next = (I + Y'K Y)^-1 Y'(K x* + l), or u - W (u - Y'l): the joints after the pass.
   HD void pull() {
     const Real zero(0), one(1);
-    if (opt.frobenius) {
+    if (opt.joints != kCondInverse) {
       p.push(node.l, next);
-      for (int a = 0; a < p.width; ++a) next[a] = u[a] - diagonal[a] * (u[a] - next[a]);
+      for (int a = 0; a < p.width; ++a) next[a] = u[a] - next[a];
+      Real w(0);
+      if (barzilai_steps) w = barzilai.step(p.width, u, before, next, opt.start);
+      const M one_number = w > zero;
+      for (int a = 0; a < p.width; ++a) next[a] = u[a] - select(one_number, w, diagonal[a]) * next[a];
       return;
     }
     for (int a = 0; a < p.width; ++a) next[a] = zero;
@@ -192,7 +233,7 @@ struct Iteration {
   }
 
   HD SolveStats<Real> solve() {
-    const bool until = limits.tolerance > 0, accelerated = opt.chebyshev && !opt.multiplier;
+    const bool until = limits.tolerance > 0, accelerated = opt.chebyshev && !opt.multiplier && !barzilai_steps;
     const Real zero(0), one(1);
     begin();
     const M running = until ? unsolved(mask_of<Real>(true)) : mask_of<Real>(true);
@@ -212,7 +253,7 @@ struct Iteration {
         },
         [&](const M& on) { return until ? unsolved(on) : on; });
     for (int i = 0; i < p.rows() && !until; ++i) best.impulse[i] = node.l[i];
-    return {passes, select(running, opt.frobenius ? zero : one, zero)};
+    return {passes, select(running, opt.joints == kCondInverse ? one : zero, zero)};
   }
 };
 

@@ -22,6 +22,7 @@ struct PgsOptions {
   int check = 4;  // sweeps between two tests
 
   HD Law law() const { return Law::kCoulomb; }
+  HD bool aim(Law law) { return law == Law::kCoulomb; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("relaxation", o.relaxation...), visit("check", o.check...);

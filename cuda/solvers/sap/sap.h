@@ -44,6 +44,7 @@ struct SapOptions {
     return o;
   }
   HD Law law() const { return Law::kConvex; }
+  HD bool aim(Law law) { return law == Law::kConvex; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("penalty", o.penalty...), visit("penalty_cap", o.penalty_cap...), visit("growth", o.growth...);

@@ -20,6 +20,7 @@ struct SubAdmmOptions {
   int convex = 0;         // the convex relaxation of Coulomb's law, for comparison; a contact that slides lifts off
 
   HD Law law() const { return convex ? Law::kConvex : Law::kCoulomb; }
+  HD bool aim(Law law) { return convex = law == Law::kConvex, law != Law::kDissipation; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
     visit("penalty", o.penalty...), visit("anderson", o.anderson...), visit("relaxation", o.relaxation...);
