@@ -26,7 +26,8 @@ struct Options {
   S tolerance = S(1e-5);              // stop a world when its residual is below tolerance * V
   S certify = S(1e-3);                // r_con / V beyond which a world is flagged kNotConverged; theory, section 8
   int warm_start = 1;
-  int fallback = 1;  // for worlds above `certify`: 1 that of step/fallback.h; from kFirstChosenFallback on a solver; 0 none
+  int fallback =
+      1;  // for worlds above `certify`: 1 that of step/fallback.h; from kFirstChosenFallback on a solver; 0 none
 
   /// Whether what turns freely does so by the closed form of dynamics/gyroscopic.h, its centre of mass going straight.
   HD bool moves_centres() const { return implicit && newton == 0; }

@@ -15,7 +15,7 @@ enum Status : int {
   /// A contact that touches, or could close in the step, was left out for want of slots, and none of the kept ones of its body
   /// lies in its plane. Remedy: fewer or simpler geoms near one another.
   kContactOverflow = 4,
-  /// The Newton fallback solved a step of this world. Information.
+  /// The fallback solved a step of this world. Information.
   kFallback = 8,
   /// A contact between bodies that cannot move (its W_ii is 0) was ignored.
   kImmovable = 16,

@@ -10,7 +10,7 @@ __global__ void __launch_bounds__(kThreads) improve_kernel(const CudaJob job, co
   if (slot >= pass.count) return;
   SlotLane& first = slot_lane(job, slot, 0);
   if (!first.s.flagged) return;
-  improve_posed<TileLane::Real>(
+  improve_posed<TileLane::Real, false>(
       job.options, 1, [&](int) -> auto& { return first.w; }, [&](int) -> auto& { return first.s; },
       first.w.memory.fallback);
 }

@@ -69,7 +69,8 @@ class GramMatrix {
   }
   /// Takes another's entries, and gives it those that were here, in worlds `which`.
   HD_ONCE void exchange(const Mask<Real>& which, GramMatrix& other) {
-    for (int64_t i = 0; i < static_cast<int64_t>(n_) * n_; ++i) stiction::exchange(which, entries_[i], other.entries_[i]);
+    for (int64_t i = 0; i < static_cast<int64_t>(n_) * n_; ++i)
+      stiction::exchange(which, entries_[i], other.entries_[i]);
   }
   /// x <- U^-T x for R vectors side by side, x[R k + d], in a set that reached() gave.
   template <int R>

@@ -102,17 +102,16 @@ struct SharedSolver {
 };
 
 template <class Solver, class Real>
-concept ContactSolver =
-    requires(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
-             const typename Solver::template Options<Scalar<Real>>& options, Real* memory, Real* impulse,
-             typename Solver::template Options<Scalar<Real>>& own, const char* name, bool carries, Law law,
-             int64_t size, SolveStats<Real> stats) {
-      name = Solver::kName;
-      carries = Solver::kCouples;
-      law = options.law();
-      carries = own.aim(law);
-      size = Solver::template memory<Real>(RowCounts{});
-      stats = Solver::template solve<Real>(Serial{}, problem, limits, options, memory, impulse);
-    };
+concept ContactSolver = requires(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                 const typename Solver::template Options<Scalar<Real>>& options, Real* memory,
+                                 Real* impulse, typename Solver::template Options<Scalar<Real>>& own, const char* name,
+                                 bool carries, Law law, int64_t size, SolveStats<Real> stats) {
+  name = Solver::kName;
+  carries = Solver::kCouples;
+  law = options.law();
+  carries = own.aim(law);
+  size = Solver::template memory<Real>(RowCounts{});
+  stats = Solver::template solve<Real>(Serial{}, problem, limits, options, memory, impulse);
+};
 
 }  // namespace stiction

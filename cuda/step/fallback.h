@@ -71,7 +71,8 @@ HD int64_t fallback_bytes(const FallbackPlan& plan, const RowCounts& most) {
 }
 
 /// Improves the impulses of the worlds that are flagged in `count` packs, where that does better. Defined in step/solve_rows.h.
-template <class Real>
+/// kAnySolver: a plan may ask for a solver; a kernel with all of them would be twice as large.
+template <class Real, bool kAnySolver>
 HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, const FallbackPlan& plan, void* memory);
 
 }  // namespace stiction

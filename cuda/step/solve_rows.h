@@ -207,7 +207,8 @@ HD_ONCE CanalStats<Double> ask(Rows& d, const FallbackPlan& plan, double toleran
   CanalStats<Double> stats;
   const SolveLimits<double> limits{kChosenIterations, tolerance};
   const SolverOptions<double> options = aimed_at<double>(plan.solver, plan.law);
-  static_cast<SolveStats<Double>&>(stats) = solve_rows<Double>(Serial{}, d.view, limits, options, memory, d.rows.impulse);
+  static_cast<SolveStats<Double>&>(stats) =
+      solve_rows<Double>(Serial{}, d.view, limits, options, memory, d.rows.impulse);
   stats.score = d.score(plan.law, memory);
   stats.converged = stats.score.worst() <= Double(tolerance), stats.sound = stats.score.worst() < kLost<Double>;
   return stats;
@@ -215,7 +216,7 @@ HD_ONCE CanalStats<Double> ask(Rows& d, const FallbackPlan& plan, double toleran
 
 /// fall_back for n islands, as many at a time as Double has lanes: a first try, which puts those that need a second one in front and
 /// tells how many they are, or the second.
-template <class Double, class Real>
+template <class Double, bool kAnySolver, class Real>
 HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* island, int n, bool second,
                     void* memory) {
   using Rows = DoubleRows<Double, Real>;
@@ -242,7 +243,7 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* 
     if (!any(used)) continue;
     const bool chain = plan.solver < 0;
     auto newton = [&](const Mask<Double>& which) {
-      if constexpr (kWidth<Double> == 1)
+      if constexpr (kAnySolver && kWidth<Double> == 1)
         if (!chain) return ask<Double>(d, plan, limits.tolerance, arena.rest());
       return Canal::improve(d.view, limits, options, which, arena.rest(), d.rows.impulse);
     };
@@ -274,7 +275,7 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* 
       if (chain) solve_with<Pgs, Double>(Serial{}, d.view, slow, PgsOptions<double>{}, arena.rest(), d.rows.impulse);
       const auto found =
           chain ? Canal::improve(d.view, {0, limits.tolerance}, options, left, arena.rest(), d.rows.impulse)
-              : newton(left);
+                : newton(left);
       const Mask<Double> better = left & found.converged;
       stats.take(found, better);
       d.put(better & bounded());
@@ -309,7 +310,7 @@ HD void sort_by_rows(Island* island, int n) {
 
 }  // namespace fallback_detail
 
-template <class Real>
+template <class Real, bool kAnySolver>
 HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, const FallbackPlan& plan, void* memory) {
   using Wide = DoubleOf<Real>;
   fallback_detail::Island island[kImprovedTogether<Real> * kWidth<Real> * ColumnBlocks::kMost];
@@ -323,8 +324,8 @@ HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, const FallbackPlan& 
   for (const bool second : {false, true}) {
     // An island alone fills a register by its columns; which way is taken changes no bit.
     if (4 * n <= kWidth<Wide> || plan.solver >= 0)
-      n = fallback_detail::improve<double>(packs, plan, island, n, second, memory);
-    else n = fallback_detail::improve<Wide>(packs, plan, island, n, second, memory);
+      n = fallback_detail::improve<double, kAnySolver>(packs, plan, island, n, second, memory);
+    else n = fallback_detail::improve<Wide, kAnySolver>(packs, plan, island, n, second, memory);
   }
 }
 

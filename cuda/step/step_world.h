@@ -153,7 +153,7 @@ HD Real solve_posed(const Group& g, const StepOptions<Scalar<Real>>& options, co
 }
 
 /// The fallback's impulses where the flagged worlds of some packs are better off with them; by one lane. workspace(i), state(i): theirs.
-template <class Real, class Workspace, class State>
+template <class Real, bool kAnySolver, class Workspace, class State>
 HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Workspace workspace, State state,
                       void* memory) {
   FlaggedRows<Real> flagged[kImprovedTogether<Real>];
@@ -168,7 +168,7 @@ HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Works
     if (!some) continue;
     FallbackPlan plan;
     plan_fallback(options, plan), plan.certify *= creeping ? kStillPart : 1;
-    fall_back(flagged, packs, plan, memory);
+    fall_back<Real, kAnySolver>(flagged, packs, plan, memory);
     for (int i = 0; i < packs; ++i) {
       auto& out = state(i).out;
       out.without_impulses = out.without_impulses | flagged[i].without, out.fallback = out.fallback | flagged[i].worlds;

@@ -103,6 +103,8 @@ class CudaWorld final : public WorldOf<CudaJob> {
  public:
   CudaWorld(std::shared_ptr<const Model> model, const WorldOptions& options) : WorldOf(std::move(model), options, 1) {
     job_.queue.device = options_.device;
+    if (options_.step.fallback >= kFirstChosenFallback)
+      throw std::invalid_argument("fallback by a solver's name is not on CUDA; True and False are");
     const int64_t world_bytes = memory_sizes<float>(tables_->view, job_.options).total();
     job_.plan = plan_launches(num_envs(), world_bytes, options_.device);
     require_memory();

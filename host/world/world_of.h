@@ -122,14 +122,15 @@ class WorldOf : public World {
     FallbackPlan plan;
     if (plan_fallback<double>({options_.step, options_.solver}, plan) || plan.solver < 0) return;
     const char* const laws[] = {"Coulomb's law", "its convex relaxation", "maximum dissipation"};
-    throw std::invalid_argument("fallback '" + name_of(aimed_at<double>(plan.solver, plan.law)) +
-                                "' does not solve " + laws[static_cast<int>(plan.law)] + ", which solver '" +
-                                name_of(options_.solver) + "' aims at here");
+    throw std::invalid_argument("fallback '" + name_of(aimed_at<double>(plan.solver, plan.law)) + "' does not solve " +
+                                laws[static_cast<int>(plan.law)] + ", which solver '" + name_of(options_.solver) +
+                                "' aims at here");
   }
   void refuse_without_couples() const {
     auto refuse = [](const std::string& what) {
-      throw std::invalid_argument(what + " carries no torsional or rolling friction, which the model has (condim 4 or "
-                                         "6); Model.with_friction(torsional=0, rolling=0) takes it out");
+      throw std::invalid_argument(what +
+                                  " carries no torsional or rolling friction, which the model has (condim 4 or "
+                                  "6); Model.with_friction(torsional=0, rolling=0) takes it out");
     };
     if (!carries_couples(options_.solver)) refuse("solver '" + name_of(options_.solver) + "'");
     FallbackPlan plan;

@@ -20,7 +20,7 @@ class Status(enum.IntFlag):
     #: A contact that touches, or could close in the step, was left out for want of slots. Those that close first were
     #: kept. Use fewer or simpler geoms where many touch one body.
     CONTACT_OVERFLOW = 4
-    #: The Newton fallback solved a step; on CUDA, a step without an answer asked for no recovery. Information.
+    #: The fallback solved a step; on CUDA, a step without an answer asked for no recovery. Information.
     FALLBACK = 8
     #: A contact between bodies that cannot move was ignored.
     IMMOVABLE = 16

@@ -1,4 +1,4 @@
-"""The fallback by any solver: it answers what the main job's solver left, in its law, and as the same bits in any batch."""
+"""The fallback by any solver: it answers what was left, in the main job's law, and as the same bits in any batch."""
 
 from pathlib import Path
 

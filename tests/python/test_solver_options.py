@@ -82,7 +82,11 @@ def test_knobs_go_by_the_cores_names_and_numbers():
         (lambda: Pgs(relaxation=float("nan")), ValueError, "relaxation is nan, expected more than 0 and less than 2"),
         (lambda: SubAdmm(law="soft"), ValueError, "law is 'soft', expected 'coulomb' or 'convex'"),
         (lambda: SubAdmm(penalty=[1]), ValueError, r"penalty is \[1\], expected one of 'normal_tangential'"),
-        (lambda: SubAdmm(fallback="newton"), ValueError, "fallback is 'newton', expected True, False or one of 'subadmm'"),
+        (
+            lambda: SubAdmm(fallback="newton"),
+            ValueError,
+            "fallback is 'newton', expected True, False or one of 'subadmm'",
+        ),
         (lambda: SubAdmm(fallback=2), TypeError, "fallback is 2, expected True or False"),
         (lambda: Cond(joints="barzilai"), ValueError, "joints 'barzilai' are for nodes: with multiplier=False"),
         (lambda: SubAdmm(iterations=None), TypeError, "iterations is None, expected an integer"),

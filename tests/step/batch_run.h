@@ -105,7 +105,7 @@ void step_batch(const typename L::Group& g, const typename L::Model& m, const St
   while (take_steps<L>(g, m, worlds, steps, w, s)) {
     auto workspace = [&](int) -> Workspace<L>& { return w; };
     auto state = [&](int) -> StepState<L>& { return s; };
-    if (g.rank() == 0) improve_posed<Real>(worlds.options, 1, workspace, state, w.memory.fallback);
+    if (g.rank() == 0) improve_posed<Real, true>(worlds.options, 1, workspace, state, w.memory.fallback);
     g.sync();
     settle<L>(g, m, worlds, w, s);
   }

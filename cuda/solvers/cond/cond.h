@@ -41,7 +41,7 @@ struct CondOptions {
   S gain = S(2);         // k = gain / w of multipliers, w = tr(W_ii) / 3
   S node_gain = S(1e4);  // of nodes
   int joints = kCondInverse;
-  int chebyshev = 1;     // acceleration of nodes
+  int chebyshev = 1;  // acceleration of nodes
   S under_relaxation = S(0.9);
   int start = 8;  // plain passes before it, and after it went astray
   int check = 4;  // passes between two tests
@@ -72,8 +72,8 @@ struct Nodes {
 template <class Real>
 struct Barzilai {
   using S = Scalar<Real>;
-  Real* last;                      // (width)  r of the pass before
-  Real shortest, least, resting;   // step; |r| squared yet; passes that are still without it
+  Real* last;                     // (width)  r of the pass before
+  Real shortest, least, resting;  // step; |r| squared yet; passes that are still without it
   int passes;
 
   HD void begin(Real trace) { shortest = Real(1) / trace, least = resting = Real(0), passes = 0; }
