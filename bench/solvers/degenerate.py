@@ -2,8 +2,9 @@
 
 One to eight contacts on fewer velocities than they have rows, masses from 1 g to 1 t in one problem, contacts that are
 there twice, friction from 0 to 2, half of the problems by bodies and half by W alone. Asked is not that they are solved
-but that every number is finite, that no answer is worse than no impulse, by the residual of the solver's law over V,
-and that who says converged is right: claims are judged again from velocities in extended precision.
+but that every number is finite, that no answer is worse than no impulse, by what the solver goes by (the residual of
+its law, or a tenth of r_split, over V), and that who says converged is right: claims are judged again from velocities
+in extended precision.
 """
 
 from __future__ import annotations
@@ -64,16 +65,18 @@ def judge(problem, velocity, solution, tolerance: float) -> dict[str, int]:
 
     def own_of(impulses):
         found = residuals(problem, impulses, velocity(impulses))
-        return found[RESIDUAL[solution.law]] / found["scale"]
+        own = found[RESIDUAL[solution.law]]
+        split = {"coulomb": found["r_split"], "convex": 0 * own, "dissipation": found["r_split_mdp"]}[solution.law]
+        return own / found["scale"], np.maximum(own, 0.1 * split) / found["scale"]
 
-    own = own_of(wide)
+    own, merit = own_of(wide)
     root = np.sqrt(np.diagonal(problem.delassus, axis1=1, axis2=2))
     rounding = 4 * np.finfo(float).eps * root.max(1) * (root * np.abs(impulse)).sum(1)  # m/s, of W l in double
     claims = np.asarray(solution.converged)
     return {
         "problems": len(claims),
         "not_finite": int((~finite).sum()),
-        "worse_than_none": int((own > SLACK * np.maximum(own_of(0 * wide), tolerance)).sum()),
+        "worse_than_none": int((merit > SLACK * np.maximum(own_of(0 * wide)[1], tolerance)).sum()),
         "claims": int(claims.sum()),
         "false_claims": int((claims & ~(own <= SLACK * tolerance + rounding / np.asarray(solution.scale))).sum()),
     }

@@ -95,14 +95,16 @@ HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* 
     const T* row = p.J + (3 * i + a) * n;
     const double W_aa = row_mobility(n, U, row, x);
     g += W_aa / 3;
-    if (a == 2) W_n = W_aa + double(p.R[3 * i + 2]);
+    if (a == 2) W_n = W_aa;
     for (int k = 0; k < n; ++k)
       if (a == 2) y_n[k] = x[k];
-      else if (W_n > 0) coupling[a] += y_n[k] * x[k] / W_n;
+      else coupling[a] += y_n[k] * x[k];
     l[a] = p.impulse[3 * i + a];
     s[a] = row_times(n, row, v) + double(p.e[3 * i + a]) + double(p.R[3 * i + a]) * l[a];
     fast = worst(fast, abs(row_times(n, row, free)));
   }
+  W_n = max(W_n, 3e-3 * g) + double(p.R[3 * i + 2]);
+  if (W_n > 0) coupling[0] /= W_n, coupling[1] /= W_n;
   bool pushed = l[0] != 0 || l[1] != 0 || l[2] != 0;
   if (g == 0) {
     ++out.immovable;

@@ -167,9 +167,9 @@ class ContactProblem:
         return self._squeezed(J @ moved[:, :, : J.shape[1]])
 
     def residuals(self, impulse, row_impulse=None) -> dict[str, float | np.ndarray]:
-        """How well impulses (3 nc,) or (nc, 3), of any origin, solve it: r_con, r_ccp, r_mdp, r_row and scale.
+        """How well impulses (3 nc,) or (nc, 3), of any origin, solve it: r_con, r_ccp, r_mdp, r_row and scale,
 
-        As in `Solution`. ``row_impulse`` (nr,): of other rows; None is 0.
+        as in `Solution`, and r_split of both laws. ``row_impulse`` (nr,): of other rows; None is 0.
         """
         from .contact_residuals import residuals
 

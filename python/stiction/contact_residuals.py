@@ -8,7 +8,8 @@ import numpy as np
 def residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, np.ndarray]:
     """The worst of each problem (B,), of impulses and their velocities (B, n).
 
-    r_con, r_ccp, r_mdp and the velocity scale in m/s, r_row over its own scale. Contacts with an ellipse of friction
+    r_con, r_ccp, r_mdp, r_split under Coulomb's law and under maximum dissipation, and the velocity scale in m/s, r_row
+    over its own scale. Contacts with an ellipse of friction
     are judged where it is round, (4.6): there what slides along its narrow axis is that much slower.
     """
     count, nc = problem.num_problems, problem.num_contacts
@@ -31,12 +32,21 @@ def residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, n
         distance = np.linalg.norm(held - _projected(np.where(carries, held - lifted, 0), mu), axis=2)
         return _largest(np.maximum(distance, blind))
 
+    def split(s):
+        normal = held[:, :, 2] - np.maximum(held[:, :, 2] - s[:, :, 2], 0)
+        trial = np.where(carries, held - s, 0)[:, :, :2]
+        reach, most = np.linalg.norm(trial, axis=2), mu * np.maximum(held[:, :, 2], 0)
+        tangents = held[:, :, :2] - trial * np.minimum(1, most / np.where(reach > 0, reach, 1))[:, :, None]
+        return _largest(np.maximum(abs(normal), np.linalg.norm(tangents, axis=2)))
+
     slip = np.linalg.norm(s_c[:, :, :2], axis=2)
     turned = s_c + _dissipative(pushed, s_c, mu, blocks, triples(problem._row_compliance))
     return {
         "r_con": worst(_lifted(s_c, mu * slip)),
         "r_ccp": worst(s_c),
         "r_mdp": worst(_lifted(turned, mu * np.linalg.norm(turned[:, :, :2], axis=2))),
+        "r_split": split(s_c),
+        "r_split_mdp": split(turned),
         "r_row": _row_residual(problem, impulse[:, n:], s[:, n:]),
         "scale": velocity_scale(problem, impulse),
     }
@@ -65,9 +75,9 @@ def _dissipative(impulse, s, mu, blocks, R) -> np.ndarray:
     """What, added to s, turns friction of maximum dissipation into Coulomb's.
 
     One contact with the others frozen takes the impulse of least kinetic energy that keeps s_n = 0: where it slides,
-    s_t = -c (l_t + mu^2 l_n W_nt / W_nn) with c >= 0 instead of -c l_t.
+    s_t = -c (l_t + mu^2 l_n W_nt / W_nn) with c >= 0 instead of -c l_t; W_nn is at least a thousandth of the trace.
     """
-    normal = blocks[:, :, 2, 2] + R[:, :, 2]
+    normal = np.maximum(blocks[:, :, 2, 2], 1e-3 * np.trace(blocks, axis1=2, axis2=3)) + R[:, :, 2]
     coupling = blocks[:, :, :2, 2] / np.where(normal > 0, normal, 1)[:, :, None]
     bend = (mu**2 * impulse[:, :, 2])[:, :, None] * coupling
     along = np.linalg.norm(impulse[:, :, :2] + bend, axis=2)

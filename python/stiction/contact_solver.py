@@ -118,7 +118,7 @@ def solve(
     impulse *= factor
     velocity = problem._velocity(impulse)
     judged = residuals(problem, impulse, velocity)
-    scale = judged.pop("scale")
+    scale = judged["scale"]
     law = _LAWS[law]
     own = judged[{"coulomb": "r_con", "convex": "r_ccp", "dissipation": "r_mdp"}[law]]
     converged = (own <= chosen.tolerance * scale) & (judged["r_row"] <= chosen.tolerance)
@@ -141,7 +141,7 @@ def solve(
         solver=chosen,
         seconds=taken[0],
         cpu_seconds=taken[1],
-        **{name: one(values, float) for name, values in judged.items()},
+        **{name: one(judged[name], float) for name in ("r_con", "r_ccp", "r_mdp", "r_row")},
     )
 
 
