@@ -59,6 +59,28 @@ def solve(name: str, problem: stiction.ContactProblem, way, arguments) -> dict:
     }
 
 
+def read(folder: Path, largest: int) -> tuple[dict[str, stiction.ContactProblem], dict[str, str]]:
+    """The problems of a folder by their paths in it, and why others could not be read."""
+    problems, refused = {}, {}
+    paths = sorted(folder.rglob("*.hdf5"))
+    with progress(len(paths), "problem") as bar:
+        for path in paths:
+            tell(bar, "factors W")
+            name = str(path.relative_to(folder).with_suffix(""))
+            try:
+                arrays = stiction.read_fclib(path)
+                if len(arrays["mu"]) > largest:
+                    continue
+                local = "W" in arrays
+                make = stiction.ContactProblem.from_delassus if local else stiction.ContactProblem.from_primal
+                problems[name] = make(**arrays, symmetrize=True) if local else make(**arrays)
+                problems[name]._factor  # noqa: B018
+            except (OSError, ValueError, KeyError) as error:
+                problems.pop(name, None)
+                refused[name] = str(error)
+    return problems, refused
+
+
 def figures(solved: list[dict]) -> dict:
     own, iterations, seconds = (np.array([s[key] for s in solved]) for key in ("own_over_V", "iterations", "seconds"))
     counted = [s["factorizations"] for s in solved if s["factorizations"] is not None]
@@ -153,22 +175,16 @@ def main(argv=None) -> dict:
     if arguments.tolerance is None:
         arguments.tolerance = {"float64": 1e-8, "float32": 1e-5}[arguments.dtype]
     chosen = ways(arguments)
-    files = {path.stem: stiction.read_fclib(path) for path in sorted(arguments.folder.rglob("*.hdf5"))}
-    files = {name: arrays for name, arrays in files.items() if len(arrays["mu"]) <= arguments.largest}
-    if not files:
+    problems, refused = read(arguments.folder, arguments.largest)
+    for name, reason in refused.items():
+        print(f"left out: {name}: {reason}")
+    if not problems:
         parser.error(f"no problem below '{arguments.folder}'")
-    problems = {}
-    with progress(len(files), "problem") as bar:
-        for name, arrays in files.items():
-            tell(bar, "factors W")
-            local = "W" in arrays
-            make = stiction.ContactProblem.from_delassus if local else stiction.ContactProblem.from_primal
-            problems[name] = make(**arrays, symmetrize=True) if local else make(**arrays)
-
     contacts = [problem.num_contacts for problem in problems.values()]
     print(f"{len(problems)} problems of {min(contacts)} to {max(contacts)} contacts, W symmetrised, from cold")
     limits = {"tolerance": arguments.tolerance, "iterations": arguments.iterations}
     result = {"machine": machine.description(), "dtype": arguments.dtype, "limits": limits, "problems": len(problems)}
+    result["left_out"] = refused
     result["solvers"] = {}
     with progress(len(chosen) * len(problems), "problem") as bar:
         for text, way in chosen.items():

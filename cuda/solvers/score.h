@@ -110,6 +110,18 @@ HD void admit(const RowProblem<Real>& p, const Real* l, Real* to) {
   }
 }
 
+template <class Real, class Group>
+HD_ONCE void drop_harmful(const Group& g, const RowProblem<Real>& p, Law law, const Mask<Real>& worlds, Real* l,
+                          Real* none, Real* u) {
+  parallel_for(g, p.rows(), [&](int i) { none[i] = Real(0); });
+  p.push(g, l, u);
+  const Real score = score_rows(p, law, l, [&](int i) { return p.slip(i, l, u); }).worst(),
+             least = score_rows(p, law, none, [&](int i) { return p.free[i] + p.e[i]; }).worst();
+  const Mask<Real> harmful = worlds & ((score > least) | (score >= Real(kLost<Real>)));
+  g.sync();  // all have scored it
+  parallel_for(g, p.rows(), [&](int i) { l[i] = select(harmful, Real(0), l[i]); });
+}
+
 /// The best of the impulses that an iteration tries: its answer.
 template <class Real>
 struct Best {

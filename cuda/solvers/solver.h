@@ -41,7 +41,14 @@ struct SolveStats {
   Real factorizations = Real(0);  // of matrices, for each world
 };
 
-/// Of Iteration<Real>(problem, limits, options, impulse), with carve(arena) and solve(), which tells SolveStats<Real>.
+/// No impulses in those of `worlds` whose answer l (n) is worse than none, or not finite, by what solvers go by; by all lanes. none (n),
+/// u (width): scratch. Defined in solvers/score.h.
+template <class Real, class Group>
+HD_ONCE void drop_harmful(const Group& g, const RowProblem<Real>& p, Law law, const Mask<Real>& worlds, Real* l,
+                          Real* none, Real* u);
+
+/// Of Iteration<Real>(problem, limits, options, impulse), with carve(arena) and solve(), which tells SolveStats<Real>. What runs into
+/// the limit of iterations is never worse than no impulse.
 template <template <class> class Iteration, template <class> class Knobs>
 struct IterativeSolver {
   template <class S>
@@ -52,7 +59,7 @@ struct IterativeSolver {
     static_cast<RowCounts&>(largest) = most;
     Arena<Real> arena;
     Iteration<Real>(largest, {}, {}, nullptr).carve(arena);
-    return arena.used();
+    return max(arena.used(), int64_t{most.rows()} + most.width);
   }
   /// Before its first pass.
   template <class Real>
@@ -69,7 +76,12 @@ struct IterativeSolver {
                                    const SolveLimits<Scalar<Real>>& limits, const Options<Scalar<Real>>& options,
                                    Real* memory, Real* impulse) {
     SolveStats<Real> stats;
-    if (g.rank() == 0) stats = iteration(problem, limits, options, memory, impulse).solve();
+    if (g.rank() == 0) {
+      stats = iteration(problem, limits, options, memory, impulse).solve();
+      const Mask<Real> left = stats.iterations >= Real(static_cast<Scalar<Real>>(limits.iterations));
+      if (limits.tolerance > 0 && limits.iterations > 0 && any(left))
+        drop_harmful(Serial{}, problem, options.law(), left, impulse, memory, memory + problem.rows());
+    }
     g.sync();
     return {g.sum(stats.iterations), g.sum(stats.factorizations)};
   }

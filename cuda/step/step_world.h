@@ -284,11 +284,17 @@ HD void gather_worst(const Mask<Real>& moving, const Mask<Real>& converged, cons
                      Outcome<Real>& out) {
   const Mask<Real> judged = (c.r_con == c.r_con) & (c.scale == c.scale),
                    worse = (c.r_con * out.certificate.scale > out.certificate.r_con * c.scale) | negate(judged);
+  const Real before = out.certificate.scale, one(1), zero(0);
   auto take = [&](Real& to, Real from) { to = select(moving, maximum(to, from), to); };
   out.certificate.r_con = select(moving & worse, c.r_con, out.certificate.r_con);
   out.certificate.scale = select(moving & worse, c.scale, out.certificate.scale);
-  take(out.certificate.r_dyn, c.r_dyn), take(out.certificate.r_ccp, c.r_ccp), take(out.certificate.r_mdp, c.r_mdp);
-  take(out.certificate.r_split, c.r_split), take(out.certificate.r_row, c.r_row);
+  // Of V of the step whose r_con is kept, whatever V was where they were largest.
+  const Real V = out.certificate.scale, known = select(before > Real(1e-29f), V / before, zero),
+             now = select(c.scale > zero, V / c.scale, one);
+  auto take_of_scale = [&](Real& to, Real from) { to = select(moving, maximum(to * known, from * now), to); };
+  take_of_scale(out.certificate.r_ccp, c.r_ccp), take_of_scale(out.certificate.r_mdp, c.r_mdp);
+  take_of_scale(out.certificate.r_split, c.r_split);
+  take(out.certificate.r_dyn, c.r_dyn), take(out.certificate.r_row, c.r_row);
   take(out.certificate.r_cone, c.r_cone), take(out.certificate.penetration, c.penetration);
   take(out.certificate.num_contacts, c.num_contacts), take(out.iterations, iterations);
   out.converged = select(converged | negate(moving), out.converged, Real(0));

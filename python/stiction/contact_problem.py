@@ -295,9 +295,9 @@ def _factored(W: np.ndarray) -> np.ndarray:
         worst = (values[:, 0] / np.where(largest[:, 0] > 0, largest[:, 0], 1)).min()
         raise ValueError(f"W is not positive semidefinite: with a diagonal of 1 it has the eigenvalue {worst:.1e}")
     kept = values > _KEPT * largest
-    begin = int((~kept).sum(1).min())
+    width = int(kept.sum(1).max())
     Y = scale[:, :, None] * vectors * np.sqrt(np.where(kept, values, 0))[:, None, :]
-    return np.ascontiguousarray(Y[:, :, begin:])
+    return np.ascontiguousarray(Y[:, :, ::-1][:, :, :width])
 
 
 # ---- what users give

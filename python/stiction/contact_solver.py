@@ -105,7 +105,7 @@ def solve(
         "guess": np.divide(start, factor, out=np.zeros_like(start), where=factor > 0),
     }
     begun = perf_counter(), process_time()
-    impulse, iterations, factorizations, law = _core.solve_rows(
+    impulse, iterations, factorizations, law = _solved(
         rows,
         solver=chosen.name,
         solver_options=chosen.to_core()[1],
@@ -143,6 +143,27 @@ def solve(
         cpu_seconds=taken[1],
         **{name: one(judged[name], float) for name in ("r_con", "r_ccp", "r_mdp", "r_row")},
     )
+
+
+def _solved(rows: dict[str, np.ndarray], **options):
+    """`_core.solve_rows` for those of each rank apart: how wide Y is decides how a solver factors."""
+    Y = rows["Y"]
+    used = Y.any(1)
+    width = np.where(used.any(1), used.shape[1] - used[:, ::-1].argmax(1), min(used.shape[1], 1)) if used.size else []
+    ranks = np.unique(width)
+    if len(ranks) == 0 or (len(ranks) == 1 and ranks[0] == Y.shape[2]):
+        return _core.solve_rows(rows, **options)
+    parts = []
+    for rank in ranks:
+        own = {name: values[width == rank] for name, values in rows.items()}
+        own["Y"] = np.ascontiguousarray(own["Y"][:, :, :rank])
+        parts.append((width == rank, _core.solve_rows(own, **options)))
+    impulse, iterations, factorizations = (
+        np.empty((len(Y), *part.shape[1:]), part.dtype) for part in parts[0][1][:3]
+    )
+    for which, part in parts:
+        impulse[which], iterations[which], factorizations[which] = part[:3]
+    return impulse, iterations, factorizations, parts[0][1][3]
 
 
 def solve_contact_problem(W, q, mu, R=None, *, symmetrize=False, **options) -> Solution:

@@ -32,11 +32,14 @@ def read_fclib(path) -> dict[str, np.ndarray]:
                 raise ValueError(f"{path.name} has bilateral constraints ({equality}), which are not supported")
         vectors = {name: np.asarray(values, float) for name, values in problem["vectors"].items()}
         if kinds[0] == "fclib_local":
-            W, order = _matrix(problem["W"], path), _order(len(vectors["q"]))
+            W, order = _matrix(problem["W"], path), _order(path, vectors, "q")
+            _require(path, "W", W.shape, (len(order), len(order)))
             return {"W": W[np.ix_(order, order)], "q": vectors["q"][order], "mu": vectors["mu"]}
-        H, order = _matrix(problem["H"], path), _order(len(vectors["w"]))
+        H, M, order = _matrix(problem["H"], path), _matrix(problem["M"], path), _order(path, vectors, "w")
+        _require(path, "M", M.shape, (len(vectors["f"]), len(vectors["f"])))
+        _require(path, "H", H.shape, (len(M), len(order)))
         return {
-            "A": _matrix(problem["M"], path),
+            "A": M,
             "J": H.T[order],
             "b": vectors["f"],
             "e": vectors["w"][order],
@@ -44,9 +47,15 @@ def read_fclib(path) -> dict[str, np.ndarray]:
         }
 
 
-def _order(size: int) -> np.ndarray:
-    """Of rows n, t1, t2: t1, t2, n."""
-    return np.arange(size).reshape(-1, 3)[:, [1, 2, 0]].ravel()
+def _require(path: Path, name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    if shape != expected:
+        raise ValueError(f"{path.name}: {name} has shape {shape}, expected {expected}")
+
+
+def _order(path: Path, vectors: dict[str, np.ndarray], name: str) -> np.ndarray:
+    """Of rows n, t1, t2 of every contact: t1, t2, n."""
+    _require(path, name, vectors[name].shape, (3 * len(vectors["mu"]),))
+    return np.arange(len(vectors[name])).reshape(-1, 3)[:, [1, 2, 0]].ravel()
 
 
 def _matrix(group, path: Path) -> np.ndarray:

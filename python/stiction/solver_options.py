@@ -212,8 +212,9 @@ class Sap(SolverOptions):
 
     name: str = "sap"
     law = "convex"
-    #: c at first, and at most. None: another in float32.
-    penalty: float | None = _knob("sap", "penalty", above=0)
+    #: c at first.
+    penalty: float = _knob("sap", "penalty", above=0)
+    #: c at most. None: 1e7 in float64, 100 in float32.
     penalty_cap: float | None = _knob("sap", "penalty_cap", above=0)
     #: What c is multiplied by; c grows where |D (l - l0)| fell by less than ``decrease``.
     growth: float = _knob("sap", "growth", least=1)
@@ -239,9 +240,9 @@ class Admm(SolverOptions):
 
     name: str = "admm"
     #: rho at first, of rows scaled to a mean W_ii of 1.
-    penalty: float | None = _knob("admm", "penalty", above=0)
+    penalty: float = _knob("admm", "penalty", above=0)
     #: eta of the proximal term.
-    proximal: float | None = _knob("admm", "proximal", least=0)
+    proximal: float = _knob("admm", "proximal", least=0)
     #: How rho follows the residuals: "ratio", "linear" or "spectral", the paper's two.
     rule: str = _knob("admm", "rule", choices=("ratio", "linear", "spectral"))
     #: Passes between two looks at rho.

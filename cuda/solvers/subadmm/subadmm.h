@@ -45,6 +45,11 @@ class Iteration {
 
   /// First without the contacts that stay open; worlds where one of them would close after all solve again with all, from there.
   HD SolveStats<Real> solve() {
+    if (limits_.iterations < 1) {
+      if (g_.rank() == 0) admit(p_, answer_, answer_);
+      g_.sync();
+      return stats_;
+    }
     parallel_for(g_, p_.contacts - p_.near, [&](int i) {
       const int k = p_.near + i;
       for (int d = 0; d < 3; ++d) answer_[3 * k + d] = Real(0);
@@ -55,7 +60,7 @@ class Iteration {
       const Mask<Real> stay = negate(closing());
       if (!all(stay)) done = iterate(p_.contacts, stay) & (done | negate(stay));
     }
-    if (limits_.tolerance > 0 && !all(done)) drop_harmful(negate(done));
+    if (limits_.tolerance > 0 && !all(done)) drop_harmful(g_, p_, opt.law(), negate(done), answer_, root_, u_);
     return stats_;
   }
 
@@ -73,7 +78,7 @@ class Iteration {
     x_.contacts = contacts, x_.spins = p_.spins > 0 ? contacts : 0, x_.n = x_.spin_row(x_.spins);
     Arena<Real> arena(memory_);
     x_.carve(arena);
-    prepare();
+    done = done | (prepare() == Real(0));
     if (opt.anderson) x_.forget();
     const bool adaptive = opt.penalty == kPenaltyAdaptive;
     const Real allowed = limits_.tolerance > 0 ? p_.scale * limits_.tolerance : Real(-1);
@@ -94,19 +99,6 @@ class Iteration {
     });
     return done;
   }
-  /// No impulse at all in those of `worlds` whose answer, left after the last pass, scores worse.
-  HD_ONCE void drop_harmful(const Mask<Real>& worlds) {
-    Real* none = root_;
-    parallel_for(g_, p_.rows(), [&](int i) { none[i] = Real(0); });
-    p_.push(g_, answer_, u_);
-    auto moved = [&](int i) { return p_.slip(i, answer_, u_); };
-    auto left = [&](int i) { return p_.free[i] + p_.e[i]; };
-    const Mask<Real> harmful =
-        worlds & (score_rows(p_, opt.law(), answer_, moved).worst() > score_rows(p_, opt.law(), none, left).worst());
-    g_.sync();  // all have scored it
-    parallel_for(g_, p_.rows(), [&](int i) { answer_[i] = select(harmful, Real(0), answer_[i]); });
-  }
-
   /// Worlds where a contact that was left out closes faster than its gap allows, by more than tolerance V.
   HD Mask<Real> closing() const {
     p_.push(g_, answer_, u_);
@@ -145,13 +137,13 @@ class Iteration {
       x_.soft[i] = opt.convex ? select(own > zero, x_.soft[3 * x_.block_of(i)], zero) : own;
     });
   }
-  /// Everything in the units of the penalties; z = J A^-1 (b + J' l), from the warm start.
-  HD void prepare() {
+  /// Everything in the units of the penalties; z = J A^-1 (b + J' l), from the warm start. Returns how many rows each world has.
+  HD Real prepare() {
     const Real zero(0), one(1);
     Real rows(0);
     penalties();
     parallel_for(g_, x_.n, [&](int i) { rows = rows + select(x_.soft[i] > zero, one, zero); });
-    x_.small = g_.sum(rows) <= Real(static_cast<S>(x_.apart ? -1 : 2 * x_.width));
+    rows = g_.sum(rows), x_.small = rows <= Real(static_cast<S>(x_.apart ? -1 : 2 * x_.width));
     p_.push(g_, answer_, u_);
     parallel_for(g_, x_.n, [&](int i) {
       const auto used = x_.soft[i] > zero;
@@ -178,6 +170,7 @@ class Iteration {
     weigh_changes();
     if (x_.apart && g_.rank() == 0) find_pattern();
     make_operator();
+    return rows;
   }
   HD int padding() const { return static_cast<int>(Passes::padded(x_.n)) - x_.n; }
   /// A change counts as V over that of its row's trees, or over what is known of the row's own velocity where that is less:
