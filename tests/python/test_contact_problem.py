@@ -166,6 +166,34 @@ def test_a_batch_is_each_problem_alone(solver, dtype):
     assert np.abs(found.impulse).max() > 0.01
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_problem_has_its_bits_beside_one_of_another_rank(solver, dtype):
+    rng = np.random.default_rng(4)
+    roots = [rng.standard_normal((9, rank)) for rank in (9, 3, 5, 9, 3, 1)]
+    W, q = np.stack([B @ B.T for B in roots]), np.stack([B @ rng.standard_normal(B.shape[1]) for B in roots])
+    mu = np.full((len(roots), 3), 0.7)
+    found = solve(ContactProblem.from_delassus(W, q, mu), solver, dtype=dtype, max_iterations=100)
+    for k in range(len(roots)):
+        alone = solve(ContactProblem.from_delassus(W[k], q[k], mu[k]), solver, dtype=dtype, max_iterations=100)
+        assert np.array_equal(alone.impulse, found.impulse[k]), k
+        assert (alone.iterations, alone.converged) == (found.iterations[k], found.converged[k])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_huge_problem_is_finite(solver, dtype):
+    found = solve(ContactProblem.from_delassus(np.eye(3), [0, 0, -1e30], [0.5]), solver, dtype=dtype)
+    assert np.isfinite(found.impulse).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_without_iterations_the_guess_is_the_answer(solver):
+    problem = ContactProblem.from_delassus(np.eye(3), [0, 0, -1], [0.5])
+    found = solve(problem, solver, guess=[0.1, 0.2, 0.7], max_iterations=0)
+    np.testing.assert_allclose(found.impulse, [[0.1, 0.2, 0.7]], rtol=1e-12)
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_many_dofs_under_more_contacts(solver):
     """150 dofs under 330 rows: answers stay finite, and no worse than none."""

@@ -118,6 +118,10 @@ def test_what_is_no_problem_is_refused(tmp_path):
         file["rolling"] = 1
     with pytest.raises(ValueError, match="other.hdf5 has rolling, expected fclib_local or fclib_global"):
         read_fclib(tmp_path / "other.hdf5")
+    with pytest.raises(ValueError, match=r"long.hdf5: q has shape \(6,\), expected \(3,\)"):
+        read_fclib(local(tmp_path / "long.hdf5", q=np.zeros(6)))
+    with pytest.raises(ValueError, match=r"many.hdf5: W has shape \(3, 3\), expected \(6, 6\)"):
+        read_fclib(local(tmp_path / "many.hdf5", q=np.zeros(6), mu=np.zeros(2)))
     path = local(tmp_path / "tied.hdf5")
     with h5py.File(path, "a") as file:
         file["fclib_local/V"] = 1
@@ -175,12 +179,14 @@ def test_a_factor_in_float_is_refined():
 def test_the_bench_tabulates_and_draws(tmp_path, capsys):
     bench = pytest.importorskip("bench.solvers.__main__")
     pytest.importorskip("matplotlib")
-    for name in "ab":
-        local(tmp_path / f"{name}.hdf5", q=Q if name == "a" else 2 * Q)
+    (tmp_path / "b").mkdir()
+    local(tmp_path / "a.hdf5"), local(tmp_path / "b/a.hdf5", q=2 * Q)
+    odd(tmp_path / "odd.hdf5")
     out = tmp_path / "out.json"
     result = bench.main([str(tmp_path), "--solvers", "canal", "pgs:iterations=1", "--output", str(out)])
     canal, pgs = (entry["figures"] for entry in result["solvers"].values())
     assert (canal["solved"], canal["problems"], canal["unsolved"]) == (2, 2, []) and canal["factorizations"] > 0
-    assert pgs["solved"] == 0 and pgs["unsolved"] == ["a", "b"] and pgs["iterations"]["p90"] == 1
+    assert pgs["solved"] == 0 and pgs["unsolved"] == ["a", "b/a"] and pgs["iterations"]["p90"] == 1
     assert out.exists() and out.with_suffix(".png").stat().st_size > 10_000
-    assert "| canal | coulomb | 2 of 2 |" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "| canal | coulomb | 2 of 2 |" in told and "left out: odd: odd.hdf5: " in told

@@ -137,5 +137,9 @@ def test_what_is_asked_wrongly_is_refused():
     ):
         with pytest.raises(ValueError, match=error):
             sim.inverse_dynamics(qacc)
+    for solver in ("sap", "bisection"):
+        other = Simulation(sim.model, 2, dtype="float64", solver=solver)
+        with pytest.raises(ValueError, match=f"Coulomb's law, at which solver '{solver}' does not aim"):
+            other.inverse_dynamics(np.zeros((2, nv)))
     with pytest.raises(ValueError, match="guess"):
         sim.inverse_dynamics(np.zeros((2, nv)), guess="first")

@@ -269,6 +269,33 @@ TYPED_TEST(Conformance, StaysFiniteOnRankDeficientProblems) {
   }
 }
 
+/// By what solvers go by, from a start that asks for far too much, however early it is cut off.
+TYPED_TEST(Conformance, IsNeverWorseThanNoImpulse) {
+  auto merit = [&](const Solved& s) {
+    const DenseResidual& r = s.residual;
+    double own = this->law() == Law::kConvex ? r.r_ccp : std::max(r.r_con, 0.1 * r.r_split);
+    if (this->law() == Law::kDissipation) own = r.r_mdp;  // its r_split is Coulomb's
+    return std::max(own / r.scale, r.row_ratio);
+  };
+  const double noise = this->kWide ? 1e-6 : 1e-2;
+  int pushed = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    Dense<double> d = problems::random_problem(9, 6, seed, seed % 3 == 0, seed % 2);
+    Solved none{d, {}, {}, 0, this->law()};
+    testing::judge(none, 1e-4);
+    for (size_t i = 0; i < d.impulse.size(); ++i) d.impulse[i] = 100 * std::sin(1.0 + 7 * i + seed);
+    for (size_t i = 0; i < d.row_impulse.size(); ++i) d.row_impulse[i] = 100 * std::cos(3.0 * i + seed);
+    for (int cap : {1, 3, 20, 2000}) {
+      const auto r = this->solve(d, cap);
+      // Under maximum dissipation an r_split that is less than none's may be paid for by r_mdp.
+      const double slack = this->law() == Law::kDissipation ? none.residual.r_split / none.residual.scale : 0;
+      EXPECT_LE(merit(r), merit(none) * (1 + noise) + slack + double(this->kTolerance)) << seed << ", " << cap;
+      pushed += r.sum(2) > 0;
+    }
+  }
+  EXPECT_GT(pushed, 30);
+}
+
 TYPED_TEST(Conformance, GivesNothingToPlacesThatAreNotUsed) {
   using Solver = typename TypeParam::Solver;
   using T = typename TypeParam::T;

@@ -72,7 +72,8 @@ class Iteration {
   /// The problem's row of row i of those that take part.
   HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i + 3 * (p_.contacts - x_.contacts); }
 
-  /// With the first `contacts` of them. Worlds that are done keep their answer. Returns those that are done then.
+  /// With the first `contacts` of them. Worlds that are done keep their answer. Returns those that are done then: which stopped, and
+  /// not because their impulses are so large that nothing changes them.
   HD_ONCE Mask<Real> iterate(int contacts, Mask<Real> done) {
     const Mask<Real> kept = done;
     x_.contacts = contacts, x_.spins = p_.spins > 0 ? contacts : 0, x_.n = x_.spin_row(x_.spins);
@@ -83,6 +84,7 @@ class Iteration {
     const bool adaptive = opt.penalty == kPenaltyAdaptive;
     const Real allowed = limits_.tolerance > 0 ? p_.scale * limits_.tolerance : Real(-1);
     const int most = limits_.iterations;
+    Real largest(0);
     Real total(1);  // what the penalties have been scaled by
     for (int pass = 0; pass < most && !all(done);) {
       const int last = adaptive ? min(pass + kAdaptivePasses, most) : most;
@@ -96,7 +98,9 @@ class Iteration {
     parallel_for(g_, x_.n, [&](int i) {
       Real& to = answer_[row_of(i)];
       to = select(kept, to, x_.lambda[i] * root_[i]);
+      largest = maximum(largest, x_.soft[i] * abs(x_.lambda[i]));
     });
+    if (limits_.tolerance > 0) done = done & (kept | (g_.max(largest) * kEpsilon<S> <= allowed));
     return done;
   }
   /// Worlds where a contact that was left out closes faster than its gap allows, by more than tolerance V.
