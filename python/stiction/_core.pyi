@@ -10,7 +10,9 @@ import typing
 import numpy
 import numpy.typing
 
-__all__: list[str] = ["BatchEnv", "Model", "World", "available_isas", "dlpack_capsule", "option_defaults", "solve_rows", "task_names", "validate"]
+__all__: list[str] = ["BatchEnv", "FIRST_CHOSEN_FALLBACK", "Model", "World", "available_isas", "dlpack_capsule", "option_defaults", "solve_rows", "task_names", "validate"]
+
+FIRST_CHOSEN_FALLBACK: int
 
 class Model:
     """

@@ -17,7 +17,7 @@ struct AdmmOptions {
   int rule = kAdmmRatio;
   int interval = 25;              // passes between two looks at the penalty
   int accelerate = 1;             // Anderson, off and on again at every stall
-  int patience = 150;             // passes without 0.7 of the best score that make a stall; 0: there are none
+  int patience = 250;             // passes without 0.7 of the best score that make a stall; 0: there are none
   int check = 5;                  // passes between two tests
   int refinements = 0;            // of a factor in float, in double; 0: it is in double
   S factor = S(2), tube = S(10);  // of the other rules: what rho changes by, and from which ratio of residuals on
