@@ -113,9 +113,10 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
                                 std::to_string(world.num_envs() - 1));
   const SolverOptions<double>& solver = world.options().solver;
   if (law_of(solver) != Law::kCoulomb)
-    throw std::invalid_argument("inverse_dynamics knows Coulomb's law, at which solver '" +
-                                with_solver(solver, [](auto s, const auto&) { return std::string(decltype(s)::kName); }) +
-                                "' does not aim here");
+    throw std::invalid_argument(
+        "inverse_dynamics knows Coulomb's law, at which solver '" +
+        with_solver(solver, [](auto s, const auto&) { return std::string(decltype(s)::kName); }) +
+        "' does not aim here");
   const Model& m = world.model();
   const double h = world.options().step.h, epsilon = world.options().float64 ? kEpsilon<double> : kEpsilon<float>;
   const double gravity = std::hypot(m.gravity[0], m.gravity[1], m.gravity[2]);

@@ -158,9 +158,7 @@ def _solved(rows: dict[str, np.ndarray], **options):
         own = {name: values[width == rank] for name, values in rows.items()}
         own["Y"] = np.ascontiguousarray(own["Y"][:, :, :rank])
         parts.append((width == rank, _core.solve_rows(own, **options)))
-    impulse, iterations, factorizations = (
-        np.empty((len(Y), *part.shape[1:]), part.dtype) for part in parts[0][1][:3]
-    )
+    impulse, iterations, factorizations = (np.empty((len(Y), *part.shape[1:]), part.dtype) for part in parts[0][1][:3])
     for which, part in parts:
         impulse[which], iterations[which], factorizations[which] = part[:3]
     return impulse, iterations, factorizations, parts[0][1][3]

@@ -69,7 +69,8 @@ def test_the_stub_of_the_core_has_its_names():
     tree = ast.parse((package / "_core.pyi").read_text())
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert set(classes) | functions == {name for name in dir(_core) if not name.startswith("_")}
+    constants = {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)} - {"__all__"}
+    assert set(classes) | functions | constants == {name for name in dir(_core) if not name.startswith("_")}
     for name, node in classes.items():
         told = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
         bound = {member for member in vars(getattr(_core, name)) if not member.startswith("_")}
