@@ -7,7 +7,7 @@ pytest.importorskip("mujoco")
 
 from scenes import body, box, scene, sliding_box, sphere  # noqa: E402
 from stiction import Model, Simulation  # noqa: E402
-from stiction.solver_options import SolverOptions  # noqa: E402
+from stiction.solver_options import SolverOptions, solver_names  # noqa: E402
 from stiction.status import Status  # noqa: E402
 
 
@@ -66,6 +66,15 @@ def test_large_friction_hides_no_error():
     sim.qvel[:] = np.random.default_rng(0).uniform(-1, 1, (32, 6)) * [3, 3, 1, 0, 0, 3]
     sim.step()
     assert sim.certificate.converged.all() and (sim.certificate.r_split <= 1e-2 * sim.certificate.scale).all()
+
+
+@pytest.mark.parametrize("solver", solver_names())
+def test_what_touches_nothing_takes_no_iterations_beside_what_does(solver):
+    sim = Simulation(Model.from_mjcf(sliding_box(mu=0.5)), 3, solver=solver)
+    sim.qpos[1, 2] = 2
+    sim.qvel[:, 0] = 1
+    sim.step()
+    assert (sim.certificate.iterations[[0, 2]] > 0).all() and sim.certificate.iterations[1] == 0
 
 
 @pytest.mark.parametrize("solver", ["bisection", "sap", "subadmm"])
