@@ -29,19 +29,23 @@ template <class S> inline constexpr double kLargestPush = sizeof(S) == 8 ? 1e7 :
 /// The same of an answer that is nearly hopeless: above that part of kHopeless.
 inline constexpr double kUnlikelyPush = 1e3, kDoubtful = 0.1;
 
-/// What improves worlds: `certify` is the residual of `law` over V that they must reach.
+/// What improves worlds: `certify` is the residual of `law` over V that they must reach. Unless a solver is named it is this file's three
+/// under Coulomb's law and SAP under the convex one; under maximum dissipation there is none.
 struct FallbackPlan {
   Law law = Law::kCoulomb;
   double certify = 0;
   int solver = -1;  // by its place in the list; -1: this file's three
 };
-/// The fallback that options ask for; whether there is one: this file's three know Coulomb's law alone, other solvers theirs.
+/// The fallback that options ask for; whether there is one, which knows the law.
 template <class S>
 HD bool plan_fallback(const StepOptions<S>& o, FallbackPlan& plan) {
   const int chosen = o.step.fallback - kFirstChosenFallback;
   plan = {law_of(o.solver), static_cast<double>(o.step.certify), max(chosen, -1)};
-  if (chosen < 0) return o.step.fallback != 0 && plan.law == Law::kCoulomb;
-  return law_of(aimed_at<double>(chosen, plan.law)) == plan.law;
+  if (o.step.fallback == 0) return false;
+  if (chosen < 0 && plan.law == Law::kCoulomb) return true;
+  if (chosen < 0 && plan.law == Law::kDissipation) return false;
+  if (chosen < 0) plan.solver = place_of<Sap>(Solvers{});
+  return law_of(aimed_at<double>(plan.solver, plan.law)) == plan.law;
 }
 
 /// The number type of Newton for worlds in Real: double, or a register of doubles.

@@ -281,6 +281,7 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* 
       d.put(better & bounded());
     }
 
+    if (!chain) continue;  // that a solver fails does not say that nothing solves it
     Mask<Double> hoped = mask_of<Double>(true);
     for (int w = 0; w < W; ++w)
       if (!of[w].had_hope) set_lane(hoped, w, 0);

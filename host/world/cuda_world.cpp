@@ -105,6 +105,7 @@ class CudaWorld final : public WorldOf<CudaJob> {
     job_.queue.device = options_.device;
     if (options_.step.fallback >= kFirstChosenFallback)
       throw std::invalid_argument("fallback by a solver's name is not on CUDA; True and False are");
+    if (law_of(options_.solver) != Law::kCoulomb) job_.options.step.fallback = 0;  // a kernel has none of other laws
     const int64_t world_bytes = memory_sizes<float>(tables_->view, job_.options).total();
     job_.plan = plan_launches(num_envs(), world_bytes, options_.device);
     require_memory();

@@ -65,8 +65,9 @@ class SolverOptions:
     certify: float = _step("certify", least=0)
     #: Start from the impulses of the last step.
     warm_start: bool = _step("warm_start", bool)
-    #: What solves environments above ``certify`` again, in double: True (exact contacts in turn, then Newton's method,
-    #: under Coulomb's law; nothing under another), False (nothing), or the name of a solver, with its defaults.
+    #: What solves environments above ``certify`` again, in double: True (under Coulomb's law exact contacts in turn,
+    #: then Newton's method; SAP under the convex law, not on CUDA; nothing under maximum dissipation), False (nothing),
+    #: or the name of a solver, with its defaults.
     fallback: bool | str = _step("fallback", bool, names=True)
     #: Part of an overlap that one step is to remove, in [0, 1].
     erp: float = _step("erp", least=0, most=1)
@@ -166,7 +167,7 @@ class SubAdmm(SolverOptions):
     #: Regularisation of Anderson's normal equations (1).
     tikhonov: float = _knob("subadmm", "tikhonov", least=0)
     #: "coulomb", or "convex", the relaxation that convex solvers are built on, to compare with: a contact that slides
-    #: with v_t leaves with mu v_t. `certify` then asks r_ccp, and Newton is not called.
+    #: with v_t leaves with mu v_t. `certify` then asks r_ccp.
     law: str = _knob("subadmm", "convex", choices=("coulomb", "convex"))
 
 

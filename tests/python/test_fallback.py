@@ -15,7 +15,12 @@ LAWS = {
     "dissipation": ("bisection",),
 }
 MAIN = {"coulomb": "subadmm", "convex": "subadmm", "dissipation": "bisection"}
-CASES = [(law, solver) for law, solvers in LAWS.items() for solver in solvers]
+CASES = [
+    (law, solver)
+    for law, solvers in LAWS.items()
+    for solver in (*solvers, True)
+    if (law, solver) != ("dissipation", True)
+]
 CERTIFY = 1e-6
 STEPS = 30
 
