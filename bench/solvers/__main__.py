@@ -75,9 +75,9 @@ def read(folder: Path, largest: int) -> tuple[dict[str, stiction.ContactProblem]
                 make = stiction.ContactProblem.from_delassus if local else stiction.ContactProblem.from_primal
                 problems[name] = make(**arrays, symmetrize=True) if local else make(**arrays)
                 problems[name]._factor  # noqa: B018
-            except (OSError, ValueError, KeyError) as error:
+            except (OSError, ValueError, KeyError, IndexError, MemoryError) as error:
                 problems.pop(name, None)
-                refused[name] = str(error)
+                refused[name] = f"{type(error).__name__}: {error}"
     return problems, refused
 
 

@@ -115,9 +115,10 @@ HD_ONCE void drop_harmful(const Group& g, const RowProblem<Real>& p, Law law, co
                           Real* none, Real* u) {
   parallel_for(g, p.rows(), [&](int i) { none[i] = Real(0); });
   p.push(g, l, u);
-  const Real score = score_rows(p, law, l, [&](int i) { return p.slip(i, l, u); }).worst(),
-             least = score_rows(p, law, none, [&](int i) { return p.free[i] + p.e[i]; }).worst();
-  const Mask<Real> harmful = worlds & ((score > least) | (score >= Real(kLost<Real>)));
+  RowScore<Real> score = score_rows(p, law, l, [&](int i) { return p.slip(i, l, u); });
+  const RowScore<Real> least = score_rows(p, law, none, [&](int i) { return p.free[i] + p.e[i]; });
+  score.scale = least.scale;  // V counts what pushes: who pushes what is open is not better for that
+  const Mask<Real> harmful = worlds & ((score.worst() > least.worst()) | (score.worst() >= Real(kLost<Real>)));
   g.sync();  // all have scored it
   parallel_for(g, p.rows(), [&](int i) { l[i] = select(harmful, Real(0), l[i]); });
 }

@@ -44,7 +44,7 @@ HD bool plan_fallback(const StepOptions<S>& o, FallbackPlan& plan) {
   if (o.step.fallback == 0) return false;
   if (chosen < 0 && plan.law == Law::kCoulomb) return true;
   if (chosen < 0 && plan.law == Law::kDissipation) return false;
-  if (chosen < 0) plan.solver = place_of<Sap>(Solvers{});
+  if (chosen < 0) plan.solver = PlaceOf<Sap, Solvers>::value;
   return law_of(aimed_at<double>(plan.solver, plan.law)) == plan.law;
 }
 

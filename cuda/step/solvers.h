@@ -4,8 +4,6 @@
 // A step knows solvers by solve_rows() alone, which is declared here and compiled once per number type (step/solve_rows.h), so
 // that a solver does not multiply the step.
 #pragma once
-#include <type_traits>
-
 #include "solvers/admm/admm.h"
 #include "solvers/bisection/bisection.h"
 #include "solvers/canal/canal.h"
@@ -22,12 +20,17 @@ struct SolverList {
 };
 using Solvers = SolverList<SubAdmm, Pgs, Canal, Sap, Admm, Bisection, Cond>;
 
-/// The place of a solver in the list.
+/// The place of a solver in a list.
+template <class Solver, class List>
+struct PlaceOf;
+template <class Solver, class... Rest>
+struct PlaceOf<Solver, SolverList<Solver, Rest...>> {
+  static constexpr int value = 0;
+};
 template <class Solver, class First, class... Rest>
-HD constexpr int place_of(SolverList<First, Rest...>) {
-  if constexpr (std::is_same_v<Solver, First>) return 0;
-  else return 1 + place_of<Solver>(SolverList<Rest...>{});
-}
+struct PlaceOf<Solver, SolverList<First, Rest...>> {
+  static constexpr int value = 1 + PlaceOf<Solver, SolverList<Rest...>>::value;
+};
 
 /// The options of all solvers of a list; of the first, and of the rest.
 template <class S, class List>

@@ -121,7 +121,7 @@ class WorldOf : public World {
   void refuse_fallback() const {
     FallbackPlan plan;
     if (plan_fallback<double>({options_.step, options_.solver}, plan) || plan.solver < 0) return;
-    const char* const laws[] = {"Coulomb's law", "its convex relaxation", "maximum dissipation"};
+    const char* const laws[] = {"Coulomb's law", "the convex relaxation of Coulomb's law", "maximum dissipation"};
     throw std::invalid_argument("fallback '" + name_of(aimed_at<double>(plan.solver, plan.law)) + "' does not solve " +
                                 laws[static_cast<int>(plan.law)] + ", which solver '" + name_of(options_.solver) +
                                 "' aims at here");

@@ -189,4 +189,4 @@ def test_the_bench_tabulates_and_draws(tmp_path, capsys):
     assert pgs["solved"] == 0 and pgs["unsolved"] == ["a", "b/a"] and pgs["iterations"]["p90"] == 1
     assert out.exists() and out.with_suffix(".png").stat().st_size > 10_000
     told = capsys.readouterr().out
-    assert "| canal | coulomb | 2 of 2 |" in told and "left out: odd: odd.hdf5: " in told
+    assert "| canal | coulomb | 2 of 2 |" in told and "left out: odd: ValueError: odd.hdf5: " in told

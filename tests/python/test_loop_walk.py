@@ -1,4 +1,4 @@
-"""A quadruped trots on legs that are closed loops: a crank at each hip bends the knee through a rod (a parallelogram)."""
+"""A quadruped trots on legs that are closed loops: a crank at each hip bends the knee through a rod."""
 
 import os
 
