@@ -50,7 +50,7 @@ ROBOT = f"""
 
 
 def gait(t):
-    """Angles of hips and cranks: half of a period on the ground and going back, the other half lifted and going forth."""
+    """Angles of hips and cranks: half of a period on the ground, going back, the other half lifted, going forth."""
     targets = []
     for n in LEGS:
         phase = 2 * np.pi * (t / PERIOD + TOGETHER[n])
