@@ -68,7 +68,7 @@ def _projected(trial: np.ndarray, mu: np.ndarray) -> np.ndarray:
     border[:, :, :2] = trial[:, :, :2] * (mu * normal / np.where(reach > 0, reach, 1))[:, :, None]
     border[:, :, 2] = normal
     inside, outside = reach <= mu * height, mu * reach <= -height
-    return np.where(inside[:, :, None], trial, np.where(outside[:, :, None], 0, border))
+    return np.where(outside[:, :, None], 0, np.where(inside[:, :, None], trial, border))  # mu = 0: below is in both
 
 
 def _dissipative(impulse, s, mu, blocks, R) -> np.ndarray:

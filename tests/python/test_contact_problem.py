@@ -188,6 +188,13 @@ def test_a_huge_problem_is_finite(solver, dtype):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+def test_a_frictionless_contact_may_open_without_sliding(solver):
+    found = solve(ContactProblem.from_delassus(np.eye(6), [0, 0, -1, 0, 0, 2], [0.5, 0]), solver)
+    assert found.converged and found.r_con <= 1e-8 * found.scale
+    np.testing.assert_allclose(found.impulse, [[0, 0, 1], [0, 0, 0]], atol=1e-7)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_without_iterations_the_guess_is_the_answer(solver):
     problem = ContactProblem.from_delassus(np.eye(3), [0, 0, -1], [0.5])
     found = solve(problem, solver, guess=[0.1, 0.2, 0.7], max_iterations=0)
