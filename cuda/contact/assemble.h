@@ -46,7 +46,7 @@ template <class L, class Real, class S, class Number>
 HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real far, Number mean_mass, Vec3<Real> w,
                     ContactRow<Real>& row, ContactProblem<L>& problem) {
   const Real wn = w.z;
-  Real one(1), zero(0), wt = (w.x + w.y) * S(0.5), h(opt.h), sum = w.x + w.y + wn, least = sum * S(1e-3);
+  Real one(1), zero(0), wt = (w.x + w.y) * S(0.5), h(opt.h), sum = w.x + w.y + wn, least = sum * S(kLeastMobility);
   const Mask<Real> moves = sum * Real(mean_mass) > Real(1e-10f), movable = x.active & moves;
   row.W_t = select(movable, max(wt, least), one), row.W_n = select(movable, max(wn, least), one);
   auto soft = x.stiffness > zero;

@@ -24,6 +24,9 @@ namespace stiction {
 /// What a solver aims at.
 enum class Law : int { kCoulomb, kConvex, kDissipation };
 
+/// W of a contact along its normal and, in the mean, along its tangents is held above this part of the trace of W_ii.
+inline constexpr double kLeastMobility = 1e-3;
+
 /// Bias of a rigid row at distance `gap`: speculative where it is open, recovery of a part of the overlap where it is not.
 template <class Real, class S>
 HD Real normal_bias(const Options<S>& opt, Real gap) {

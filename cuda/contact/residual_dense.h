@@ -103,7 +103,7 @@ HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* 
     s[a] = row_times(n, row, v) + double(p.e[3 * i + a]) + double(p.R[3 * i + a]) * l[a];
     fast = worst(fast, abs(row_times(n, row, free)));
   }
-  W_n = max(W_n, 3e-3 * g) + double(p.R[3 * i + 2]);
+  W_n = max(W_n, kLeastMobility * 3 * g) + double(p.R[3 * i + 2]);
   if (W_n > 0) coupling[0] /= W_n, coupling[1] /= W_n;
   bool pushed = l[0] != 0 || l[1] != 0 || l[2] != 0;
   if (g == 0) {

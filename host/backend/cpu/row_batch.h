@@ -80,8 +80,8 @@ struct RowBatchKernel {
     double all = 0;
     for (int i = 0; i < n; ++i) all += square(i);
     const double rounding = kImmovable * all / max(n, 1);
-    for (int k = 0; k < nc; ++k) {  // held above a thousandth of the trace, as contact/assemble.h does
-      const double t = square(3 * k) + square(3 * k + 1), trace = t + square(3 * k + 2), floor = 1e-3 * trace;
+    for (int k = 0; k < nc; ++k) {  // as contact/assemble.h has them
+      const double t = square(3 * k) + square(3 * k + 1), trace = t + square(3 * k + 2), floor = kLeastMobility * trace;
       if (!(trace > 3 * rounding)) continue;
       put(rows.W[3 * k], max(0.5 * t, floor)), put(rows.W[3 * k + 1], max(0.5 * t, floor));
       put(rows.W[3 * k + 2], max(trace - t, floor));
