@@ -5,7 +5,7 @@
 
 namespace stiction {
 
-/// The first value of Options::fallback that is a solver of step/solvers.h, the first of the list.
+/// The value of Options::fallback that is the first solver of the list in step/solvers.h; the others follow.
 inline constexpr int kFirstChosenFallback = 2;
 
 template <class S>
@@ -27,7 +27,7 @@ struct Options {
   S certify = S(1e-3);                // r_con / V beyond which a world is flagged kNotConverged; theory, section 8
   int warm_start = 1;
   int fallback =
-      1;  // for worlds above `certify`: 1 that of step/fallback.h; from kFirstChosenFallback on a solver; 0 none
+      1;  // of worlds above `certify`: 0 none, 1 the law's own (step/fallback.h), then the solvers of the list
 
   /// Whether what turns freely does so by the closed form of dynamics/gyroscopic.h, its centre of mass going straight.
   HD bool moves_centres() const { return implicit && newton == 0; }

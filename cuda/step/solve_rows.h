@@ -242,7 +242,7 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* 
     for (int w = n - next; w < W; ++w) set_lane(used, w, 0);
     if (!any(used)) continue;
     const bool chain = plan.solver < 0;
-    auto newton = [&](const Mask<Double>& which) {
+    auto solved = [&](const Mask<Double>& which) {
       if constexpr (kAnySolver && kWidth<Double> == 1)
         if (!chain) return ask<Double>(d, plan, limits.tolerance, arena.rest());
       return Canal::improve(d.view, limits, options, which, arena.rest(), d.rows.impulse);
@@ -254,7 +254,7 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* 
           solve_with<Bisection, Double>(Serial{}, plain, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
       d.take_impulses(negate(carried & (swept < Double(kExactSweeps))));
     }
-    CanalStats<Double> stats = newton(used);
+    CanalStats<Double> stats = solved(used);
     auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };
     auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };
     d.put(used & bounded() & (stats.converged | (stats.score.own * before.scale <= before.own * stats.score.scale)));
@@ -275,7 +275,7 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* 
       if (chain) solve_with<Pgs, Double>(Serial{}, d.view, slow, PgsOptions<double>{}, arena.rest(), d.rows.impulse);
       const auto found =
           chain ? Canal::improve(d.view, {0, limits.tolerance}, options, left, arena.rest(), d.rows.impulse)
-                : newton(left);
+                : solved(left);
       const Mask<Double> better = left & found.converged;
       stats.take(found, better);
       d.put(better & bounded());
@@ -289,7 +289,7 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* 
     const Mask<Double> grew = grown & negate(lost | stats.converged);
     if (!any(lost | grew)) continue;
     d.give_up_recovery(lost | grew);
-    stats = newton(lost | grew);
+    stats = Canal::improve(d.view, limits, options, lost | grew, arena.rest(), d.rows.impulse);
     const Mask<Double> unsolved = lost & negate(answers());
     d.drop_impulses(unsolved);  // nothing is pushed by what is not understood
     d.put(lost | (grew & stats.converged));

@@ -127,20 +127,16 @@ class WorldOf : public World {
                                 "' aims at here");
   }
   void refuse_without_couples() const {
-    auto refuse = [](const std::string& what) {
-      throw std::invalid_argument(what +
-                                  " carries no torsional or rolling friction, which the model has (condim 4 or "
-                                  "6); Model.with_friction(torsional=0, rolling=0) takes it out");
+    auto require = [](const char* role, const SolverOptions<double>& o) {
+      if (!carries_couples(o))
+        throw std::invalid_argument(std::string(role) + " '" + name_of(o) +
+                                    "' carries no torsional or rolling friction, which the model has (condim 4 or 6); "
+                                    "Model.with_friction(torsional=0, rolling=0) takes it out");
     };
-    if (!carries_couples(options_.solver)) refuse("solver '" + name_of(options_.solver) + "'");
+    require("solver", options_.solver);
     FallbackPlan plan;
-    plan_fallback<double>({options_.step, options_.solver}, plan);
-    if (plan.solver < 0) return refuse_compliance();
-    const SolverOptions<double> chosen = aimed_at<double>(plan.solver, plan.law);
-    if (!carries_couples(chosen)) refuse("fallback '" + name_of(chosen) + "'");
-    refuse_compliance();
-  }
-  void refuse_compliance() const {
+    if (plan_fallback<double>({options_.step, options_.solver}, plan) && plan.solver >= 0)
+      require("fallback", aimed_at<double>(plan.solver, plan.law));
     if (options_.step.tangential_compliance > 0)
       throw std::invalid_argument("tangential_compliance is not for models with torsional or rolling friction");
   }
