@@ -47,7 +47,7 @@ def thrown(ant):
 
 
 def walk(model, solver, thrown, which, dtype="float32"):
-    """Steps of environments ``which``: how far each is off at its worst, and which steps the fallback answered."""
+    """Which steps of environments were left above certify, which the fallback answered; the state in the end."""
     qpos, qvel, controls = thrown
     sim = Simulation(model, len(which), solver=solver, dtype=dtype, num_threads=1)
     sim.qpos, sim.qvel = qpos[which], qvel[which]

@@ -60,10 +60,9 @@ def gait(t):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize(
-    "solver", solver_names()
-)  # bisection by Coulomb's law: its own has no fallback, and opens them
+@pytest.mark.parametrize("solver", solver_names())
 def test_a_quadruped_trots_on_closed_loops(solver, dtype):
+    # Its own law has no fallback, and opens them.
     law = {name: name for name in solver_names()} | {"bisection": SolverOptions(name="bisection", law="coulomb")}
     sim = Simulation(Model.from_mjcf(ROBOT), 1, dtype=dtype, num_threads=1, solver=law[solver])
     sim.forward()
