@@ -113,5 +113,16 @@ HD Vec3<Real> bond_velocity(const typename L::Group& g, const typename L::Model&
   const AxisForces<Real>(&F)[2] = problem.bond[i].F;
   return dot(gather_at<L>(g, m, V, link[0]), F[0]) + dot(gather_at<L>(g, m, V, link[1]), F[1]);
 }
+/// |J v| of its two ends, each for itself: what J v is rounded by.
+template <class L, class Real = typename L::Real>
+HD Vec3<Real> bond_speeds(const typename L::Group& g, const typename L::Model& m, const ContactProblem<L>& problem,
+                          const PerLink<L, Motion<Real>>& V, int i) {
+  Vec3<Real> sum{Real(0), Real(0), Real(0)};
+  for (int end = 0; end < 2; ++end) {
+    const Vec3<Real> v = dot(gather_at<L>(g, m, V, m.bond[i].link[end]), problem.bond[i].F[end]);
+    sum = sum + Vec3<Real>{abs(v.x), abs(v.y), abs(v.z)};
+  }
+  return sum;
+}
 
 }  // namespace stiction

@@ -7,7 +7,8 @@
 //   r_split max_i of Signorini's and Coulomb's law apart (law.h), which sees what large friction hides of r_con  m/s
 //   r_ccp  r_con without G: the convex model's score                                                             m/s
 //   r_mdp  r_con of s as maximum dissipation has it (dissipative_slip), and then r_split too; 0 unless the law is that   m/s
-//   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4)                                 1
+//   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4); of welds and connects, which take the velocity
+//          of one end from that of the other, at least of 10^4 times what is rounded there                       1
 //   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V_i)                                                          1
 //   V      of the trees that a contact acts on (contact/tree_scale.h)                                            m/s
 //
@@ -131,6 +132,9 @@ HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least) {
   return select(row.active, r / max(abs(row.free), least), Real(0));
 }
 
+/// Of the two ends of a bond, what rounding may leave of their velocities as a part of V is at most one over it.
+inline constexpr float kRowRounding = 1e4f;
+
 /// Of w.impulses and w.v. law: the solver's.
 template <class L, class Real = typename L::Real>
 HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::Model& m,
@@ -179,9 +183,13 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   }
   for (int i = 0; i < m.bonds; ++i) {
     const Vec3<Real> v = bond_velocity<L>(g, m, problem, w.motions, i), li = l.bond[i];
+    const Vec3<Real> rounding =
+        bond_speeds<L>(g, m, problem, w.motions, i) * Real(kRowRounding * kEpsilon<Scalar<Real>>);
     const ScalarRow<Real>(&r)[3] = problem.bond[i].row;
-    shared.r_row = maximum(maximum(shared.r_row, judge_row(r[0], v.x, li.x, least)),
-                           maximum(judge_row(r[1], v.y, li.y, least), judge_row(r[2], v.z, li.z, least)));
+    const Real x = judge_row(r[0], v.x, li.x, max(least, rounding.x)),
+               y = judge_row(r[1], v.y, li.y, max(least, rounding.y)),
+               z = judge_row(r[2], v.z, li.z, max(least, rounding.z));
+    shared.r_row = maximum(maximum(shared.r_row, x), maximum(y, z));
   }
 
   // r_dyn: A v against b + J' l.

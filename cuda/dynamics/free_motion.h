@@ -124,10 +124,10 @@ struct MotionInputs {
   const Loads<L>& loads;
 };
 
-/// A and b; M needs no copy: it is A on the way.
+/// A and b; M needs no copy: it is A on the way. bias: what b has of inverse dynamics, b = h (... - bias).
 template <class L>
 HD void free_motion(const typename L::Group& g, const typename L::Model& m,
-                    const Options<Scalar<typename L::Real>>& opt, const MotionInputs<L>& in, TreeVector<L>& scratch,
+                    const Options<Scalar<typename L::Real>>& opt, const MotionInputs<L>& in, TreeVector<L>& bias,
                     TreeMatrix<L>& A, TreeVector<L>& b) {
   const auto& [at, kin, I, loads] = in;
   const auto& [start, x, from] = at;
@@ -135,10 +135,11 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
   using S = Scalar<Real>;
   S h = opt.h;
   // M v - h c is -h times the inverse dynamics of the acceleration -v / h: one pass gives momentum and bias together.
-  each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, from, scratch);
-  inverse_dynamics<L>(g, m, kin, I, x.v, scratch, b);
+  each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, from, bias);
+  inverse_dynamics<L>(g, m, kin, I, x.v, bias, b);
   mass_matrix<L>(g, m, kin, I, A);
   if (opt.moves_centres()) add_gyroscopic<L>(g, m, h, kin, x, A, b);
+  each_dof<L>(g, m, [](Real bi, Real& copy) { copy = bi; }, b, bias);
 
   const Real zero(0);
   if (m.free_base()) {
@@ -191,6 +192,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
 
   if (!loads.has_wrench()) return;
   Real share[L::kTrunkDofs];
+  TreeVector<L> scratch;
   each_dof<L>(g, m, [&](Real& a) { a = zero; }, scratch);
   add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &loads.wrench, scratch, share);
   each_dof<L>(g, m, [h](Real f, Real& bi) { bi = bi + f * h; }, scratch, b);

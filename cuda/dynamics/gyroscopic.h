@@ -14,7 +14,7 @@
 // goes straight with it while c turns to c': the origin moves by h (v + w x c) - (c' - c) and then has v + w x c - w x c'
 // (move_centres). So nothing depends on where a body's frame is, whatever a contact does to its spin.
 //
-// The joints' own Coriolis forces, and ball joints that hang from something that moves, are left explicit.
+// The joints' own Coriolis forces, and ball joints that hang from something that moves: dynamics/coriolis.h.
 #pragma once
 #include "kinematics/fk.h"
 
@@ -68,6 +68,38 @@ HD bool is_lone_body(const LimbView<L>& limb) {
   else return false;
 }
 
+/// m times what makes of w the velocity w x c of the centre of mass about the origin, of a free base and of a free body that a
+/// limb begins with: blocks of A. w about the axes of the turning, c in world axes.
+template <class L, class Real = typename L::Real>
+HD Mat3<Real> moment_of_base(const TreeMatrix<L>& A) {
+  const auto& H = A.trunk;
+  return {{{H[3][0], H[3][1], H[3][2]}, {H[4][0], H[4][1], H[4][2]}, {H[5][0], H[5][1], H[5][2]}}};
+}
+template <class Real>
+HD Mat3<Real> moment_of_free_body(const Real* H) {
+  auto moving = [&](int i) { return Vec3<Real>{H[entry_of(3, i)], H[entry_of(4, i)], H[entry_of(5, i)]}; };
+  return {{moving(0), moving(1), moving(2)}};
+}
+
+/// Of all links of a limb, and of a free base with all it carries.   kg
+template <class L, class Real = typename L::Real>
+HD Real mass_of_limb(const LimbView<L>& limb, Place at, const PerLink<L, RigidInertia<Real>>& I) {
+  Real mass(0);
+  for (int k = 0; k < limb.links(); ++k)
+    if (!L::Shape::kAnyJoint || limb.link(k).has_body) mass = mass + I.limb[at.link + k].m;
+  return mass;
+}
+template <class L, class Real = typename L::Real>
+HD Real mass_of_base(const typename L::Group& g, const typename L::Model& m, const PerLink<L, RigidInertia<Real>>& I) {
+  Real mass(0);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    if (limb.on_trunk()) mass = mass + mass_of_limb<L>(limb, at, I);
+  });
+  mass = g.sum(mass);
+  for (int t = 0; t < m.trunk_links(); ++t) mass = mass + I.trunk[t].m;
+  return mass;
+}
+
 /// What the bias of a free root has too much of, times h: of its turning (about `turn`'s axes) and its moving.
 /// J, m, moment: its blocks of M, [J moment'; moment m]. p: momentum of its joints' own motion, turning and moving. to_world:
 /// columns are the axes of its turning.
@@ -105,8 +137,7 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
       UNROLL for (int t = 0; t < 6; ++t) p[t] = p[t] + M.trunk[u][t] * x.v.trunk[u];
     const auto& H = M.trunk;
     const SymMat3<Real> J{H[0][0], H[1][0], H[2][0], H[1][1], H[2][1], H[2][2]};
-    const Mat3<Real> moment{{{H[3][0], H[3][1], H[3][2]}, {H[4][0], H[4][1], H[4][2]}, {H[5][0], H[5][1], H[5][2]}}},
-        axes{{{one, zero, zero}, {zero, one, zero}, {zero, zero, one}}};
+    const Mat3<Real> moment = moment_of_base<L>(M), axes{{{one, zero, zero}, {zero, one, zero}, {zero, zero, one}}};
     const Force<Real> more = free_root_correction(J, moment, H[3][3], Force<Real>{{p[0], p[1], p[2]}, {p[3], p[4], p[5]}},
                                                   twist(x.v.trunk).w, axes, h);
     Real f[6];
@@ -142,9 +173,8 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
       const SymMat3<Real> J{turning(0, 0), turning(1, 0), turning(2, 0), turning(1, 1), turning(2, 1), turning(2, 2)};
       const Vec3<Real> w{v[first], v[first + 1], v[first + 2]};
       if (free_body) {
-        auto moving = [&](int i) { return Vec3<Real>{H[entry_of(3, i)], H[entry_of(4, i)], H[entry_of(5, i)]}; };
         const Force<Real> more =
-            free_root_correction(J, Mat3<Real>{{moving(0), moving(1), moving(2)}}, H[entry_of(0, 0)], Force<Real>{n, f},
+            free_root_correction(J, moment_of_free_body(H), H[entry_of(0, 0)], Force<Real>{n, f},
                                  w, kin.pose.limb[at.link + 3].R, h);
         n = more.n;
         const Vec3<Real> jump = more.f * over_mass(Real(per_step), H[0]);
@@ -195,12 +225,6 @@ template <class L, class Real = typename L::Real>
 HD void move_centres(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const Kinematics<L>& kin,
                      const PerLink<L, RigidInertia<Real>>& I, const TreeMatrix<L>& A, TreeVector<L>& along,
                      TreeVector<L>& end) {
-  auto mass_of = [&](const auto& limb, Place at) {
-    Real mass(0);
-    for (int k = 0; k < limb.links(); ++k)
-      if (!L::Shape::kAnyJoint || limb.link(k).has_body) mass = mass + I.limb[at.link + k].m;
-    return mass;
-  };
   // p, v: three numbers each, of `along` and `end`; w: of `along`. moment(w): mass times w x c.
   auto move = [&](Real mass, const Vec3<Real>& w, const Vec3<Real>& moment_along, const Vec3<Real>& moment_end, Real* p,
                   Real* v) {
@@ -212,26 +236,18 @@ HD void move_centres(const typename L::Group& g, const typename L::Model& m, Sca
     v[0] = v[0] - less.x, v[1] = v[1] - less.y, v[2] = v[2] - less.z;
   };
   if (m.free_base()) {
-    Real mass(0);
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      if (limb.on_trunk()) mass = mass + mass_of(limb, at);
-    });
-    mass = g.sum(mass);
-    for (int t = 0; t < m.trunk_links(); ++t) mass = mass + I.trunk[t].m;
-    const auto& H = A.trunk;
-    const Mat3<Real> moment{{{H[3][0], H[3][1], H[3][2]}, {H[4][0], H[4][1], H[4][2]}, {H[5][0], H[5][1], H[5][2]}}};
+    const Mat3<Real> moment = moment_of_base<L>(A);
     const Vec3<Real> w = twist(along.trunk).w;
-    move(mass, w, moment * w, moment * twist(end.trunk).w, along.trunk + 3, end.trunk + 3);
+    move(mass_of_base<L>(g, m, I), w, moment * w, moment * twist(end.trunk).w, along.trunk + 3, end.trunk + 3);
   }
   if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       if (!is_free_body(limb)) return;
       const Real* H = A.limb + at.entry;
       Real *p = along.limb + at.link, *v = end.limb + at.link;
-      auto moving = [&](int i) { return Vec3<Real>{H[entry_of(3, i)], H[entry_of(4, i)], H[entry_of(5, i)]}; };
-      const Mat3<Real> moment{{moving(0), moving(1), moving(2)}};
+      const Mat3<Real> moment = moment_of_free_body(H);
       const Vec3<Real> w{p[3], p[4], p[5]};
-      move(mass_of(limb, at), kin.pose.limb[at.link + 3].R * w, moment * w, moment * Vec3<Real>{v[3], v[4], v[5]}, p, v);
+      move(mass_of_limb<L>(limb, at, I), kin.pose.limb[at.link + 3].R * w, moment * w, moment * Vec3<Real>{v[3], v[4], v[5]}, p, v);
     });
 }
 

@@ -94,6 +94,16 @@ HD void solve(const typename L::Group& g, const typename L::Model& m, const Tree
   solve_outward<L>(g, m, H, x);
 }
 
+/// x = H^-1 b.
+template <class L, class Real = typename L::Real>
+HD void solve_for(const typename L::Group& g, const typename L::Model& m, const TreeMatrix<L>& H, const TreeVector<L>& b,
+                  TreeVector<L>& x) {
+  Real share[L::kTrunkDofs];
+  for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
+  each_dof<L>(g, m, [](Real bi, Real& xi) { xi = bi; }, b, x);
+  solve<L>(g, m, H, x, share);
+}
+
 /// For compliance(): nobody wants the half-solved row itself.
 struct NoVisit {
   template <class Real>

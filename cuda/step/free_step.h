@@ -6,6 +6,7 @@
 // docs/theory.md, section 2. Newton's matrix is A at q_t: without the derivatives of M and of Coriolis forces, so it converges linearly,
 // by about the angle of a step.
 #pragma once
+#include "dynamics/coriolis.h"
 #include "dynamics/integrate.h"
 #include "step/loads.h"
 #include "step/records.h"
@@ -26,10 +27,7 @@ struct SteppedWorlds {
 /// v* = A^-1 b.
 template <class L, class Real = typename L::Real>
 HD void solve_without_rows(const typename L::Group& g, const typename L::Model& m, ContactProblem<L>& problem) {
-  Real share[L::kTrunkDofs];
-  for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
-  each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, problem.b, problem.free);
-  solve<L>(g, m, problem.factor, problem.free, share);
+  solve_for<L>(g, m, problem.factor, problem.b, problem.free);
 }
 
 /// Poses, A and b, and their solution.
@@ -45,6 +43,8 @@ HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Mode
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
   factor<L>(g, m, problem.factor);
   solve_without_rows<L>(g, m, problem);
+  if (opt.moves_centres())
+    settle_coriolis<L>(g, m, opt.h, w.kin, w.I, at.x.v, problem.A, problem.factor, w.v, problem.b, problem.free);
 }
 
 /// Sum of |x| over all dofs.

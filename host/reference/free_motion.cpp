@@ -63,8 +63,9 @@ Servo held(const Servo& s, Range range, double v, double mass, double h) {
   return s;
 }
 
+/// along_tendons: f of what has neither stiffness nor damping.
 void add_actuators(const Model& model, const ActuatorForces& actuators, const Vector& v, double h, Vector& f,
-                   FreeMotion& m) {
+                   Vector& along_tendons, FreeMotion& m) {
   if (disabled(model, kDisableActuation)) return;
   std::vector<Servo> joint(model.nv);
   for (int i = 0; i < model.nu; ++i) {
@@ -82,7 +83,7 @@ void add_actuators(const Model& model, const ActuatorForces& actuators, const Ve
       // The row is the tendon's own, so that l is along the tendon: force and gains take one and two factors of the gear.
       Vector tendon = tendon_row(model, model.actuator_trnid[i]);
       if (!add_soft_row(tendon, v, h, gear * actuators.asked[i], k, d, range, m))
-        f += tendon * (gear * actuators.force[i]);
+        along_tendons += tendon * (gear * actuators.force[i]);
     } else {
       f += actuators.moment.row(i).transpose() * actuators.force[i];
     }
@@ -136,6 +137,52 @@ void add_gyroscopic(const Model& model, const Kinematics& k, const Vector& v, do
   }
 }
 
+/// Which dofs are of trees of more than one joint.
+std::vector<int> jointed_dofs(const Model& model) {
+  auto root = [&](int body) {
+    while (model.body_weldid[model.body_parentid[body]] != 0) body = model.body_parentid[body];
+    return model.body_weldid[body];
+  };
+  std::vector<int> joints(model.nbody, 0), dofs;
+  for (int j = 0; j < model.njnt; ++j) ++joints[root(model.jnt_bodyid[j])];
+  for (int dof = 0; dof < model.nv; ++dof)
+    if (joints[root(model.jnt_bodyid[model.dof_jntid[dof]])] > 1) dofs.push_back(dof);
+  return dofs;
+}
+
+/// c(u) of free_motion.h, where m has the explicit solution. M: without armature; explicit_b: b with c(v), not with gyroscopic torques.
+void settle_coriolis(const Model& model, const Kinematics& k, const Vector& q, const Vector& v, double h,
+                     const Matrix& M, const Vector& explicit_b, FreeMotion& m) {
+  const std::vector<int> jointed = jointed_dofs(model);
+  auto sum = [&](const Vector& x) { return x(jointed).cwiseAbs().sum(); };
+  const double size = sum(v) + sum(m.v_free - v);
+  if (size * h <= 1e-3) return;
+  const Vector c = bias(model, k, q, v), first = m.b;
+  const Eigen::LLT<Matrix> A(m.A);
+  Vector now = m.v_free;
+  double part = 1, last = size, change = kInfinity;
+  for (int pass = 0; pass < 30; ++pass) {
+    const Vector u = (v + now) / 2;
+    Vector more = c - bias(model, k, q, u);
+    for (int j = 0; j < model.njnt; ++j) {
+      if (static_cast<JointType>(model.jnt_type[j]) != JointType::kFree) continue;
+      const int dof = model.jnt_dofadr[j];
+      const Vector3d w = u.segment<3>(dof + 3), turning = k.body_rot[model.jnt_bodyid[j]] * w;
+      more += M.middleCols<3>(dof) * turning.cross(M.block<3, 3>(dof, dof + 3) * w) / M(dof, dof);
+    }
+    m.b(jointed) = (explicit_b + h * more)(jointed);
+    m.v_free = A.solve(m.b);
+    change = sum(m.v_free - now);
+    if (change <= 1e-10 * size) break;
+    if (change > 0.7 * last) part /= 2;
+    last = change;
+    now += part * (m.v_free - now);
+  }
+  if (change <= 1e-2 * size) return;
+  m.b = first;
+  m.v_free = A.solve(m.b);
+}
+
 }  // namespace
 
 FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const Vector& q, const Vector& v,
@@ -148,13 +195,15 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const V
   m.M = mass_matrix(model, kinematics);
   m.damping = m.stiffness = Vector::Zero(model.nv);
   Vector c = bias(model, kinematics, q, v);
-  Vector f = passive.total + applied_forces(model, kinematics, qfrc_applied, xfrc_applied) - c;
+  Vector f = passive.total + applied_forces(model, kinematics, qfrc_applied, xfrc_applied) - c, gyroscopic = 0 * f,
+         along_tendons = 0 * f;
+  Vector armature = Eigen::Map<const Vector>(model.dof_armature.data(), model.nv);
+  Matrix bare = m.M - Matrix(armature.asDiagonal());
   if (integrator == Integrator::kImplicit) {
-    Vector armature = Eigen::Map<const Vector>(model.dof_armature.data(), model.nv);
     add_joint_terms(model, m);
-    add_actuators(model, actuators, v, h, f, m);
+    add_actuators(model, actuators, v, h, f, along_tendons, m);
     add_tendon_rows(model, passive, v, h, f, m);
-    add_gyroscopic(model, kinematics, v, h, m.M - Matrix(armature.asDiagonal()), c, f);
+    add_gyroscopic(model, kinematics, v, h, bare, c, gyroscopic);
   } else {
     f += actuators.total;
     if (!disabled(model, kDisableDamper) && !disabled(model, kDisableEulerdamp))
@@ -162,7 +211,11 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const V
   }
   m.A = m.M;
   m.A.diagonal() += h * m.damping + h * h * m.stiffness;
-  m.b = m.M * v + h * (f + m.damping.cwiseProduct(v));
+  Vector explicit_b = m.M * v + h * (f + m.damping.cwiseProduct(v));
+  m.b = explicit_b + h * gyroscopic;
+  m.v_free = m.A.llt().solve(m.b);
+  if (integrator == Integrator::kImplicit) settle_coriolis(model, kinematics, q, v, h, bare, explicit_b, m);
+  m.b += h * along_tendons;
   m.v_free = m.A.llt().solve(m.b);
   return m;
 }

@@ -29,6 +29,10 @@
 //   m (w' x (R x - x)) / h,   w' = w + d,   R = exp(h w').
 // Of a ball joint, gravity's torque and the Coriolis forces of the joints beyond it add J^-1 h torque to d.
 //
+// Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v) and those torques, without the part of
+// m w x (w x x) of a free root; found, without tendons, by iterating from the solution with them, docs/theory.md, (2.3a). Where that does not
+// converge, that solution stays.
+//
 // Shapes as in dynamics.h; h in s. Errors: std::invalid_argument for wrong sizes or h <= 0.
 #pragma once
 #include "host/reference/dynamics.h"

@@ -62,7 +62,7 @@ class Simulation:
     dtype: "float32" or "float64" (slower: for checking).
     timestep: seconds; None is the model's. Environments step so many of them per action (`VectorEnv.step_dt`).
     integrator: "implicit" (default: stiffness and damping of joints, tendons and actuators are implicit, and the
-        gyroscopic torque of what turns freely) or "euler" (MuJoCo's: symplectic, joint damping implicit, the rest
+        gyroscopic and Coriolis torques) or "euler" (MuJoCo's: symplectic, joint damping implicit, the rest
         explicit); "midpoint" (second order, keeps the energy of undamped motion), "implicit_euler" and
         "explicit_euler": docs/theory.md, section 2.1.
     solver: a name of `stiction.solver_names`, such as "canal", or an object with settings:

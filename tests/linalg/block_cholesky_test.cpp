@@ -28,7 +28,7 @@ TEST(ColumnBlocks, WalksASetInAsFewRangesAsThereAre) {
   EXPECT_EQ(b.runs(0b1111).count, 1);
   EXPECT_EQ(b.runs(0).count, 0);
   const ColumnBlocks most = blocks_of(std::vector<int>(ColumnBlocks::kMost, 1));
-  EXPECT_EQ(most.width((uint32_t(1) << ColumnBlocks::kMost) - 1), ColumnBlocks::kMost);
+  EXPECT_EQ(most.width(uint32_t((uint64_t(1) << ColumnBlocks::kMost) - 1)), ColumnBlocks::kMost);
 }
 
 /// A = I + sum x x' of random rows that touch the given sets; only what the pattern names is handed over, NaN elsewhere.

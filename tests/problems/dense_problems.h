@@ -220,7 +220,7 @@ struct Whitened {
     if (nc) J.topRows(3 * nc) = Eigen::Map<const Matrix>(d.J.data(), 3 * nc, d.nv);
     if (nr) J.bottomRows(nr) = Eigen::Map<const Matrix>(d.J_row.data(), nr, d.nv);
     const Eigen::LLT<Matrix> llt(A);
-    const Matrix Y = llt.matrixL().solve(J.transpose()).transpose();
+    const Matrix Y = n ? Matrix(llt.matrixL().solve(J.transpose()).transpose()) : J;
     const Eigen::VectorXd free = J * llt.solve(Eigen::Map<const Eigen::VectorXd>(d.b.data(), d.nv));
     auto put = [at](Real& x, double value) { set_lane(x, at, Scalar<Real>(value)); };
     double V = lane(least_velocity, at);

@@ -70,7 +70,7 @@ def test_it_solves_what_was_left(ant, thrown, law, fallback, dtype):
     assert alone[0].mean() > 0.3 and not alone[1].any()
     assert answered.mean() > 0.3
     # In float what v is known to leaves some above a residual of 1e-6 V.
-    assert left.mean() <= (0.1 if dtype == "float32" else 0.005), left.mean()
+    assert left.mean() <= (0.1 if dtype == "float32" else 0.01), left.mean()
 
 
 @pytest.mark.parametrize(("law", "fallback"), CASES)

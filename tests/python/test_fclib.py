@@ -122,6 +122,23 @@ def test_what_is_no_problem_is_refused(tmp_path):
         read_fclib(local(tmp_path / "long.hdf5", q=np.zeros(6)))
     with pytest.raises(ValueError, match=r"many.hdf5: W has shape \(3, 3\), expected \(6, 6\)"):
         read_fclib(local(tmp_path / "many.hdf5", q=np.zeros(6), mu=np.zeros(2)))
+    for name, key, value, told in [
+        ("W", "i", np.array([-1, 1, 2, 0, 1, 2, 0, 1, 2]), r"W \(3, 3\) has an entry in -1"),
+        ("W", "i", np.array([0, 1, 3, 0, 1, 2, 0, 1, 2]), r"W \(3, 3\) has an entry in 0 or 3"),
+        ("W", "p", np.array([0, 6, 3, 9]), "W has pointers p that do not rise from 0 to at most 9"),
+        ("W", "p", np.array([0, 3]), "W has pointers p"),
+        ("W", "x", np.zeros(4), "W has 4 numbers for 9 entries"),
+        ("W", "m", None, "/fclib_local/W has no 'm'"),
+        ("vectors", "mu", None, "has no vector 'mu'"),
+    ]:
+        path = local(tmp_path / "damaged.hdf5")
+        with h5py.File(path, "a") as file:
+            del file[f"fclib_local/{name}/{key}"]
+            if value is not None:
+                file[f"fclib_local/{name}/{key}"] = value
+        with pytest.raises(ValueError, match=f"damaged.hdf5.*{told}"):
+            read_fclib(path)
+        path.unlink()
     path = local(tmp_path / "tied.hdf5")
     with h5py.File(path, "a") as file:
         file["fclib_local/V"] = 1

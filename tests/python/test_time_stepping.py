@@ -270,8 +270,8 @@ def test_midpoint_keeps_the_energy_of_an_arm_beside_mujoco():
             mujoco.mj_step(m, d)
             q[k], v[k] = d.qpos, d.qvel
         judge("mujoco " + name, q, v)
-    assert abs(drift["midpoint"]) < 1e-3
-    assert min(abs(drift[name]) for name in ("implicit", "implicit_euler", "mujoco IMPLICITFAST")) > 0.1
+    assert abs(drift["midpoint"]) < 1e-3 and abs(drift["implicit"]) < 5e-3
+    assert min(abs(drift[name]) for name in ("implicit_euler", "mujoco IMPLICITFAST")) > 0.1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,128 @@
+// Coriolis and centrifugal forces of jointed trees, taken at the mean of the velocities before and after the free motion.
+//
+// Explicit ones, c(v0), give a tree energy by the square of what they change in a step: a chain that tumbles runs away. At the
+// geometry of the step's beginning the mean velocity u = (v0 + v) / 2 in
+//   A v = M v0 + h (f - c(u))
+// makes them do the work u . c(u), which is that of the turning inertia, and what energy gains or loses swings. docs/theory.md, (2.3a).
+//
+// Solved by v <- A^-1 (M v0 + h (f - c(u))) from the explicit v on, a pass of Newton-Euler each. What c's derivative is, is nearly
+// skew, so a part 1 / (1 + m^2) of each change converges where m, about the angle of a step, is more than 1: the part is halved
+// while changes do not shrink. Trees that still change by kTurnFound of their speeds after kTurnPasses keep the explicit v.
+//
+// Trees of one joint do not need it: dynamics/gyroscopic.h. Nor is the origin of a free root thrown about by its centre of mass here:
+// its part w x (w x c) of c is left out, as there.
+#pragma once
+#include "dynamics/gyroscopic.h"
+#include "dynamics/rnea.h"
+#include "linalg/ltdl.h"
+
+namespace stiction {
+
+/// Sum of the changes, as a part of that of the speeds: to stop, and for v to be taken. In float the next pass would change less than
+/// that times the angle of the step.
+template <class S> inline constexpr S kTurnTolerance = sizeof(S) == 4 ? S(1e-2) : S(1e-10);
+inline constexpr float kTurnFound = 1e-2f;
+/// Sum of the speeds, times h, that explicit forces are good for: energy grows by less than the square of it in a step.   rad
+inline constexpr float kSlowTurn = 1e-3f;
+inline constexpr int kTurnPasses = 30;
+
+/// Whether a limb is a tree of several joints, or a part of one.
+template <class L>
+HD bool is_jointed(const LimbView<L>& limb) {
+  if (limb.on_trunk()) return true;
+  if (limb.links() == 1 || is_lone_body(limb)) return false;
+  return !(L::Shape::kAnyJoint && limb.links() == 3 && limb.link(0).kind == kBallLink);
+}
+/// Whether the trunk is.
+template <class L>
+HD bool has_jointed_trunk(const typename L::Model& m) {
+  bool limbs = m.trunk_links() > 1;
+  for (int l = 0; l < m.limbs(); ++l) limbs = limbs || m.limb[l].attach >= 0;
+  return m.trunk_dofs() > 0 && limbs;
+}
+
+/// body(own, x...) for every dof of jointed trees but ghosts': the trunk's, then those of this lane's own limbs.
+template <class L, class Body, class... Vectors>
+HD void each_jointed(const typename L::Group& g, const typename L::Model& m, Body body, Vectors&... x) {
+  if (has_jointed_trunk<L>(m)) UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) body(false, x.trunk[t]...);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    if (!is_jointed(limb)) return;
+    UNROLL for (int k = 0; k < limb.links(); ++k)
+      if (limb.link(k).dof >= 0) body(true, x.limb[at.link + k]...);
+  });
+}
+/// Sum of |x - y| over them.
+template <class L, class Real = typename L::Real>
+HD Real distance_of_jointed(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x,
+                            const TreeVector<L>& y) {
+  Real shared(0), own(0);
+  each_jointed<L>(
+      g, m,
+      [&](bool is_own, Real xi, Real yi) {
+        Real& sum = is_own ? own : shared;
+        sum = sum + abs(xi - yi);
+      },
+      x, y);
+  return shared + g.sum(own);
+}
+
+/// What the origins of free roots are accelerated by while their centres of mass go straight, w x (w x c), taken off a. v: as w.
+template <class L, class Real = typename L::Real>
+HD void hold_centres(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                     const PerLink<L, RigidInertia<Real>>& I, const TreeMatrix<L>& A, const TreeVector<L>& v,
+                     TreeVector<L>& a) {
+  if (m.free_base()) {
+    const Vec3<Real> w = twist(v.trunk).w, f = cross(w, moment_of_base<L>(A) * w);
+    const Real inverse = over_mass(Real(1), mass_of_base<L>(g, m, I));
+    a.trunk[3] = a.trunk[3] - f.x * inverse, a.trunk[4] = a.trunk[4] - f.y * inverse,
+    a.trunk[5] = a.trunk[5] - f.z * inverse;
+  }
+  if constexpr (L::Shape::kAnyJoint)
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      if (!is_free_body(limb) || is_lone_body(limb)) return;
+      const Real *H = A.limb + at.entry, *u = v.limb + at.link;
+      Real* to = a.limb + at.link;
+      const Vec3<Real> w{u[3], u[4], u[5]},
+          f = cross(kin.pose.limb[at.link + 3].R * w, moment_of_free_body(H) * w);
+      const Real inverse = over_mass(Real(1), mass_of_limb<L>(limb, at, I));
+      to[0] = to[0] - f.x * inverse, to[1] = to[1] - f.y * inverse, to[2] = to[2] - f.z * inverse;
+    });
+}
+
+/// b and free = A^-1 b by the explicit forces on entry, `bias` as b has it: inverse dynamics for the acceleration -v0 / h. A: its blocks
+/// between turning and moving are those of M. h: s.
+template <class L, class Real = typename L::Real>
+HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h,
+                             const Kinematics<L>& kin, const PerLink<L, RigidInertia<Real>>& I, const TreeVector<L>& v0,
+                             const TreeMatrix<L>& A, const TreeMatrix<L>& factor, TreeVector<L>& bias, TreeVector<L>& b,
+                             TreeVector<L>& free) {
+  using S = Scalar<Real>;
+  TreeVector<L> v, first, u, a;
+  each_dof<L>(g, m, [](Real x, Real& opposite) { opposite = -x; }, v0, u);
+  const Real size = distance_of_jointed<L>(g, m, v0, u) * S(0.5) + distance_of_jointed<L>(g, m, v0, free);
+  Mask<Real> active = size * h > S(kSlowTurn), found = mask_of<Real>(true);
+  if (!g.any(active)) return;
+
+  each_dof<L>(g, m, [](Real x, Real& to, Real bi, Real& copy) { to = x, copy = bi; }, free, v, b, first);
+  each_jointed<L>(g, m, [h](bool, Real bi, Real& c) { c = bi + c * h; }, b, bias);
+  Real part(1), last = size;
+  for (int pass = 0; pass < kTurnPasses && g.any(active); ++pass) {
+    each_dof<L>(g, m, [h](Real x, Real y, Real& mean, Real& rate) { mean = (x + y) * S(0.5), rate = x * (S(-1) / h); },
+                v0, v, u, a);
+    hold_centres<L>(g, m, kin, I, A, u, a);
+    inverse_dynamics<L>(g, m, kin, I, u, a, free);
+    each_jointed<L>(
+        g, m, [&](bool, Real base, Real c, Real& bi) { bi = select(active, base - c * h, bi); }, bias, free, b);
+    solve_for<L>(g, m, factor, b, free);
+    const Real change = distance_of_jointed<L>(g, m, v, free);
+    part = select(active & (change > last * S(0.7)), part * S(0.5), part), last = change;
+    each_dof<L>(g, m, [&](Real x, Real& to) { to = select(active, to + (x - to) * part, to); }, free, v);
+    found = (active & (change <= size * S(kTurnFound))) | (negate(active) & found);
+    active = active & (change > size * kTurnTolerance<S>);
+  }
+  if (!g.any(negate(found))) return;
+  each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(found, bi, old); }, first, b);
+  solve_for<L>(g, m, factor, b, free);
+}
+
+}  // namespace stiction
