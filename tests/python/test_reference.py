@@ -216,7 +216,7 @@ def test_implicit_step_is_the_linearised_end_of_step_force():
         clamped += abs(d.actuator("servo").force[0]) == 3
         D += 1.5**2 * 1 * np.outer(t2, t2)
         K += 1.5**2 * 20 * np.outer(t2, t2)
-        # Coriolis forces at the mean of v and the free motion, the free joint's origin not thrown about by the centre of mass.
+        # Coriolis forces at the mean of v and the free motion; the centre of mass does not throw the free origin.
         smooth, held = d.qfrc_passive + d.qfrc_actuator, d.qvel.copy()
         d.qvel[:] = u = (held + free["v_free"]) / 2
         mujoco.mj_forward(m, d)
