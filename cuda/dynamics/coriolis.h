@@ -7,7 +7,10 @@
 //
 // Solved by v <- A^-1 (M v0 + h (f - c(u))) from the explicit v on, a pass of Newton-Euler each. What c's derivative is, is nearly
 // skew, so a part 1 / (1 + m^2) of each change converges where m, about the angle of a step, is more than 1: the part is halved
-// while changes do not shrink. Trees that still change by kTurnFound of their speeds after kTurnPasses keep the explicit v.
+// while changes do not shrink. Worlds that still change by kTurnFound of their speeds after kTurnPasses keep the explicit v.
+//
+// v knows nothing of what closes loops. Where their impulses undo most of it in every step energy would grow, so worlds with welds,
+// connects or equalities of joints and tendons keep explicit forces, by which closed loops lose some.
 //
 // Trees of one joint do not need it: dynamics/gyroscopic.h. Nor is the origin of a free root thrown about by its centre of mass here:
 // its part w x (w x c) of c is left out, as there.
@@ -18,9 +21,11 @@
 
 namespace stiction {
 
-/// Sum of the changes, as a part of that of the speeds: to stop, and for v to be taken. In float the next pass would change less than
-/// that times the angle of the step.
-template <class S> inline constexpr S kTurnTolerance = sizeof(S) == 4 ? S(1e-2) : S(1e-10);
+/// To stop: the largest change that the next pass would make if changes go on as they do, as a part of that dof's speeds before and
+/// after and kTurnFloor of the sum of all.
+template <class S> inline constexpr S kTurnTolerance = sizeof(S) == 4 ? S(3e-4) : S(1e-10);
+inline constexpr float kTurnFloor = 0.1f;
+/// For v to be taken: the sum of the changes, as a part of that of the speeds.
 inline constexpr float kTurnFound = 1e-2f;
 /// Sum of the speeds, times h, that explicit forces are good for: energy grows by less than the square of it in a step.   rad
 inline constexpr float kSlowTurn = 1e-3f;
@@ -66,6 +71,17 @@ HD Real distance_of_jointed(const typename L::Group& g, const typename L::Model&
   return shared + g.sum(own);
 }
 
+/// Largest |x - y| over them, each as a part of |x| + |x0| + floor.
+template <class L, class Real = typename L::Real>
+HD Real change_of_jointed(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x0,
+                          const TreeVector<L>& x, const TreeVector<L>& y, Real floor) {
+  Real worst(0);
+  each_jointed<L>(
+      g, m, [&](bool, Real from, Real xi, Real yi) { worst = maximum(worst, abs(xi - yi) / (abs(from) + abs(xi) + floor)); },
+      x0, x, y);
+  return g.max(worst);
+}
+
 /// What the origins of free roots are accelerated by while their centres of mass go straight, w x (w x c), taken off a. v: as w.
 template <class L, class Real = typename L::Real>
 HD void hold_centres(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
@@ -97,15 +113,19 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
                              const TreeMatrix<L>& A, const TreeMatrix<L>& factor, TreeVector<L>& bias, TreeVector<L>& b,
                              TreeVector<L>& free) {
   using S = Scalar<Real>;
+  if (m.bonds > 0) return;
+  for (int i = 0; i < m.ties; ++i)
+    if (m.tie[i].kind == kTieEquality) return;
   TreeVector<L> v, first, u, a;
   each_dof<L>(g, m, [](Real x, Real& opposite) { opposite = -x; }, v0, u);
-  const Real size = distance_of_jointed<L>(g, m, v0, u) * S(0.5) + distance_of_jointed<L>(g, m, v0, free);
+  const Real moved = distance_of_jointed<L>(g, m, v0, free);
+  const Real size = distance_of_jointed<L>(g, m, v0, u) * S(0.5) + moved;
   Mask<Real> active = size * h > S(kSlowTurn), found = mask_of<Real>(true);
   if (!g.any(active)) return;
 
   each_dof<L>(g, m, [](Real x, Real& to, Real bi, Real& copy) { to = x, copy = bi; }, free, v, b, first);
   each_jointed<L>(g, m, [h](bool, Real bi, Real& c) { c = bi + c * h; }, b, bias);
-  Real part(1), last = size;
+  Real part(1), last = moved;
   for (int pass = 0; pass < kTurnPasses && g.any(active); ++pass) {
     each_dof<L>(g, m, [h](Real x, Real y, Real& mean, Real& rate) { mean = (x + y) * S(0.5), rate = x * (S(-1) / h); },
                 v0, v, u, a);
@@ -115,10 +135,12 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
         g, m, [&](bool, Real base, Real c, Real& bi) { bi = select(active, base - c * h, bi); }, bias, free, b);
     solve_for<L>(g, m, factor, b, free);
     const Real change = distance_of_jointed<L>(g, m, v, free);
+    const Real most = change_of_jointed<L>(g, m, v0, v, free, size * S(kTurnFloor));
+    const Real next = most * min(change / max(last, size * kEpsilon<S>), Real(1));
     part = select(active & (change > last * S(0.7)), part * S(0.5), part), last = change;
     each_dof<L>(g, m, [&](Real x, Real& to) { to = select(active, to + (x - to) * part, to); }, free, v);
     found = (active & (change <= size * S(kTurnFound))) | (negate(active) & found);
-    active = active & (change > size * kTurnTolerance<S>);
+    active = active & (next > kTurnTolerance<S>);
   }
   if (!g.any(negate(found))) return;
   each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(found, bi, old); }, first, b);

@@ -155,12 +155,15 @@ void settle_coriolis(const Model& model, const Kinematics& k, const Vector& q, c
                      const Matrix& M, const Vector& explicit_b, FreeMotion& m) {
   const std::vector<int> jointed = jointed_dofs(model);
   auto sum = [&](const Vector& x) { return x(jointed).cwiseAbs().sum(); };
-  const double size = sum(v) + sum(m.v_free - v);
+  const double moved = sum(m.v_free - v), size = sum(v) + moved;
   if (size * h <= 1e-3) return;
+  if (!disabled(model, kDisableEquality))
+    for (int active : model.eq_active)
+      if (active) return;
   const Vector c = bias(model, k, q, v), first = m.b;
   const Eigen::LLT<Matrix> A(m.A);
   Vector now = m.v_free;
-  double part = 1, last = size, change = kInfinity;
+  double part = 1, last = moved, change = kInfinity;
   for (int pass = 0; pass < 30; ++pass) {
     const Vector u = (v + now) / 2;
     Vector more = c - bias(model, k, q, u);
@@ -173,7 +176,10 @@ void settle_coriolis(const Model& model, const Kinematics& k, const Vector& q, c
     m.b(jointed) = (explicit_b + h * more)(jointed);
     m.v_free = A.solve(m.b);
     change = sum(m.v_free - now);
-    if (change <= 1e-10 * size) break;
+    double most = 0;
+    for (int dof : jointed)
+      most = std::max(most, std::abs(m.v_free[dof] - now[dof]) / (std::abs(v[dof]) + std::abs(now[dof]) + 0.1 * size));
+    if (most * std::min(change / std::max(last, 2.2e-16 * size), 1.0) <= 1e-10) break;
     if (change > 0.7 * last) part /= 2;
     last = change;
     now += part * (m.v_free - now);

@@ -31,7 +31,7 @@
 //
 // Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v) and those torques, without the part of
 // m w x (w x x) of a free root; found, without tendons, by iterating from the solution with them, docs/theory.md, (2.3a). Where that does not
-// converge, that solution stays.
+// converge, and where the model has equalities, that solution stays.
 //
 // Shapes as in dynamics.h; h in s. Errors: std::invalid_argument for wrong sizes or h <= 0.
 #pragma once

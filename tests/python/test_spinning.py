@@ -142,7 +142,7 @@ def test_a_chain_of_ball_joints_keeps_its_energy(joints, h, dtype):
     """Thrown: explicit Coriolis forces double its energy or throw it at 1e8 J."""
     speeds = 5 * np.random.default_rng(1).standard_normal(3 * joints)
     energy = flail(chain(joints, h, 0), speeds, dtype)
-    assert np.abs(energy / energy[0] - 1).max() <= 0.2
+    assert np.abs(energy / energy[0] - 1).max() <= 0.25
     assert abs(energy[-100:].mean() / energy[0] - 1) <= 0.1
 
 
@@ -153,6 +153,49 @@ def test_a_chain_that_falls_and_whips_stays_where_its_height_lets_it(h, dtype):
     energy = flail(chain(5, h, 9.81), 0, dtype)
     depth = 5 * 0.3 * 5 * 1.8 * 9.81  # all of it as far down as the joints let it
     assert np.abs(energy - energy[0]).max() <= 0.3 * depth
+
+
+def test_props_a_thousand_times_as_fast_excuse_nothing():
+    """Two-blade props of a drone that tumbles at 5.4 rad/s: what they leave of its own speed is not judged by theirs."""
+    props = "".join(
+        f'<body pos="{x} {y} .05"><joint axis="0 0 1"/><geom type="box" size=".08 .01 .002" mass=".01"/></body>'
+        for x in (-0.2, 0.2)
+        for y in (-0.2, 0.2)
+    )
+    xml = thrown(f'<geom type="box" size=".1 .1 .03" mass="1"/>{props}', 0.005)
+    found = []
+    for dtype in ("float32", "float64"):
+        sim = Simulation(Model.from_mjcf(xml), 1, dtype=dtype, num_threads=1)
+        sim.qvel[:] = [0, 0, 0, 3, 2, 4, 2000, -2000, -2000, 2000]
+        speed = []
+        for _ in range(400):
+            sim.step()
+            speed.append(np.linalg.norm(sim.qvel[0, 3:6]))
+        assert not sim.status.any()
+        found.append(max(speed))
+    assert max(found) <= 2 * np.linalg.norm([3, 2, 4]), found
+
+
+def test_a_closed_loop_gains_no_energy():
+    """A crank-rocker at 20 rad/s: its impulses undo most of the free motion, which Coriolis forces must not be taken from."""
+    bar = '<geom type="box" size="{0} .02 .02" pos="{0} 0 0" mass="{1}"/>'
+    crank, rod, rocker = bar.format(0.1, 0.4), bar.format(0.25, 1), bar.format(0.15, 0.6)
+    xml = f"""<mujoco><option timestep="0.005" gravity="0 0 0"><flag contact="disable"/></option><worldbody>
+      <body name="crank"><joint axis="0 0 1"/>{crank}<body name="rod" pos=".2 0 0"><joint axis="0 0 1"/>{rod}</body></body>
+      <body name="rocker" pos=".7 0 0"><joint axis="0 0 1"/>{rocker}</body></worldbody>
+      <equality><connect body1="rod" body2="rocker" anchor=".5 0 0"/></equality></mujoco>"""
+    model = Model.from_mjcf(xml)
+    d = mujoco.MjData(model.mjmodel)
+    model.mjmodel.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    sim = Simulation(model, 1, dtype="float64", num_threads=1)
+    sim.qvel[:] = [0, 10, -10]
+    energy = []
+    for _ in range(600):
+        sim.step()
+        d.qpos[:], d.qvel[:] = sim.qpos[0], sim.qvel[0]
+        mujoco.mj_forward(model.mjmodel, d)
+        energy.append(d.energy[1])
+    assert max(energy) <= 1.1 * energy[0], (energy[0], max(energy))
 
 
 @STEPS
