@@ -156,7 +156,7 @@ def test_a_chain_that_falls_and_whips_stays_where_its_height_lets_it(h, dtype):
 
 
 def test_props_a_thousand_times_as_fast_excuse_nothing():
-    """Two-blade props of a drone that tumbles at 5.4 rad/s: what they leave of its own speed is not judged by theirs."""
+    """Two-blade props of a drone that tumbles at 5.4 rad/s: its own is not judged by theirs."""
     props = "".join(
         f'<body pos="{x} {y} .05"><joint axis="0 0 1"/><geom type="box" size=".08 .01 .002" mass=".01"/></body>'
         for x in (-0.2, 0.2)
@@ -177,11 +177,12 @@ def test_props_a_thousand_times_as_fast_excuse_nothing():
 
 
 def test_a_closed_loop_gains_no_energy():
-    """A crank-rocker at 20 rad/s: its impulses undo most of the free motion, which Coriolis forces must not be taken from."""
+    """A crank-rocker at 20 rad/s: its impulses undo most of the free motion, so Coriolis forces stay explicit."""
     bar = '<geom type="box" size="{0} .02 .02" pos="{0} 0 0" mass="{1}"/>'
     crank, rod, rocker = bar.format(0.1, 0.4), bar.format(0.25, 1), bar.format(0.15, 0.6)
     xml = f"""<mujoco><option timestep="0.005" gravity="0 0 0"><flag contact="disable"/></option><worldbody>
-      <body name="crank"><joint axis="0 0 1"/>{crank}<body name="rod" pos=".2 0 0"><joint axis="0 0 1"/>{rod}</body></body>
+      <body name="crank"><joint axis="0 0 1"/>{crank}
+        <body name="rod" pos=".2 0 0"><joint axis="0 0 1"/>{rod}</body></body>
       <body name="rocker" pos=".7 0 0"><joint axis="0 0 1"/>{rocker}</body></worldbody>
       <equality><connect body1="rod" body2="rocker" anchor=".5 0 0"/></equality></mujoco>"""
     model = Model.from_mjcf(xml)
