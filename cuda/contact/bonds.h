@@ -80,7 +80,7 @@ template <class L, class Real = typename L::Real>
 HD void free_bonds(const typename L::Group& g, const typename L::Model& m, const PerLink<L, Motion<Real>>& V,
                    ContactProblem<L>& problem) {
   for (int i = 0; i < m.bonds; ++i) {
-    const Vec3<Real> w = bond_velocity<L>(g, m, problem, V, i);
+    const Vec3<Real> w = bond_end_velocity<L>(g, m, problem, V, i, 0) + bond_end_velocity<L>(g, m, problem, V, i, 1);
     ScalarRow<Real>(&row)[3] = problem.bond[i].row;
     row[0].free = w.x, row[1].free = w.y, row[2].free = w.z;
   }

@@ -105,24 +105,11 @@ HD void row_velocities(const typename L::Group& g, const typename L::Model& m, c
   }
 }
 
-/// J v of a bond from the twists of the links.
+/// The part that an end has of J v of a bond, from the twists of the links; J v is the sum of both.
 template <class L, class Real = typename L::Real>
-HD Vec3<Real> bond_velocity(const typename L::Group& g, const typename L::Model& m, const ContactProblem<L>& problem,
-                            const PerLink<L, Motion<Real>>& V, int i) {
-  const int(&link)[2] = m.bond[i].link;
-  const AxisForces<Real>(&F)[2] = problem.bond[i].F;
-  return dot(gather_at<L>(g, m, V, link[0]), F[0]) + dot(gather_at<L>(g, m, V, link[1]), F[1]);
-}
-/// |J v| of its two ends, each for itself: what J v is rounded by.
-template <class L, class Real = typename L::Real>
-HD Vec3<Real> bond_speeds(const typename L::Group& g, const typename L::Model& m, const ContactProblem<L>& problem,
-                          const PerLink<L, Motion<Real>>& V, int i) {
-  Vec3<Real> sum{Real(0), Real(0), Real(0)};
-  for (int end = 0; end < 2; ++end) {
-    const Vec3<Real> v = dot(gather_at<L>(g, m, V, m.bond[i].link[end]), problem.bond[i].F[end]);
-    sum = sum + Vec3<Real>{abs(v.x), abs(v.y), abs(v.z)};
-  }
-  return sum;
+HD Vec3<Real> bond_end_velocity(const typename L::Group& g, const typename L::Model& m,
+                                const ContactProblem<L>& problem, const PerLink<L, Motion<Real>>& V, int i, int end) {
+  return dot(gather_at<L>(g, m, V, m.bond[i].link[end]), problem.bond[i].F[end]);
 }
 
 }  // namespace stiction

@@ -132,7 +132,7 @@ HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least) {
   return select(row.active, r / max(abs(row.free), least), Real(0));
 }
 
-/// Of the two ends of a bond, what rounding may leave of their velocities as a part of V is at most one over it.
+/// V of a bond is at least so many times what the velocities of its ends are rounded by.
 inline constexpr float kRowRounding = 1e4f;
 
 /// Of w.impulses and w.v. law: the solver's.
@@ -182,13 +182,15 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
     shared.r_row = maximum(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], least));
   }
   for (int i = 0; i < m.bonds; ++i) {
-    const Vec3<Real> v = bond_velocity<L>(g, m, problem, w.motions, i), li = l.bond[i];
-    const Vec3<Real> rounding =
-        bond_speeds<L>(g, m, problem, w.motions, i) * Real(kRowRounding * kEpsilon<Scalar<Real>>);
+    const Vec3<Real> li = l.bond[i], v1 = bond_end_velocity<L>(g, m, problem, w.motions, i, 0),
+                     v2 = bond_end_velocity<L>(g, m, problem, w.motions, i, 1);
     const ScalarRow<Real>(&r)[3] = problem.bond[i].row;
-    const Real x = judge_row(r[0], v.x, li.x, max(least, rounding.x)),
-               y = judge_row(r[1], v.y, li.y, max(least, rounding.y)),
-               z = judge_row(r[2], v.z, li.z, max(least, rounding.z));
+    auto judge_axis = [&](const ScalarRow<Real>& r, Real v1, Real v2, Real li) {
+      const Real rounded = (abs(v1) + abs(v2)) * Real(kRowRounding * kEpsilon<Scalar<Real>>);
+      return judge_row(r, v1 + v2, li, max(least, rounded));
+    };
+    const Real x = judge_axis(r[0], v1.x, v2.x, li.x), y = judge_axis(r[1], v1.y, v2.y, li.y),
+               z = judge_axis(r[2], v1.z, v2.z, li.z);
     shared.r_row = maximum(maximum(shared.r_row, x), maximum(y, z));
   }
 

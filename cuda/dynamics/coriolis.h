@@ -31,21 +31,6 @@ inline constexpr float kTurnFound = 1e-2f;
 inline constexpr float kSlowTurn = 1e-3f;
 inline constexpr int kTurnPasses = 30;
 
-/// Whether a limb is a tree of several joints, or a part of one.
-template <class L>
-HD bool is_jointed(const LimbView<L>& limb) {
-  if (limb.on_trunk()) return true;
-  if (limb.links() == 1 || is_lone_body(limb)) return false;
-  return !(L::Shape::kAnyJoint && limb.links() == 3 && limb.link(0).kind == kBallLink);
-}
-/// Whether the trunk is.
-template <class L>
-HD bool has_jointed_trunk(const typename L::Model& m) {
-  bool limbs = m.trunk_links() > 1;
-  for (int l = 0; l < m.limbs(); ++l) limbs = limbs || m.limb[l].attach >= 0;
-  return m.trunk_dofs() > 0 && limbs;
-}
-
 /// body(own, x...) for every dof of jointed trees but ghosts': the trunk's, then those of this lane's own limbs.
 template <class L, class Body, class... Vectors>
 HD void each_jointed(const typename L::Group& g, const typename L::Model& m, Body body, Vectors&... x) {
@@ -56,18 +41,19 @@ HD void each_jointed(const typename L::Group& g, const typename L::Model& m, Bod
       if (limb.link(k).dof >= 0) body(true, x.limb[at.link + k]...);
   });
 }
-/// Sum of |x - y| over them.
-template <class L, class Real = typename L::Real>
-HD Real distance_of_jointed(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x,
-                            const TreeVector<L>& y) {
+/// Sum of term(x...) over them.
+template <class L, class Term, class... Vectors>
+HD typename L::Real sum_of_jointed(const typename L::Group& g, const typename L::Model& m, Term term,
+                                   const Vectors&... x) {
+  using Real = typename L::Real;
   Real shared(0), own(0);
   each_jointed<L>(
       g, m,
-      [&](bool is_own, Real xi, Real yi) {
+      [&](bool is_own, const auto&... xi) {
         Real& sum = is_own ? own : shared;
-        sum = sum + abs(xi - yi);
+        sum = sum + term(xi...);
       },
-      x, y);
+      x...);
   return shared + g.sum(own);
 }
 
@@ -116,13 +102,13 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
   if (m.bonds > 0) return;
   for (int i = 0; i < m.ties; ++i)
     if (m.tie[i].kind == kTieEquality) return;
-  TreeVector<L> v, first, u, a;
-  each_dof<L>(g, m, [](Real x, Real& opposite) { opposite = -x; }, v0, u);
-  const Real moved = distance_of_jointed<L>(g, m, v0, free);
-  const Real size = distance_of_jointed<L>(g, m, v0, u) * S(0.5) + moved;
+  auto apart = [](Real x, Real y) { return abs(x - y); };
+  const Real moved = sum_of_jointed<L>(g, m, apart, v0, free);
+  const Real size = sum_of_jointed<L>(g, m, [](Real x) { return abs(x); }, v0) + moved;
   Mask<Real> active = size * h > S(kSlowTurn), found = mask_of<Real>(true);
   if (!g.any(active)) return;
 
+  TreeVector<L> v, first, u, a;
   each_dof<L>(g, m, [](Real x, Real& to, Real bi, Real& copy) { to = x, copy = bi; }, free, v, b, first);
   each_jointed<L>(g, m, [h](bool, Real bi, Real& c) { c = bi + c * h; }, b, bias);
   Real part(1), last = moved;
@@ -134,7 +120,7 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
     each_jointed<L>(
         g, m, [&](bool, Real base, Real c, Real& bi) { bi = select(active, base - c * h, bi); }, bias, free, b);
     solve_for<L>(g, m, factor, b, free);
-    const Real change = distance_of_jointed<L>(g, m, v, free);
+    const Real change = sum_of_jointed<L>(g, m, apart, v, free);
     const Real most = change_of_jointed<L>(g, m, v0, v, free, size * S(kTurnFloor));
     const Real next = most * min(change / max(last, size * kEpsilon<S>), Real(1));
     part = select(active & (change > last * S(0.7)), part * S(0.5), part), last = change;

@@ -124,7 +124,8 @@ struct MotionInputs {
   const Loads<L>& loads;
 };
 
-/// A and b; M needs no copy: it is A on the way. bias: what b has of inverse dynamics, b = h (... - bias).
+/// A and b; M needs no copy: it is A on the way. bias: what b has of inverse dynamics, b = h (... - bias), where
+/// centres move (see Options); scratch elsewhere.
 template <class L>
 HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                     const Options<Scalar<typename L::Real>>& opt, const MotionInputs<L>& in, TreeVector<L>& bias,
@@ -138,8 +139,10 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
   each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, from, bias);
   inverse_dynamics<L>(g, m, kin, I, x.v, bias, b);
   mass_matrix<L>(g, m, kin, I, A);
-  if (opt.moves_centres()) add_gyroscopic<L>(g, m, h, kin, x, A, b);
-  each_dof<L>(g, m, [](Real bi, Real& copy) { copy = bi; }, b, bias);
+  if (opt.moves_centres()) {
+    add_gyroscopic<L>(g, m, h, kin, x, A, b);
+    each_dof<L>(g, m, [](Real bi, Real& copy) { copy = bi; }, b, bias);
+  }
 
   const Real zero(0);
   if (m.free_base()) {

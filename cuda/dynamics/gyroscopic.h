@@ -68,6 +68,21 @@ HD bool is_lone_body(const LimbView<L>& limb) {
   else return false;
 }
 
+/// Whether a limb is a tree of several joints, or a part of one.
+template <class L>
+HD bool is_jointed(const LimbView<L>& limb) {
+  if (limb.on_trunk()) return true;
+  if (limb.links() == 1 || is_lone_body(limb)) return false;
+  return !(L::Shape::kAnyJoint && limb.links() == 3 && limb.link(0).kind == kBallLink);
+}
+/// Whether the trunk is.
+template <class L>
+HD bool has_jointed_trunk(const typename L::Model& m) {
+  bool limbs = m.trunk_links() > 1;
+  for (int l = 0; l < m.limbs(); ++l) limbs = limbs || m.limb[l].attach >= 0;
+  return m.trunk_dofs() > 0 && limbs;
+}
+
 /// m times what makes of w the velocity w x c of the centre of mass about the origin, of a free base and of a free body that a
 /// limb begins with: blocks of A. w about the axes of the turning, c in world axes.
 template <class L, class Real = typename L::Real>

@@ -43,9 +43,7 @@ HD void pay_for_lifts(const typename L::Group& g, const typename L::Model& m, Sc
       pay([&](int i, int j) { return H[entry_of(i, j)]; }, 0,
           kin.pose.limb[at.link + 3].R * Vec3<Real>{now[3], now[4], now[5]}, along.limb + at.link, now);
     });
-  bool alone = m.free_base() && m.trunk_dofs() == 6;
-  for (int l = 0; l < m.limbs(); ++l) alone = alone && m.limb[l].attach < 0;
-  if (!alone) return;
+  if (!m.free_base() || has_jointed_trunk<L>(m)) return;
   pay([&](int i, int j) { return A.trunk[i][j]; }, 3, Motion<Real>(twist(v.trunk)).w, along.trunk, v.trunk);
 }
 
