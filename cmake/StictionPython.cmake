@@ -67,6 +67,13 @@ endforeach()
 install(FILES ${assets} DESTINATION stiction/assets COMPONENT python)
 install(FILES ${props} DESTINATION stiction/assets/props COMPONENT python)
 
+# ---- what a model's own kernels are compiled from ------------------------------------------------------------------------
+if(STICTION_CUDA_LIBRARY)
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/cuda" "${STICTION_PACKAGE_DIR}/kernel_sources" SYMBOLIC)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/cuda/" DESTINATION stiction/kernel_sources COMPONENT python
+          FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "*.cu")
+endif()
+
 # ---- the build tree's package: links to the Python sources ---------------------------------------------------------------
 file(GLOB package_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/python/stiction/*")
 foreach(entry IN LISTS package_entries)

@@ -4,6 +4,7 @@
     scripts/cuda_resources.py BUILD.LOG    reads what ptxas -v printed into the log of a build instead
     ... --record                           keeps it in cuda/kernels/resources.json: what it needs from now on
     ... --gate                             fails where a kernel needs more than is kept there, or is missing
+    ... --model FILE.xml                   of one model's own kernels instead, with a build of stiction on PYTHONPATH
 
 "0 spills" alone proves nothing: arrays that are indexed at run time show only in the stack frame. Instructions are
 those in the kernel's code with the functions it calls, local the share of them that reads or writes the stack.
@@ -73,11 +74,14 @@ def version(nvcc):
     return re.search(r"V([\d.]+)", subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout)[1]
 
 
-def compiled(nvcc, source, architecture):
+def compiled(nvcc, source, architecture, shape=""):
     """The kernels of one source, with code size and the seconds of its compilation."""
     with tempfile.TemporaryDirectory() as folder:
         cubin = os.path.join(folder, "kernels.cubin")
-        includes = [f"-I{ROOT / 'cuda'}", f"-I{ROOT}"]
+        includes = [f"-I{ROOT / 'cuda'}", f"-I{ROOT}", f"-I{folder}"]
+        if shape:
+            (Path(folder) / "model_shape.h").write_text(shape)
+            includes.append("-DSTICTION_MODEL_SHAPE=<model_shape.h>")
         command = [nvcc, *FLAGS, *includes, f"-arch=sm_{architecture}", "-cubin", str(source), "-o", cubin]
         started = time.monotonic()
         result = subprocess.run(command, capture_output=True, text=True)
@@ -129,6 +133,7 @@ def main():
     parser.add_argument("--architecture", default="90")
     parser.add_argument("--record", action="store_true", help="compiles, and keeps what is found")
     parser.add_argument("--gate", action="store_true", help="fails above what is kept")
+    parser.add_argument("--model", help="MJCF: prints what this model's own kernels need")
     found = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     parser.add_argument("--nvcc", default=found)
     arguments = parser.parse_args()
@@ -136,12 +141,18 @@ def main():
         rows = sorted(kernels_in_log(Path(arguments.log).read_text(errors="replace")).items())
     elif not shutil.which(arguments.nvcc):
         sys.exit(f"no nvcc at {arguments.nvcc}: set CUDACXX, or pass --nvcc")
+    elif arguments.model:
+        from stiction import Model, _core, model_kernels
+
+        shape, rows = _core.model_shape(Model.from_mjcf(arguments.model).core, springs_vary=False), []
+        for file in model_kernels.FILES:
+            rows += compiled(arguments.nvcc, FOLDER / f"{file}.cu", arguments.architecture, shape).items()
     else:
         rows = []
         for source in sorted(FOLDER.glob("*.cu")):
             rows += compiled(arguments.nvcc, source, arguments.architecture).items()
     print_table(rows)
-    if arguments.record and not arguments.log:
+    if arguments.record and not arguments.log and not arguments.model:
         kept = {readable(name): {k: v for k, v in kernel.items() if k != "seconds"} for name, kernel in rows}
         report = {"nvcc": version(arguments.nvcc), "architecture": arguments.architecture, "kernels": kept}
         RECORD.write_text(json.dumps(report, indent=1) + "\n")

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import stiction
 from stiction import info
+from stiction.model_kernels import CHOICES
 
 from bench.progress import progress, tell
 
@@ -45,9 +46,9 @@ def spread(values) -> dict:
 class Driven:
     """A batch under random controls around the first keyframe's, settled."""
 
-    def __init__(self, name: str, num_envs: int, device: str, settle: int = 200, solver="subadmm"):
+    def __init__(self, name: str, num_envs: int, device: str, settle: int = 200, solver="subadmm", kernels="auto"):
         model = load(name)
-        self.sim = stiction.Simulation(model, num_envs, device=device, solver=solver)
+        self.sim = stiction.Simulation(model, num_envs, device=device, solver=solver, kernels=kernels)
         self.amplitude = MODELS.get(name, ("", 0.1))[1]
         self.random = np.random.default_rng(1)
         if model.nkey:  # stands there
@@ -88,7 +89,8 @@ def agreement(options) -> list:
         settled = Driven(name, options.agree, "cpu", solver=fixed).sim
         state, control, after = settled.get_state(), np.array(settled.ctrl), []
         for device in ("cpu", options.device, options.device):
-            sim = stiction.Simulation(settled.model, options.agree, device=device, solver=fixed)
+            of = {"device": device, "solver": fixed, "kernels": options.kernels}
+            sim = stiction.Simulation(settled.model, options.agree, **of)
             sim.set_state(state)
             sim.ctrl = control
             sim.step(1)
@@ -111,7 +113,7 @@ def stages(options) -> list:
     """Milliseconds of every launch of a step, medians over rounds."""
     told = []
     for name, num_envs in pairs(options):
-        driven = Driven(name, num_envs, options.device)
+        driven = Driven(name, num_envs, options.device, kernels=options.kernels)
         rounds = [driven.sim._world.time_step() for _ in range(options.rounds)]
         ms = {stage: float(np.median([r[stage] for r in rounds])) for stage in rounds[0]}
         rate = num_envs / (1e-3 * sum(ms.values()))
@@ -123,7 +125,7 @@ def stages(options) -> list:
 def rates(options) -> list:
     told = []
     for name, num_envs in pairs(options):
-        driven = Driven(name, num_envs, options.device)
+        driven = Driven(name, num_envs, options.device, kernels=options.kernels)
         seconds = [driven.run(options.steps) for _ in range(options.rounds)]
         rate = spread([num_envs * options.steps / s for s in seconds])
         told.append({"model": name, "num_envs": num_envs, "steps_per_second": rate, **driven.contact()})
@@ -175,6 +177,7 @@ def main():
     parser.add_argument("--batch", type=int, nargs="+", default=[4096, 16384, 65536])
     parser.add_argument("--agree", type=int, default=4096, help="environments that agreement is asked of")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--kernels", choices=CHOICES, default="auto", help="a model's own, or the build's")
     parser.add_argument("--steps", type=int, default=200, help="physics steps of a round")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--output", default="-", help="JSON file, - for none")
@@ -183,7 +186,7 @@ def main():
     for line in told:
         print(json.dumps(line))
     if options.output != "-":
-        report = {"what": options.what, "facts": info.facts(), "results": told}
+        report = {"what": options.what, "kernels": options.kernels, "facts": info.facts(), "results": told}
         Path(options.output).parent.mkdir(parents=True, exist_ok=True)
         Path(options.output).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 

@@ -62,9 +62,6 @@ template <class Real> HD Real height_cost(Real gap, Real deepest, Real closed) {
   return max(Real(0), gap - deepest - closed) * Scalar<Real>(1 / kTilt);
 }
 
-/// Candidates of one body with static geometry that are near at a time, in any world of a pack; one more is left out and told.
-inline constexpr int kStationCandidates = 192;
-
 /// Chooses up to `room` <= K of n candidates with dist < margin, by worth. First the deepest, of several the outermost in a fixed
 /// direction, then again and again the one farthest from those chosen, less its height_cost above what touches: what touches or
 /// closes in the step comes before what stays apart, and spreads the patch. The distance is that of wrenches: of places, and of normals
@@ -72,14 +69,14 @@ inline constexpr int kStationCandidates = 192;
 /// replaces an earlier one only if it is worth more by 1 % of that distance: a resting foot does not flicker. The chosen
 /// come in the order of `in`, so with at most `room` active candidates they are just these, in order. feature[k] is the
 /// index of out[k] in `in`, or -1 where out[k] is absent. Returns where a candidate was left out that comes nearer than
-/// `slack` in the step and has none of the chosen in its plane.   n <= kStationCandidates <= 255, cost about K
+/// `slack` in the step and has none of the chosen in its plane.   n <= kMost <= 255, cost about K
 /// distances of each that is active in some world.
-template <class Real, int K>
+template <class Real, int K, int kMost = Capacity::kCandidates>
 HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real margin, const Closing<Real>& closing,
                             Real slack, Candidate<Real>* out, Real* feature) {
   const Real none(1e7f), zero(0), taken(-1);
-  Real deepest(kFar), first(-1e30f), nearest[kStationCandidates], cost[kStationCandidates], size2(0);
-  uint8_t live[kStationCandidates];  // those that are active in some world
+  Real deepest(kFar), first(-1e30f), nearest[kMost], cost[kMost], size2(0);
+  uint8_t live[kMost];  // those that are active in some world
   int count = 0;
   for (int i = 0; i < n; ++i)
     if (any(in[i].dist < margin)) live[count++] = static_cast<uint8_t>(i);

@@ -149,23 +149,72 @@ HD_CALL bool passes_by(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int
 
 // ---- all worlds of a Real --------------------------------------------------------------------------------------
 
+/// Pairs of types that are done for all worlds at once.   pre: type1 <= type2
+HD constexpr bool is_regular(int type1, int type2) {
+  using K = GeomKind;
+  if (type1 == K::kPlane) return type2 != K::kMesh;
+  if (type1 == K::kSphere) return type2 != K::kEllipsoid && type2 != K::kMesh;
+  return type1 == K::kCapsule && (type2 == K::kCapsule || type2 == K::kBox);
+}
+/// Whether a shape has pairs without planes.
+template <class Shape>
+HD constexpr bool has_others_than_planes() {
+  for (int a = GeomKind::kSphere; a <= GeomKind::kMesh; ++a)
+    for (int b = a; b <= GeomKind::kMesh; ++b)
+      if (Shape::has_pair(a, b)) return true;
+  return false;
+}
+/// Whether a shape has irregular ones.
+template <class Shape>
+HD constexpr bool has_irregular() {
+  for (int a = 0; a <= GeomKind::kMesh; ++a)
+    for (int b = a; b <= GeomKind::kMesh; ++b)
+      if (Shape::has_pair(a, b) && candidate_count(a, b) > 0 && !is_regular(a, b)) return true;
+  return false;
+}
+
 /// The candidates of the worlds that are not returned: of a regular pair all.
-template <class Real>
+template <class Shape, class Real>
 HD Mask<Real> collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, Candidate<Real>* out) {
+  using K = GeomKind;
   const auto none = mask_of<Real>(false);
   switch (a.type * 8 + b.type) {
-    case GeomKind::kPlane * 8 + GeomKind::kSphere: plane_sphere(a, b, out); return none;
-    case GeomKind::kPlane * 8 + GeomKind::kCapsule: plane_capsule(a, b, out); return none;
-    case GeomKind::kPlane * 8 + GeomKind::kEllipsoid: plane_ellipsoid(a, b, out); return none;
-    case GeomKind::kPlane * 8 + GeomKind::kCylinder: plane_cylinder(a, b, out); return none;
-    case GeomKind::kPlane * 8 + GeomKind::kBox: plane_box(a, b, out); return none;
-    case GeomKind::kSphere * 8 + GeomKind::kSphere: sphere_sphere(a, b, out); return none;
-    case GeomKind::kSphere * 8 + GeomKind::kCapsule: sphere_capsule(a, b, out); return none;
-    case GeomKind::kSphere * 8 + GeomKind::kCylinder: sphere_cylinder(a, b, out); return none;
-    case GeomKind::kSphere * 8 + GeomKind::kBox: sphere_box(a, b, out); return none;
-    case GeomKind::kCapsule * 8 + GeomKind::kCapsule: capsule_capsule(a, b, out); return none;
-    case GeomKind::kCapsule * 8 + GeomKind::kCylinder: return capsule_cylinder(a, b, out);
-    case GeomKind::kCapsule * 8 + GeomKind::kBox: capsule_box(a, b, out); return none;
+    case K::kPlane * 8 + K::kSphere:
+      if constexpr (Shape::has_pair(K::kPlane, K::kSphere)) plane_sphere(a, b, out);
+      return none;
+    case K::kPlane * 8 + K::kCapsule:
+      if constexpr (Shape::has_pair(K::kPlane, K::kCapsule)) plane_capsule(a, b, out);
+      return none;
+    case K::kPlane * 8 + K::kEllipsoid:
+      if constexpr (Shape::has_pair(K::kPlane, K::kEllipsoid)) plane_ellipsoid(a, b, out);
+      return none;
+    case K::kPlane * 8 + K::kCylinder:
+      if constexpr (Shape::has_pair(K::kPlane, K::kCylinder)) plane_cylinder(a, b, out);
+      return none;
+    case K::kPlane * 8 + K::kBox:
+      if constexpr (Shape::has_pair(K::kPlane, K::kBox)) plane_box(a, b, out);
+      return none;
+    case K::kSphere * 8 + K::kSphere:
+      if constexpr (Shape::has_pair(K::kSphere, K::kSphere)) sphere_sphere(a, b, out);
+      return none;
+    case K::kSphere * 8 + K::kCapsule:
+      if constexpr (Shape::has_pair(K::kSphere, K::kCapsule)) sphere_capsule(a, b, out);
+      return none;
+    case K::kSphere * 8 + K::kCylinder:
+      if constexpr (Shape::has_pair(K::kSphere, K::kCylinder)) sphere_cylinder(a, b, out);
+      return none;
+    case K::kSphere * 8 + K::kBox:
+      if constexpr (Shape::has_pair(K::kSphere, K::kBox)) sphere_box(a, b, out);
+      return none;
+    case K::kCapsule * 8 + K::kCapsule:
+      if constexpr (Shape::has_pair(K::kCapsule, K::kCapsule)) capsule_capsule(a, b, out);
+      return none;
+    case K::kCapsule * 8 + K::kCylinder:
+      if constexpr (Shape::has_pair(K::kCapsule, K::kCylinder)) return capsule_cylinder(a, b, out);
+      return none;
+    case K::kCapsule * 8 + K::kBox:
+      if constexpr (Shape::has_pair(K::kCapsule, K::kBox)) capsule_box(a, b, out);
+      return none;
     default: return mask_of<Real>(true);
   }
 }
@@ -173,19 +222,21 @@ HD Mask<Real> collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>&
 /// out[0 .. candidate_count(a.type, b.type)): the candidates of geoms a and b in the worlds that are wanted (where the
 /// bounding balls are near), absent in the others; those beyond reach.margin >= 0 may be absent, and open ones of geoms that
 /// pass by each other are. closing, at the start of the step, tells which of many points are kept. In one place, so that step
-/// functions stay small.   pre: a.type <= b.type
-template <class Real>
+/// functions stay small.   pre: a.type <= b.type, a pair that the shape has
+template <class Shape, class Real>
 HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted,
                      const Reach<Real>& reach, const Closing<Real>& closing, Candidate<Real>* out) {
   const int count = candidate_count(a.type, b.type);
   for (int k = 0; k < count; ++k) out[k] = absent<Real>();
   if (count == 0 || !any(wanted)) return;
-  Mask<Real> left = wanted & collide_regular(a, b, out);
+  Mask<Real> left = wanted & collide_regular<Shape>(a, b, out);
   const Mask<Real> done = wanted & negate(left);
   for (int k = 0; k < count; ++k) out[k] = select<Real>(done, out[k], absent<Real>());
-  if (any(left)) left = left & negate(parted(a, b, reach.margin));
-  for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach.margin, closing, out); });
-  if (a.type == GeomKind::kPlane) return;
+  if constexpr (has_irregular<Shape>()) {
+    if (any(left)) left = left & negate(parted(a, b, reach.margin));
+    for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach.margin, closing, out); });
+  }
+  if (a.type == GeomKind::kPlane || !has_others_than_planes<Shape>()) return;
   auto acts = mask_of<Real>(false), passing = acts;
   for (int k = 0; k < count; ++k)
     acts = acts | ((out[k].dist > Real(0)) & (out[k].dist < reach.margin) & (reach.end_gap(out[k]) <= Real(0)));

@@ -89,7 +89,7 @@ struct NearGeoms {
 
 template <class L>
 HD const typename L::Link& flat_model_link(const typename L::Model& m, int flat) {
-  return flat < L::kTrunkLinks ? m.trunk[flat] : m.link[flat - L::kTrunkLinks];
+  return flat < L::kLimbsFrom ? m.trunk[flat] : m.link[flat - L::kLimbsFrom];
 }
 
 /// The pool while it is filled.
@@ -224,7 +224,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       };
       const Closing<Real> closing = between(step.V);
       const Reach<Real> nears{margin, between(step.free), contacts.turned + contacts.thrown};
-      collide(x1, x2, wanted, nears, closing, out);
+      collide<typename L::Shape>(x1, x2, wanted, nears, closing, out);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair), Real(0)};
       int count = candidate_count(g1.type, g2.type);
       for (int k = 0; k < count; ++k) {
@@ -270,7 +270,7 @@ HD_ONCE Mask<Real> raise_margins(const typename L::Group& g, const typename L::M
     if (!g.any(largest > Real(2 * reserve))) return raised;  // none moves further than the reserve
     auto raise = [&](Index<Real> link, Real by) {
       if constexpr (L::Group::kSize > 1) {
-        if (link < L::kTrunkLinks) {
+        if (link < L::kLimbsFrom) {
           margin.trunk[link] = margin.trunk[link] + by;  // which all lanes have
           return;
         }

@@ -121,7 +121,7 @@ HD Mask<Real> is_over(const Candidate<Real>& c, Vec3<Real> middle, const Real& r
 
 /// What turning makes of the n candidates of a geom of this bounding radius and a static one; normals point to it. On a link of a
 /// robot of an ellipsoid's alone.
-template <class Real, class Solid>
+template <class Shape, class Real, class Solid>
 HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const PlacedGeom<Real>& fixed,
                         const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body, int n,
                         Solid solid, Candidate<Real>* c) {
@@ -138,7 +138,7 @@ HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const P
     const Vec3<Real> on = deepest.pos - deepest.normal * (deepest.dist * Scalar<Real>(0.5));
     const PlacedGeom<Real> plane{{{}, {transposed(frame_of_normal(deepest.normal)), on}}, GeomKind::kPlane, nullptr};
     Candidate<Real> found[kMaxCandidates];
-    collide(plane, own, on_plane, reach, closing, found);
+    collide<Shape>(plane, own, on_plane, reach, closing, found);
     for (int k = 0; k < n; ++k)
       c[k] = select<Real>(on_plane, k < plane_count(own.type) ? found[k] : absent<Real>(), c[k]);
   }

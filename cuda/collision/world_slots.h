@@ -122,7 +122,7 @@ HD Mask<Real> is_solid(const typename L::Model& m, const StationModel& st, Vec3<
     if (geom.type == GeomKind::kPlane || !any(look)) continue;
     Candidate<Real> c;
     const Reach<Real> touch{near, {}, zero};
-    collide(point, fixed, look, touch, {}, &c);
+    collide<typename L::Shape>(point, fixed, look, touch, {}, &c);
     found = found | (c.dist < near);
   }
   return found;
@@ -163,13 +163,14 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     const int shaped = pair.candidates - pair.middle;
     if (any(near)) {
       if (x.own_first) {
-        collide(x.own, x.fixed, near, {reach.margin, reach.way * Real(-1), reach.turned}, closing * Real(-1), out);
+        collide<typename L::Shape>(x.own, x.fixed, near, {reach.margin, reach.way * Real(-1), reach.turned},
+                                   closing * Real(-1), out);
         for (int k = 0; k < shaped; ++k) out[k].normal = -out[k].normal;
       } else {
-        collide(x.fixed, x.own, near, reach, closing, out);
+        collide<typename L::Shape>(x.fixed, x.own, near, reach, closing, out);
       }
       if (body.straight || own.type == GeomKind::kEllipsoid)
-        turn_candidates(x.own, Real(own.radius), x.fixed, reach, closing, body, shaped, solid, out);
+        turn_candidates<typename L::Shape>(x.own, Real(own.radius), x.fixed, reach, closing, body, shaped, solid, out);
     }
     if (pair.middle) out[shaped] = middle_candidate(out, shaped, x.own, body);
     for (int k = 0; k < pair.candidates; ++k) found(out[k], surface_from<typename L::Number>(pair));
@@ -209,16 +210,17 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     }
     return mask_of<Real>(false);
   }
-  Candidate<Real> candidate[kStationCandidates];  // those near in some world
-  Surface<typename L::Number> surface[kStationCandidates];
-  int number[kStationCandidates];  // of all candidates
+  constexpr int kMost = L::Shape::kCandidates;
+  Candidate<Real> candidate[kMost];  // those near in some world; one more is left out and told
+  Surface<typename L::Number> surface[kMost];
+  int number[kMost];  // of all candidates
   int n = 0, all = 0;
   auto overflow = mask_of<Real>(false);
   auto add = [&](const Candidate<Real>& c, const Surface<typename L::Number>& s) {
     const int own = all++;
     const Mask<Real> near = c.dist < reach.margin;
     if (!any(near)) return;
-    if (n < kStationCandidates) candidate[n] = c, surface[n] = s, number[n++] = own;
+    if (n < kMost) candidate[n] = c, surface[n] = s, number[n++] = own;
     else overflow = overflow | (near & (c.dist < closed_by(closing, c.normal, c.pos) + Real(step.slack)));
   };
   for (int i = 0; i < st.probes; ++i) {
@@ -241,8 +243,8 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
         feature[to++] = Real(Scalar<Real>(number[k]));
   } else {
     Real index[K];
-    overflow = overflow |
-               select_spread<Real, K>(candidate, n, st.slots, reach.margin, closing, Real(step.slack), chosen, index);
+    overflow = overflow | select_spread<Real, K, kMost>(candidate, n, st.slots, reach.margin, closing, Real(step.slack),
+                                                        chosen, index);
     for (int i = 0; i < n; ++i) {
       if (!any(candidate[i].dist < reach.margin)) continue;
       const Surface<Real> own = surface_from<Real>(surface[i]);
@@ -308,10 +310,8 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       const StationModel& st = limb.station(s);
       int begin = at.slot + limb.slot_begin(s), end = at.slot + limb.slot_end(s);
       if (begin == end) continue;
-      Pose<Real> link = s == 0 ? at_trunk<L>(kin.pose.trunk, limb.attach()) : kin.pose.limb[at.link + s - 1];
-      auto of_link = [&](const auto& x) {
-        return s == 0 ? at_trunk<L>(x.trunk, limb.attach()) : x.limb[at.link + s - 1];
-      };
+      Pose<Real> link = s == 0 ? kin.pose.trunk[limb.attach()] : kin.pose.limb[at.link + s - 1];
+      auto of_link = [&](const auto& x) { return s == 0 ? x.trunk[limb.attach()] : x.limb[at.link + s - 1]; };
       const Reach<Real> reach{of_link(margin), of_link(step.free) * Real(step.h), contacts.turned + contacts.thrown};
       Turning<Real> body{reach.way.w, link.p, is_lone_body<L>(limb) && s == limb.links()};
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;

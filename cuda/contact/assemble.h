@@ -258,7 +258,7 @@ HD void range_row(const Options<S>& opt, Real q, Real lower, Real upper, Real fr
 template <class L, class Real = typename L::Real>
 HD Real ball_gap(const typename L::Group& g, const typename L::Model& m, const State<L>& x, const int* link, Real* coef,
                  Mask<Real>& limited) {
-  const auto& ball = m.link[link[0] - L::kTrunkLinks];
+  const auto& ball = m.link[link[0] - L::kLimbsFrom];
   const Quat<Real> q{dof_of<L>(g, m, x.qw, link[0]), dof_of<L>(g, m, x.q, link[0]), dof_of<L>(g, m, x.q, link[1]),
                      dof_of<L>(g, m, x.q, link[2])};
   const Vec3<Real> r = rotation_vector(normalized(q));

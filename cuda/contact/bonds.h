@@ -19,10 +19,10 @@ template <class S> inline constexpr S kBondCompliance = S(1e-5);
 /// The origin of the tree of a flat link.
 template <class L, class Real = typename L::Real>
 HD Vec3<Real> tree_origin(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin, int flat) {
-  if (flat < L::kTrunkLinks) return kin.trunk_origin;
+  if (flat < L::kLimbsFrom) return kin.trunk_origin;
   Vec3<Real> origin{Real(0), Real(0), Real(0)};
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    const int k = flat - L::kTrunkLinks - limb.t.first_link;
+    const int k = flat - L::kLimbsFrom - limb.t.first_link;
     if (k >= 0 && k < limb.links()) origin = kin.limb_origin[at.limb];
   });
   sum_over(g, origin);

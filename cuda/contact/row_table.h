@@ -68,7 +68,7 @@ HD int tree_of_limb(const Model& m, int l) {
 /// The limb of a flat link; -1: the trunk.
 template <class Model>
 HD int limb_of_link(const Model& m, int flat) {
-  const int k = flat - Model::Shape::kTrunkLinks;
+  const int k = flat - kLimbsFrom<typename Model::Shape>;
   int l = k < 0 ? -1 : 0;
   while (l >= 0 && k >= m.limb[l].first_link + m.limb[l].links) ++l;
   return l;
@@ -80,7 +80,6 @@ HD int tree_of_link(const Model& m, int flat) {
 }
 template <class Model>
 HD bool has_several_trees(const Model& m) {
-  if constexpr (Model::Shape::kFixed) return false;
   int alone = 0;
   for (int l = 0; l < m.limbs(); ++l) alone += tree_of_limb(m, l) > 0;
   return alone > 1 || (alone == 1 && (m.trunk_dofs() > 0 || m.limbs() > 1));

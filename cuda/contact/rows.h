@@ -134,11 +134,11 @@ HD void each_mover(const typename L::Model& m, const Kinematics<L>& kin, int fla
                      {T(lane(S.v.x, w)), T(lane(S.v.y, w)), T(lane(S.v.z, w))}};
   };
   int trunk_link = flat;
-  if (flat >= L::kTrunkLinks) {
+  if (flat >= L::kLimbsFrom) {
     int l = 0;
-    while (flat - L::kTrunkLinks >= m.limb[l].first_link + m.limb[l].links) ++l;
+    while (flat - L::kLimbsFrom >= m.limb[l].first_link + m.limb[l].links) ++l;
     const int first = m.limb[l].first_link;
-    for (int k = flat - L::kTrunkLinks - first; k >= 0; k = m.link[first + k].parent)
+    for (int k = flat - L::kLimbsFrom - first; k >= 0; k = m.link[first + k].parent)
       visit(m.link[first + k].dof, motion(kin.S.limb[first + k]));
     trunk_link = m.limb[l].attach;
   }
@@ -179,7 +179,7 @@ HD void dense_row(const typename L::Model& m, const Kinematics<L>& kin, const Co
     }
     return;
   }
-  auto dof = [&](int flat) { return flat < L::kTrunkLinks ? m.trunk[flat].dof : m.link[flat - L::kTrunkLinks].dof; };
+  auto dof = [&](int flat) { return flat < L::kLimbsFrom ? m.trunk[flat].dof : m.link[flat - L::kLimbsFrom].dof; };
   if (const int flat = list.dof_link[i]; flat >= 0) {
     J[dof(flat)] = T(lane(list.row[i]->sign, w));
     return;

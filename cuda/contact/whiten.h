@@ -140,11 +140,11 @@ Vec3<Real> pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, c
       if (m.link_of_dof(t) <= number) y[t] = y[t] + dot(S.trunk[t], force), trunk_dofs = max(trunk_dofs, t + 1);
   };
   for (int end = 0; end < 2; ++end)
-    if (link[end] < L::kTrunkLinks) on_trunk(link[end], F[end]);
+    if (link[end] < L::kLimbsFrom) on_trunk(link[end], F[end]);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     int pushed[2];  // the link of this limb that is; -1: none
     for (int end = 0; end < 2; ++end) {
-      const int k = link[end] - L::kTrunkLinks - at.link;
+      const int k = link[end] - L::kLimbsFrom - at.link;
       pushed[end] = k >= 0 && k < limb.links() ? k : -1;
     }
     const int last = max(pushed[0], pushed[1]);

@@ -5,7 +5,7 @@
 //   HD_ONCE  as HD on the CPU; by nvcc compiled as a function of its own, not into each of its callers: for large functions
 //            that are called from several places or are parts of a larger one, for which it would take minutes
 //   HD_CALL  a function of its own everywhere
-//   UNROLL   before a loop whose trip count a FixedShape knows; nothing where it is known at run time only
+//   UNROLL   before a loop whose trip count a ModelShape may know; nothing where it is known at run time only
 //
 // Only freestanding headers are included here, because NVRTC has no others. cuda/ includes nothing of the standard library
 // but through this file.

@@ -51,7 +51,7 @@ HD void add_composite(const typename L::Group& g, const typename L::Model& m, co
       if (up < 0) base = base + C[k];
       else C[up] = C[up] + C[k];
     }
-    if (limb.on_trunk()) add_at_trunk<L>(share, limb.attach(), base);
+    if (limb.on_trunk()) share[limb.attach()] = share[limb.attach()] + base;
   });
 
   Inertia C = none;

@@ -35,8 +35,8 @@ struct Loads {
   PerLink<L, Force<Real>> wrench;
   bool any_force, any_wrench;
 
-  HD bool has_force() const { return L::Shape::kLoads && any_force; }
-  HD bool has_wrench() const { return L::Shape::kLoads && any_wrench; }
+  HD bool has_force() const { return any_force; }
+  HD bool has_wrench() const { return any_wrench; }
 };
 
 /// How far a ball is turned from where its spring rests, in the body's axes.

@@ -30,9 +30,7 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
     Motion<Real> V = twist(v.trunk);
     add(V.v.x, x.position.x, x.position_low.x), add(V.v.y, x.position.y, x.position_low.y);
     add(V.v.z, x.position.z, x.position_low.z);
-    Quat<Real> q;
-    if constexpr (L::Shape::kFixed) q = integrated_in_world(x.orientation, V.w, h);  // no R to keep in registers
-    else q = integrated(x.orientation, transposed_times(R, V.w), h);
+    const Quat<Real> q = integrated(x.orientation, transposed_times(R, V.w), h);
     put_quat(q, x.orientation.w, x.orientation.x, x.orientation.y, x.orientation.z);
   }
   each_joint<L>(

@@ -31,8 +31,8 @@ HD void inverse_dynamics(const typename L::Group& g, const typename L::Model& m,
   }
 
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    Motion<Real> rootV = limb.on_trunk() ? at_trunk<L>(V, limb.attach()) : still;
-    Motion<Real> rootA = limb.on_trunk() ? at_trunk<L>(A, limb.attach()) : falling;
+    Motion<Real> rootV = limb.on_trunk() ? V[limb.attach()] : still;
+    Motion<Real> rootA = limb.on_trunk() ? A[limb.attach()] : falling;
     Motion<Real> Vk[L::kLimbLinks], Ak[L::kLimbLinks], ball = still;
     Force<Real> F[L::kLimbLinks];
     UNROLL for (int k = 0; k < limb.links(); ++k) {
@@ -53,7 +53,7 @@ HD void inverse_dynamics(const typename L::Group& g, const typename L::Model& m,
       if (up < 0) beyond = beyond + F[k];
       else F[up] = F[up] + F[k];
     }
-    if (limb.on_trunk()) add_at_trunk<L>(share, limb.attach(), beyond);
+    if (limb.on_trunk()) share[limb.attach()] = share[limb.attach()] + beyond;
   });
 
   Force<Real> beyond = zero_force<Real>();

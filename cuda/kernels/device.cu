@@ -34,6 +34,13 @@ int current_device() {
   return device;
 }
 
+int architecture_of(int device) {
+  cudaDeviceProp properties;
+  const int ordinal = device == kCurrentDevice ? current_device() : device;
+  require_success(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
+  return 10 * properties.major + properties.minor;
+}
+
 std::string cuda_unavailable(int ordinal) {
   int driver = 0, count = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
@@ -164,6 +171,27 @@ void order_behind(const CudaQueue& queue, void* to) {
   const std::shared_ptr<void> kept(event, [](void* e) { cudaEventDestroy(static_cast<cudaEvent_t>(e)); });
   require_success(cudaEventRecord(event, static_cast<cudaStream_t>(queue.stream)), "cudaEventRecord");
   require_success(cudaStreamWaitEvent(next, event, 0), "cudaStreamWaitEvent");
+}
+
+std::shared_ptr<void> load_library(const void* image) {
+  cudaLibrary_t library;
+  require_success(cudaLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0),
+                  "cudaLibraryLoadData");
+  return std::shared_ptr<void>(library, [](void* l) { cudaLibraryUnload(static_cast<cudaLibrary_t>(l)); });
+}
+void* kernel_of(void* library, const std::string& name) {
+  cudaKernel_t kernel;
+  require_success(cudaLibraryGetKernel(&kernel, static_cast<cudaLibrary_t>(library), name.c_str()),
+                  "cudaLibraryGetKernel");
+  return kernel;
+}
+void read_number(void* library, const std::string& name, int64_t& number) {
+  void* address = nullptr;
+  size_t bytes = 0;
+  require_success(cudaLibraryGetGlobal(&address, &bytes, static_cast<cudaLibrary_t>(library), name.c_str()),
+                  "cudaLibraryGetGlobal");
+  if (bytes != sizeof(number)) throw std::runtime_error(name + " is no number of 8 bytes");
+  require_success(cudaMemcpy(&number, address, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
 }
 
 int resident_blocks(const void* kernel, int threads_per_block, int device) {

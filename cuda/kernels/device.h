@@ -2,6 +2,7 @@
 // OutOfMemory where that is the reason; the device and what others have on it stay usable after that.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <string>
@@ -35,6 +36,8 @@ class OnDevice {
 std::string cuda_unavailable(int device);
 /// The calling thread's device.
 int current_device();
+/// 90 for compute capability 9.0. kCurrentDevice: of that one.
+int architecture_of(int device);
 /// Memory of the host that copies to and from a device run beside it from and to, zeroed.
 std::shared_ptr<void> pinned_memory(size_t bytes, int device);
 /// Queued copies between a device's memory and pinned memory, which must not be touched until they are done (wait_for).
@@ -66,6 +69,10 @@ class StreamClock {
   CudaQueue queue_;
   std::vector<void*> events_;
 };
+/// An image of kernels (cubin) on the calling thread's device, for as long as it is held; a kernel of it; a number of it.
+std::shared_ptr<void> load_library(const void* image);
+void* kernel_of(void* library, const std::string& name);
+void read_number(void* library, const std::string& name, int64_t& number);
 /// Blocks of a kernel that the device can hold at once.
 int resident_blocks(const void* kernel, int threads_per_block, int device);
 void require_success(int cuda_error, const char* call);

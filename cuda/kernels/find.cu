@@ -1,12 +1,11 @@
-// From states to what may touch within the step, or to contacts alone.
+// From states to what may touch within the step, or to contacts alone: one kernel, for both are collision for the most part, which
+// takes nvcc most of its time.
 #include "kernels/stages.cuh"
 #include "step/find_contacts.h"
 
 namespace stiction {
-namespace {
 
-/// One kernel, for both are collision for the most part, which takes nvcc most of its time.
-__global__ void __launch_bounds__(kThreads, kBlocks) find_kernel(const CudaJob job, const StagePass pass) {
+__global__ void __launch_bounds__(kThreads, kBlocks) find_kernel(CudaJob job, StagePass pass) {
   const bool enters = pass.finds || pass.step == 0;
   each_world(job, pass, enters, [&](const auto& tile, const auto& model, const auto& worlds, auto& w, auto& s) {
     if (pass.finds) {
@@ -20,8 +19,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks) find_kernel(const CudaJob j
   });
 }
 
-}  // namespace
-
-Stage find_stage() { return stage_of<find_kernel, kTreeTile>(); }
+#ifdef STICTION_MODEL_SHAPE
+/// For who makes the slots and cannot know; and whether both mean the same by what they hand over.
+extern "C" __device__ int64_t slot_lane_bytes = sizeof(SlotLane);
+extern "C" __device__ int64_t handed_over = kHandedOver;
+#endif
 
 }  // namespace stiction

@@ -1,22 +1,18 @@
-// What is done where a solver's answer is not good enough, in double.
-#include "kernels/stages.cuh"
+// What is done where a solver's answer is not good enough, in double; whatever the model. Few worlds need it, so that a lane goes
+// through several slots with one memory.
+#include "kernels/slots.cuh"
 #include "step/solve_rows.h"
 
 namespace stiction {
-namespace {
 
-__global__ void __launch_bounds__(kThreads) improve_kernel(const CudaJob job, const StagePass pass) {
-  const int slot = tile_of_grid<1>();
-  if (slot >= pass.count) return;
-  SlotLane& first = slot_lane(job, slot, 0);
-  if (!first.s.flagged) return;
-  improve_posed<TileLane::Real, false>(
-      job.options, 1, [&](int) -> auto& { return first.w; }, [&](int) -> auto& { return first.s; },
-      first.w.memory.fallback);
+__global__ void __launch_bounds__(kThreads) improve_kernel(CudaJob job, StagePass pass) {
+  const int improver = tile_of_grid<1>();
+  if (improver >= job.plan.improvers) return;
+  for (int slot = improver; slot < pass.count; slot += job.plan.improvers) {
+    PosedSolve<float>& s = posed_in(job, slot);
+    if (!s.flagged) continue;
+    improve_posed<float, false>(job.options, 1, [&](int) -> auto& { return s; }, improver_memory(job, improver));
+  }
 }
-
-}  // namespace
-
-Stage improve_stage() { return stage_of<improve_kernel, 1>(); }
 
 }  // namespace stiction

@@ -2,31 +2,24 @@
 #include "kernels/stages.cuh"
 
 namespace stiction {
-namespace {
 
-__global__ void __launch_bounds__(kThreads, kBlocks) judge_kernel(const CudaJob job, const StagePass pass) {
+__global__ void __launch_bounds__(kThreads, kBlocks) judge_kernel(CudaJob job, StagePass pass) {
   each_world(job, pass, false, [&](const auto& tile, const auto& model, const auto& worlds, auto& w, auto& s) {
     judge_step<TileLane>(tile, model, worlds, w, s);
   });
 }
 
-__global__ void __launch_bounds__(kThreads, kBlocks) settle_kernel(const CudaJob job, const StagePass pass) {
+__global__ void __launch_bounds__(kThreads, kBlocks) settle_kernel(CudaJob job, StagePass pass) {
   each_world(job, pass, false, [&](const auto& tile, const auto& model, const auto& worlds, auto& w, auto& s) {
     settle_step<TileLane>(tile, model, worlds, w, s);
   });
 }
 
-__global__ void __launch_bounds__(kThreads, kBlocks) end_kernel(const CudaJob job, const StagePass pass) {
+__global__ void __launch_bounds__(kThreads, kBlocks) end_kernel(CudaJob job, StagePass pass) {
   each_world(job, pass, false, [&](const auto& tile, const auto& model, const auto& worlds, auto& w, auto& s) {
     if (s.solving) recover<TileLane>(tile, model, job.options, w, s);
     if (pass.step + 1 == job.steps) end_steps<TileLane>(tile, model, worlds, job.steps, s);
   });
 }
-
-}  // namespace
-
-Stage judge_stage() { return stage_of<judge_kernel, kTreeTile>(); }
-Stage settle_stage() { return stage_of<settle_kernel, kTreeTile>(); }
-Stage end_stage() { return stage_of<end_kernel, kTreeTile>(); }
 
 }  // namespace stiction

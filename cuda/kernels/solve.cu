@@ -1,23 +1,18 @@
-// Contact problems, by the chosen solver.
-#include "kernels/stages.cuh"
+// Contact problems, by the chosen solver; whatever the model.
+#include "kernels/slots.cuh"
 #include "step/solve_rows.h"
 
 namespace stiction {
-namespace {
 
-__global__ void __launch_bounds__(kThreads) solve_kernel(const CudaJob job, const StagePass pass) {
+__global__ void __launch_bounds__(kThreads) solve_kernel(CudaJob job, StagePass pass) {
   const Tile<kSolveTile> tile;
   const int slot = tile_of_grid<kSolveTile>();
   if (slot >= pass.count) return;
-  SlotLane& first = slot_lane(job, slot, 0);
-  if (!first.s.solving) return;
-  const RowProblem<float> rows = first.s.rows;
-  const float passes = solve_posed(tile, job.options, rows, first.w.problem.table.rows.impulse, first.w.memory.solver);
-  if (tile.rank() == 0 && !pass.recovers) first.s.iterations = passes;
+  PosedSolve<float>& s = posed_in(job, slot);
+  if (!s.solving) return;
+  const RowProblem<float> rows = s.rows;
+  const float passes = solve_posed(tile, job.options, rows, s.impulse, slot_memory(job, slot).solver);
+  if (tile.rank() == 0 && !pass.recovers) s.iterations = passes;
 }
-
-}  // namespace
-
-Stage solve_stage() { return stage_of<solve_kernel, kSolveTile>(); }
 
 }  // namespace stiction

@@ -1,4 +1,10 @@
 // A step as launches of its stages; how much memory that takes; and kernels of one thread a world.
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+
+#include "kernels/launch.cuh"
+#include "kernels/launches.h"
 #include "kernels/stages.cuh"
 
 namespace stiction {
@@ -32,84 +38,140 @@ __global__ void __launch_bounds__(kThreads)
   rows.record(layout, [=](int i, float x) { record[i] = x; });
 }
 
-/// What a step launches, in this order.
-struct Launch {
-  const char* name;
-  Stage stage;
-  bool recovers = false;
-};
-const Launch (&launches())[8] {
-  static const Launch step[] = {{"find", find_stage()},           {"assemble", assemble_stage()},
-                                {"solve", solve_stage()},         {"judge", judge_stage()},
-                                {"improve", improve_stage()},     {"settle", settle_stage()},
-                                {"recover", solve_stage(), true}, {"end", end_stage()}};
-  return step;
+/// At least so many lanes; with none to run a kernel is loaded.
+template <class... Parameters, class... Arguments>
+void launch_lanes(void (*kernel)(Parameters...), int64_t lanes, const CudaQueue& queue, const Arguments&... arguments) {
+  launch(kernel, static_cast<int>(std::max<int64_t>(1, (lanes + kThreads - 1) / kThreads)), kThreads, queue,
+         arguments...);
 }
-/// One step of the worlds of a pass; before(launch) of every launch.
-template <class Before>
-void run_step(const CudaJob& job, StagePass pass, Before before) {
-  for (const Launch& launch : launches()) {
-    before(launch);
-    pass.recovers = launch.recovers;
-    launch.stage.run(job, pass);
+
+/// visit(pass) for all worlds, as many at a time as there are slots.
+template <class Visit>
+void each_pass(const CudaJob& job, Visit visit) {
+  StagePass pass;
+  for (; pass.first < job.arrays.num_envs; pass.first += pass.count) {
+    pass.count = std::min(job.plan.slots, job.arrays.num_envs - pass.first);
+    visit(pass);
   }
 }
 
-constexpr size_t kSlotBytes = kTreeTile * sizeof(SlotLane);
-constexpr size_t kKinematicsBytes = kThreads * sizeof(OutputWorkspace<Lane<float, TileCapacity, Serial>>);
+enum : int { kFind, kAssemble, kSolve, kJudge, kImprove, kSettle, kEnd };
+void launch_stage(const StepKernels& kernels, int stage, const CudaJob& job, const StagePass& pass) {
+  const int64_t lanes =
+      stage == kImprove ? std::min(pass.count, job.plan.improvers) : pass.count * StepKernels::stages[stage].lanes;
+  launch_lanes(kernels.kernel[stage], lanes, job.queue, job, pass);
+}
+
+/// What a step launches, in this order.
+struct Launch {
+  const char* name;
+  int stage;
+};
+constexpr Launch kLaunches[] = {{"find", kFind},       {"assemble", kAssemble}, {"solve", kSolve},   {"judge", kJudge},
+                                {"improve", kImprove}, {"settle", kSettle},     {"recover", kSolve}, {"end", kEnd}};
+/// One step of the worlds of a pass; before() of every launch.
+template <class Before>
+void run_step(const StepKernels& kernels, const CudaJob& job, StagePass pass, Before before) {
+  for (const Launch& launch : kLaunches) {
+    before();
+    pass.recovers = launch.name == std::string_view("recover");
+    launch_stage(kernels, launch.stage, job, pass);
+  }
+}
+
+/// About one world in twenty to a hundred is improved.
+constexpr int kSlotsOfImprover = 4;
+constexpr int64_t kKinematicsBytes = kThreads * sizeof(OutputWorkspace<Lane<float, TileCapacity, Serial>>);
 
 }  // namespace
 
-CudaPlan plan_launches(int num_envs, int64_t world_bytes, int device) {
-  CudaPlan plan;
-  const auto* kinematics = reinterpret_cast<const void*>(kinematics_kernel);
-  plan.local_bytes = local_memory(kinematics, device);
-  for (const Launch& l : launches())
-    plan.local_bytes = std::max(plan.local_bytes, local_memory(l.stage.kernel, device));
+const StepKernels::Stage StepKernels::stages[kCount] = {
+    {"find", "find", kTreeTile, true}, {"assemble", "assemble", kTreeTile, true},
+    {"solve", "solve", kSolveTile},    {"judge", "settle", kTreeTile, true},
+    {"improve", "improve", 0},         {"settle", "settle", kTreeTile, true},
+    {"end", "settle", kTreeTile, true}};
 
-  const size_t free = free_memory(device), memory = (free - std::min(free, plan.local_bytes)) / 4;
-  auto fitting = [memory](int64_t wanted, size_t bytes) {
-    return static_cast<int>(std::max<int64_t>(1, std::min(wanted, static_cast<int64_t>(memory / bytes))));
+StepKernels shipped_kernels() {
+  return {{find_kernel, assemble_kernel, solve_kernel, judge_kernel, improve_kernel, settle_kernel, end_kernel},
+          sizeof(SlotLane),
+          nullptr};
+}
+
+StepKernels load_kernels(const std::map<std::string, std::string>& images, int device) {
+  const OnDevice here(device);
+  auto libraries = std::make_shared<std::map<std::string, std::shared_ptr<void>>>();
+  StepKernels found = shipped_kernels();
+  for (int i = 0; i < StepKernels::kCount; ++i) {
+    const auto& [name, file, lanes, of_model] = StepKernels::stages[i];
+    if (!of_model) continue;
+    const auto image = images.find(file);
+    if (image == images.end()) throw std::invalid_argument(std::string("no image of kernels/") + file + ".cu");
+    std::shared_ptr<void>& library = (*libraries)[file];
+    if (!library) library = load_library(image->second.data());
+    found.kernel[i] = reinterpret_cast<StageKernel>(kernel_of(library.get(), std::string(name) + "_kernel"));
+  }
+  int64_t handed_over = 0;
+  read_number(libraries->at("find").get(), "slot_lane_bytes", found.lane_bytes);
+  read_number(libraries->at("find").get(), "handed_over", handed_over);
+  if (handed_over != kHandedOver) throw std::invalid_argument("these kernels are of other sources than the build");
+  found.library = libraries;
+  return found;
+}
+
+CudaPlan plan_launches(const StepKernels& kernels, int num_envs, const MemorySizes& sizes, int device) {
+  CudaPlan plan;
+  plan.lane_bytes = kernels.lane_bytes, plan.row_bytes = sizes.rows, plan.world_bytes = sizes.rows + sizes.solver,
+  plan.improver_bytes = sizes.fallback;
+  auto address = [](auto* kernel) { return reinterpret_cast<const void*>(kernel); };
+  size_t local = local_memory(address(kinematics_kernel), device);
+  for (const StageKernel kernel : kernels.kernel) local = std::max(local, local_memory(address(kernel), device));
+  plan.local_bytes = static_cast<int64_t>(local);
+
+  const auto free = static_cast<int64_t>(free_memory(device)), memory = (free - std::min(free, plan.local_bytes)) / 4;
+  auto fitting = [memory](int64_t wanted, int64_t bytes) {
+    return static_cast<int>(std::max<int64_t>(1, std::min(wanted, memory / bytes)));
   };
-  const int64_t resident = resident_blocks(find_stage().kernel, kThreads, device) * (kThreads / kTreeTile);
-  plan.slots = fitting(std::min<int64_t>(num_envs, resident), kSlotBytes + static_cast<size_t>(world_bytes));
-  const int64_t blocks = std::min((num_envs + kThreads - 1) / kThreads, resident_blocks(kinematics, kThreads, device));
+  const int64_t slot = kTreeTile * kernels.lane_bytes;
+  const int64_t resident = resident_blocks(address(kernels.kernel[kFind]), kThreads, device) * (kThreads / kTreeTile);
+  const int64_t bytes = slot + plan.world_bytes + plan.improver_bytes / kSlotsOfImprover;
+  plan.slots = fitting(std::min<int64_t>(num_envs, resident), bytes);
+  plan.improvers = sizes.fallback > 0 ? (plan.slots + kSlotsOfImprover - 1) / kSlotsOfImprover : 0;
+  const int64_t blocks =
+      std::min((num_envs + kThreads - 1) / kThreads, resident_blocks(address(kinematics_kernel), kThreads, device));
   plan.kinematics_blocks = fitting(blocks, kKinematicsBytes);
-  plan.slot_bytes = std::max(kSlotBytes * plan.slots, kKinematicsBytes * plan.kinematics_blocks);
-  plan.world_bytes = world_bytes;
+  plan.slot_bytes = std::max(slot * plan.slots, kKinematicsBytes * plan.kinematics_blocks);
   return plan;
 }
 
-void prepare_launches(const CudaJob& job) {
+void prepare_launches(const StepKernels& kernels, const CudaJob& job) {
   CudaJob idle = job;
   idle.arrays.num_envs = 0, idle.plan.kinematics_blocks = 1;
-  const StagePass none{.count = 0};
-  run_step(idle, none, [](const Launch&) {});
+  run_step(kernels, idle, StagePass{.count = 0}, [] {});
   launch_kinematics(idle, nullptr);
-  note_local_memory(job.plan.local_bytes, job.queue.device);
+  note_local_memory(static_cast<size_t>(job.plan.local_bytes), job.queue.device);
 }
 
-void launch_step(const CudaJob& job) {
+void launch_step(const StepKernels& kernels, const CudaJob& job) {
   each_pass(job, [&](StagePass pass) {
-    for (; pass.step < job.steps; ++pass.step) run_step(job, pass, [](const Launch&) {});
+    for (; pass.step < job.steps; ++pass.step) run_step(kernels, job, pass, [] {});
   });
 }
-std::vector<std::pair<std::string, double>> time_step(const CudaJob& job) {
+std::vector<std::pair<std::string, double>> time_step(const StepKernels& kernels, const CudaJob& job) {
   StreamClock clock(job.queue);
   each_pass(job, [&](StagePass pass) {
-    for (; pass.step < job.steps; ++pass.step) run_step(job, pass, [&](const Launch&) { clock.mark(); });
+    for (; pass.step < job.steps; ++pass.step) run_step(kernels, job, pass, [&] { clock.mark(); });
   });
   clock.mark();
   std::vector<std::pair<std::string, double>> times;
-  for (const Launch& launch : launches()) times.emplace_back(launch.name, 0);
+  for (const Launch& launch : kLaunches) times.emplace_back(launch.name, 0);
   const std::vector<double> laps = clock.laps();
   for (size_t i = 0; i < laps.size(); ++i) times[i % times.size()].second += laps[i];
   return times;
 }
-void launch_find_contacts(const CudaJob& job, const FoundContacts<float>& found) {
+void launch_find_contacts(const StepKernels& kernels, const CudaJob& job, const FoundContacts<float>& found) {
   each_pass(job, [&](StagePass pass) {
     pass.finds = true, pass.found = found;
-    find_stage().run(job, pass);
+    launch_stage(kernels, kFind, job, pass);
   });
 }
 void launch_kinematics(const CudaJob& job, const uint8_t* mask) {

@@ -69,7 +69,7 @@ HD void forward_kinematics(const typename L::Group& g, const typename L::Model& 
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     bool on_trunk = limb.on_trunk();
     kin.limb_origin[at.limb] = kin.trunk_origin;
-    Pose<Real> root = on_trunk ? at_trunk<L>(pose.trunk, limb.attach()) : world;
+    Pose<Real> root = on_trunk ? pose.trunk[limb.attach()] : world;
     int leading = on_trunk ? 0 : max(limb.t.leading, 1);
     UNROLL for (int k = 0; k < limb.links(); ++k) {
       const auto& link = limb.link(k);

@@ -19,7 +19,7 @@ HD void visit_motions(const typename L::Group& g, const typename L::Model& m, co
   }
   UNROLL for (int t = 0; t < m.trunk_links(); ++t) trunk(t, base[t]);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    Motion<Real> V[L::kLimbLinks], root = limb.on_trunk() ? at_trunk<L>(base, limb.attach()) : zero_motion<Real>();
+    Motion<Real> V[L::kLimbLinks], root = limb.on_trunk() ? base[limb.attach()] : zero_motion<Real>();
     if (limb.on_trunk()) visit(limb, at, 0, root);
     UNROLL for (int k = 0; k < limb.links(); ++k) {
       int up = limb.parent(k), i = at.link + k;

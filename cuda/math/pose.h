@@ -66,14 +66,6 @@ template <class T, class S> HD Quat<T> integrated(const Quat<T>& q, Vec3<T> w, S
   return normalized(q * Quat<T>{c, v.x, v.y, v.z});
 }
 
-/// The same for a velocity in world axes: exp(w h) q.
-template <class T, class S> HD Quat<T> integrated_in_world(const Quat<T>& q, Vec3<T> w, S h) {
-  T rate = sqrt(dot(w, w) + T(1e-20f)), s, c;
-  sincos(rate * (h / 2), s, c);
-  Vec3<T> v = w * (s / rate);
-  return normalized(Quat<T>{c, v.x, v.y, v.z} * q);
-}
-
 /// The quaternion of a rotation matrix with w >= 0, without branches on values: the four square roots of Shepperd's method,
 /// blended by which is the largest.
 template <class T> HD Quat<T> quat_of(const Mat3<T>& R) {

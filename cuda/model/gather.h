@@ -6,11 +6,11 @@ namespace stiction {
 
 template <class L, class T>
 HD T& at_flat(PerLink<L, T>& x, int flat) {
-  return flat < L::kTrunkLinks ? x.trunk[flat] : x.limb[flat - L::kTrunkLinks];
+  return flat < L::kLimbsFrom ? x.trunk[flat] : x.limb[flat - L::kLimbsFrom];
 }
 template <class L, class T>
 HD const T& at_flat(const PerLink<L, T>& x, int flat) {
-  return flat < L::kTrunkLinks ? x.trunk[flat] : x.limb[flat - L::kTrunkLinks];
+  return flat < L::kLimbsFrom ? x.trunk[flat] : x.limb[flat - L::kLimbsFrom];
 }
 
 /// x[link] where the link is data. T: a struct of N Reals.
@@ -24,11 +24,11 @@ HD T gather(const typename L::Group& g, const typename L::Model& m, const PerLin
     T sum;
     Real* out = reinterpret_cast<Real*>(&sum);
   UNROLL for (int i = 0; i < kReals; ++i) out[i] = Real(0);
-    if (link < L::kTrunkLinks) {
+    if (link < L::kLimbsFrom) {
       if (g.rank() == 0) sum = x.trunk[link];
     } else {
       each_limb<L>(g, m, [&](const auto& limb, Place at) {
-        int k = link - L::kTrunkLinks - limb.t.first_link;
+        int k = link - L::kLimbsFrom - limb.t.first_link;
         if (k >= 0 && k < limb.links()) sum = x.limb[at.link + k];
       });
     }
@@ -55,11 +55,11 @@ HD void scatter_add(const typename L::Group& g, const typename L::Model& m, PerL
   using S = Scalar<Real>;
   constexpr int kReals = sizeof(T) / sizeof(Real), W = kWidth<Real>;
   if constexpr (L::Group::kSize > 1) {
-    if (link < L::kTrunkLinks) {
+    if (link < L::kLimbsFrom) {
       if (g.rank() == 0) x.trunk[link] = x.trunk[link] + y;
     } else {
       each_limb<L>(g, m, [&](const auto& limb, Place at) {
-        int k = link - L::kTrunkLinks - limb.t.first_link;
+        int k = link - L::kLimbsFrom - limb.t.first_link;
         if (k >= 0 && k < limb.links()) x.limb[at.link + k] = x.limb[at.link + k] + y;
       });
     }
@@ -91,11 +91,11 @@ HD void add_at(const typename L::Group& g, const typename L::Model& m, PerLink<L
 template <class L>
 HD typename L::Real dof_of(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x, int flat) {
   using Real = typename L::Real;
-  if (flat < L::kTrunkLinks) return x.trunk[flat + m.base_dofs() - m.base_links()];
-  if constexpr (L::Group::kSize == 1) return x.limb[flat - L::kTrunkLinks];
+  if (flat < L::kLimbsFrom) return x.trunk[flat + m.base_dofs() - m.base_links()];
+  if constexpr (L::Group::kSize == 1) return x.limb[flat - L::kLimbsFrom];
   Real sum(0);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    int k = flat - L::kTrunkLinks - limb.t.first_link;
+    int k = flat - L::kLimbsFrom - limb.t.first_link;
     if (k >= 0 && k < limb.links()) sum = x.limb[at.link + k];
   });
   return g.sum(sum);
@@ -103,14 +103,14 @@ HD typename L::Real dof_of(const typename L::Group& g, const typename L::Model& 
 /// x[dof] += y; on a trunk dof in every lane.
 template <class L, class Vector, class Real = typename L::Real>
 HD void add_to_dof(const typename L::Group& g, const typename L::Model& m, Vector& x, int flat, Real y) {
-  if (flat < L::kTrunkLinks) {
+  if (flat < L::kLimbsFrom) {
     Real& t = x.trunk[flat + m.base_dofs() - m.base_links()];
     t = t + y;
   } else if constexpr (L::Group::kSize == 1) {
-    x.limb[flat - L::kTrunkLinks] = x.limb[flat - L::kTrunkLinks] + y;
+    x.limb[flat - L::kLimbsFrom] = x.limb[flat - L::kLimbsFrom] + y;
   } else {
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      int k = flat - L::kTrunkLinks - limb.t.first_link;
+      int k = flat - L::kLimbsFrom - limb.t.first_link;
       if (k >= 0 && k < limb.links()) x.limb[at.link + k] = x.limb[at.link + k] + y;
     });
   }

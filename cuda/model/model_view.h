@@ -195,25 +195,18 @@ struct HullView {
   int count;
 };
 
-/// Counts and features that a FixedShape knows at compile time; code reads both alike.
-struct RuntimeCounts {
+/// Counts and features.
+struct ModelCounts {
   int link_pairs = 0, ties = 0, bonds = 0, pair_slots = 0;
   int has_limits = 0, has_friction = 0, has_buoyancy = 0;
   int has_spin = 0;  // some pair or probe has torsional or rolling friction
   int level = 0;     // all static geometry is level planes: the frames of world slots are the world's axes
 };
-template <class Shape, bool = Shape::kFixed>
-struct ModelCounts : RuntimeCounts {};
-template <class Shape>
-struct ModelCounts<Shape, true> {
-  static constexpr int link_pairs = 0, ties = 0, bonds = 0, pair_slots = 0;
-  static constexpr int has_limits = Shape::kLimits, has_friction = Shape::kFriction, has_buoyancy = 0, has_spin = 0,
-                       level = 0;
-};
 
 template <class Shape_, class S>
-struct ModelView : ModelCounts<Shape_> {
+struct ModelView : ModelCounts {
   using Shape = Shape_;
+  using Tables = typename Shape::Tables;
   using Plain = Scalar<S>;
 
   int trunk_links_ = 0, limbs_ = 0, free_base_ = 0, trunk_leading = 0;
@@ -225,9 +218,9 @@ struct ModelView : ModelCounts<Shape_> {
   S mean_mass{};      // of the moving bodies, for the certificate's scale                           kg
   Vec3<S> gravity{};  // m/s^2
 
-  LinkModel<S> trunk[Shape::kTrunkLinks];
-  LimbModel limb[Shape::kLimbs];
-  LinkModel<S> link[Shape::kLinks];
+  LinkModel<S> trunk[Tables::kTrunkLinks];
+  LimbModel limb[Tables::kLimbs];
+  LinkModel<S> link[Tables::kLinks];
 
   const ProbeModel<S>* probe = nullptr;
   const PlaneModel<S>* plane = nullptr;
@@ -252,10 +245,11 @@ struct ModelView : ModelCounts<Shape_> {
   HD int link_of_dof(int t) const { return t - (free_base() ? 5 : 0); }
 };
 
-/// Flat links number the trunk's first, then all limbs': trunk t -> t, link k of limb l -> kTrunkLinks + first_link + k.
+/// Flat links number the trunk's first, then all limbs': trunk t -> t, link k of limb l -> kLimbsFrom + first_link + k.
+template <class Shape> inline constexpr int kLimbsFrom = Shape::Tables::kTrunkLinks;
 template <class Shape>
 HD constexpr int flat_link(int limb_link) {
-  return Shape::kTrunkLinks + limb_link;
+  return kLimbsFrom<Shape> + limb_link;
 }
 
 }  // namespace stiction

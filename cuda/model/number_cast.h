@@ -126,7 +126,7 @@ MassModel<S> number_cast(const MassModel<F>& a) {
 /// Counts, trunk, limbs and links of a view, which another shape has room for; the pointers stay as they are.
 template <class S, class From, class Shape, class F>
 void cast_view(const ModelView<From, F>& a, ModelView<Shape, S>& v) {
-  static_cast<RuntimeCounts&>(v) = a;
+  static_cast<ModelCounts&>(v) = a;
   v.trunk_links_ = a.trunk_links_, v.limbs_ = a.limbs_, v.free_base_ = a.free_base_, v.trunk_leading = a.trunk_leading;
   v.nq = a.nq, v.nv = a.nv, v.nu = a.nu, v.nbody = a.nbody, v.ngeom = a.ngeom, v.nsite = a.nsite, v.nmocap = a.nmocap;
   v.njnt = a.njnt, v.probes = a.probes, v.pairs = a.pairs, v.actuators = a.actuators, v.masses = a.masses;

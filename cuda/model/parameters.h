@@ -108,7 +108,7 @@ template <class Shape, class Real, class Shared, class Get>
 HD void update_masses(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get,
                       ParameterTables<Shape, Real>& t) {
   auto link_of = [&](int flat) -> LinkModel<Real>& {
-    return flat < Shape::kTrunkLinks ? t.view.trunk[flat] : t.view.link[flat - Shape::kTrunkLinks];
+    return flat < kLimbsFrom<Shape> ? t.view.trunk[flat] : t.view.link[flat - kLimbsFrom<Shape>];
   };
   const Real zero(0), one(1);
   const Vec3<Real> none{zero, zero, zero};
@@ -236,7 +236,7 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
   for (int i = 0; i < m.ngeom; ++i) {
     const int flat = m.geom[i].link;
     if (flat < 0 || !m.geom[i].collides) continue;
-    widen(flat < Shape::kTrunkLinks ? t.view.trunk[flat] : t.view.link[flat - Shape::kTrunkLinks], t.geom[i]);
+    widen(flat < kLimbsFrom<Shape> ? t.view.trunk[flat] : t.view.link[flat - kLimbsFrom<Shape>], t.geom[i]);
   }
 }
 

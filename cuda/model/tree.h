@@ -21,11 +21,13 @@ struct Lane {
   using Number = Number_;
   using Model = ModelView<Shape, Number>;
   using Link = LinkModel<Number>;
-  static constexpr int of_lane(int all) { return Shape::of_lane(all, Group::kSize); }
   static constexpr int kTrunkLinks = Shape::kTrunkLinks, kTrunkDofs = Shape::kTrunkDofs, kLimbLinks = Shape::kLimbLinks;
-  static constexpr int kLimbs = of_lane(Shape::kLimbs);  // held by one lane, as all that follow
-  static constexpr int kLinks = of_lane(Shape::kLinks), kEntries = of_lane(Shape::kEntries),
-                       kSlots = of_lane(Shape::kSlots);
+  static constexpr int kLimbsFrom = stiction::kLimbsFrom<Shape>;
+  static constexpr bool kAlone = Group::kSize == 1;
+  static constexpr int kLimbs = kAlone ? Shape::kLimbs : Shape::kLaneLimbs;  // held by one lane, as all that follow
+  static constexpr int kLinks = kAlone ? Shape::kLinks : Shape::kLaneLinks;
+  static constexpr int kEntries = kAlone ? Shape::kEntries : Shape::kLaneEntries;
+  static constexpr int kSlots = kAlone ? Shape::kSlots : Shape::kLaneSlots;
   static constexpr int kActuators = Shape::kActuators;
 };
 
@@ -39,23 +41,20 @@ struct LimbView {
   const LimbModel& t;
   int number;  // of the limb in the model
 
-  HD int attach() const { return t.attach; }
-  HD bool on_trunk() const { return Shape::on_trunk(t.attach); }
+  HD int attach() const { return Shape::attach(t.attach); }
+  HD bool on_trunk() const { return attach() >= 0; }
   HD int links() const { return Shape::links(t); }
   HD const typename L::Link& link(int k) const { return m.link[Shape::first_link(t, number) + k]; }
-  HD int first_slot() const { return Shape::first_slot(t, number); }
+  HD int first_slot() const { return t.first_slot; }
   HD int parent(int k) const { return Shape::parent(link(k), k); }
   /// How many leading dofs of the trunk may move this limb.
-  HD int trunk_dofs() const { return Shape::trunk_dofs(own_trunk_dofs()); }
+  HD int trunk_dofs() const { return on_trunk() ? attach() + 1 + (m.free_base() ? 5 : 0) : 0; }
   /// Does trunk dof t move it? (Of those below trunk_dofs().)
-  HD bool moved_by(int dof) const { return Shape::moved_by(dof, own_trunk_dofs()); }
+  HD bool moved_by(int dof) const { return dof < trunk_dofs(); }
   HD const StationModel& station(int s) const { return s == 0 ? t.station : link(s - 1).station; }
-  HD int slot_begin(int s) const { return Shape::slot_begin(station(s), s); }
-  HD int slot_end(int s) const { return Shape::slot_end(station(s), s); }
-  HD int slots() const { return Shape::slots(t); }
-
- private:
-  HD int own_trunk_dofs() const { return t.attach < 0 ? 0 : t.attach + 1 + (m.free_base() ? 5 : 0); }
+  HD int slot_begin(int s) const { return station(s).slot_begin; }
+  HD int slot_end(int s) const { return station(s).slot_begin + station(s).slots; }
+  HD int slots() const { return t.slots; }
 };
 
 template <class L, class T> struct PerLink { T trunk[L::kTrunkLinks], limb[L::kLinks]; };
@@ -84,17 +83,19 @@ HD constexpr int entry_of(int k, int j) { return k * (k + 1) / 2 + j; }
 /// body(limb, at) for the limbs of this lane.
 template <class L, class Body>
 HD void each_limb(const typename L::Group& g, const typename L::Model& m, Body body) {
-  using Shape = typename L::Shape;
   constexpr int kSize = L::Group::kSize;
-  if constexpr (Shape::kFixed) {
+  Place at{0, 0, 0, 0, 0};
+  if constexpr (L::Shape::kAlike) {
+    constexpr int kAll = L::Shape::kLimbs, kLinks = L::kLimbLinks;
   UNROLL for (int i = 0; i < L::kLimbs; ++i) {
-      int l = g.rank() + i * kSize;
-      if (Shape::kLimbs % kSize == 0 || l < Shape::kLimbs)
-        body(LimbView<L>{m, m.limb[l], l},
-             Place{i, i * Shape::kLimbLinks, i * Shape::kLimbSlots, i * Shape::kLimbEntries, i * Shape::kLimbLinks});
+      const int l = g.rank() + i * kSize;
+      if (kAll % kSize != 0 && l >= kAll) break;
+      at.limb = i, at.link = i * kLinks, at.entry = i * entry_of(kLinks, 0);
+      at.actuator = at.link * L::Shape::actuators(m.link[0]);
+      body(LimbView<L>{m, m.limb[l], l}, at);
+      at.slot += m.limb[l].slots;
     }
   } else {
-    Place at{0, 0, 0, 0, 0};
     for (int l = g.rank(); l < m.limbs(); l += kSize) {
       const LimbModel& t = m.limb[l];
       body(LimbView<L>{m, t, l}, at);
@@ -138,25 +139,6 @@ HD void each_entry(const typename L::Group& g, const typename L::Model& m, Body 
       UNROLL for (int j = 0; j <= k; ++j) body(H.limb[at.entry + entry_of(k, j)]...);
     }
   });
-}
-
-/// trunk[attach] and trunk[attach] += x; with a FixedShape by selection, because registers cannot be indexed.
-template <class L, class T>
-HD T at_trunk(const T (&trunk)[L::kTrunkLinks], int attach) {
-  if constexpr (!L::Shape::kFixed) return trunk[attach];
-  T x = trunk[0];
-  UNROLL for (int t = 1; t < L::kTrunkLinks; ++t)
-    if (attach == t) x = trunk[t];
-  return x;
-}
-template <class L, class T>
-HD void add_at_trunk(T (&trunk)[L::kTrunkLinks], int attach, const T& x) {
-  if constexpr (!L::Shape::kFixed) {
-    trunk[attach] = trunk[attach] + x;
-  } else {
-    UNROLL for (int t = 0; t < L::kTrunkLinks; ++t)
-      if (attach == t) trunk[t] = trunk[t] + x;
-  }
 }
 
 /// The free base's six dofs are its own twist, hence a wrench on it is its six generalized forces.

@@ -138,11 +138,11 @@ HD void place_loads(const typename L::Group& g, const typename L::Model& m, cons
       F = F + force_at(pose * body.com, Vec3<Real>{x[0], x[1], x[2]});
       F.n = F.n + Vec3<Real>{x[3], x[4], x[5]};
     };
-    if (body.link < L::kTrunkLinks) {
+    if (body.link < L::kLimbsFrom) {
       if (g.rank() == 0) add(kin.pose.trunk[body.link], loads.wrench.trunk[body.link]);
     } else {
       each_limb<L>(g, m, [&](const auto& limb, Place at) {
-        int k = body.link - L::kTrunkLinks - limb.t.first_link;
+        int k = body.link - L::kLimbsFrom - limb.t.first_link;
         if (k >= 0 && k < limb.links()) add(kin.pose.limb[at.link + k], loads.wrench.limb[at.link + k]);
       });
     }

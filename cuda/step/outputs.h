@@ -43,7 +43,7 @@ HD void write_kinematics(const typename L::Model& m, const BatchArrays<Scalar<ty
   for (int l = 0; l < m.limbs(); ++l)
     for (int k = 0; k < m.limb[l].links; ++k) limb_of_link[m.limb[l].first_link + k] = l;
   auto origin = [&](int flat) {
-    return flat < L::kTrunkLinks ? w.kin.trunk_origin : w.kin.limb_origin[limb_of_link[flat - L::kTrunkLinks]];
+    return flat < L::kLimbsFrom ? w.kin.trunk_origin : w.kin.limb_origin[limb_of_link[flat - L::kLimbsFrom]];
   };
   auto put = [&](auto* array, int count, int i, Vec3<Real> a) {
     if (array == nullptr) return;

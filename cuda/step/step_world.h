@@ -32,21 +32,27 @@ struct Outcome {
   Mask<Real> bad, overflow, fallback, immovable, without_impulses;
 };
 
-/// What the stages of a step leave each other of worlds, besides their Workspace.
-template <class L>
-struct StepState {
-  using Real = typename L::Real;
-  State<L> x;
-  Outcome<Real> out;
-  Mask<Real> frozen;             // do not move
+/// What a step leaves solvers and the fallback, and they it. It knows neither model nor shape.
+template <class Real>
+struct PosedSolve {
   bool solving;                  // whether there is something to solve now
   RowProblem<Real> rows;         // the rows as a solver reads them
+  Real* impulse;                 // of each: where it begins, and what is found
   Real iterations;               // of the step's solve
-  Certificate<Real> c;           // of its impulses
   Mask<Real> flagged, creeping;  // to be improved; to a part of `certify`
-  Mask<Real> moving, deep;       // that move; of those, that come out of an overlap
-  TreeVector<L> v;               // the step's, while what is deep comes out
-  int step;                      // of the call, from 0
+  Outcome<Real> out;
+};
+
+/// What the stages of a step leave each other of worlds, besides their Workspace.
+template <class L>
+struct StepState : PosedSolve<typename L::Real> {
+  using Real = typename L::Real;
+  State<L> x;
+  Mask<Real> frozen;        // do not move
+  Certificate<Real> c;      // of the step's impulses
+  Mask<Real> moving, deep;  // that move; of those, that come out of an overlap
+  TreeVector<L> v;          // the step's, while what is deep comes out
+  int step;                 // of the call, from 0
 };
 
 /// Rows, their diagonal of W and free velocities; tells whether there is anything to solve.
@@ -138,7 +144,7 @@ template <class L, class Real = typename L::Real>
 HD_ONCE void pose_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                        Workspace<L>& w, StepState<L>& s) {
   s.rows = row_problem<L>(g, m, opt, w);
-  Real* impulse = w.problem.table.rows.impulse;
+  Real* impulse = s.impulse = w.problem.table.rows.impulse;
   each_row<L>(g, m, w.contacts, w.problem, w.impulses,
               [&](const Mask<Real>& is, int i, Real& f) { blend(is, f, impulse[i]); });
   g.sync();
@@ -152,17 +158,16 @@ HD Real solve_posed(const Group& g, const StepOptions<Scalar<Real>>& options, co
   return solve_rows(g, rows, limits, options.solver, static_cast<Real*>(memory), impulse).iterations;
 }
 
-/// The fallback's impulses where the flagged worlds of some packs are better off with them; by one lane. workspace(i), state(i): theirs.
-template <class Real, bool kAnySolver, class Workspace, class State>
-HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Workspace workspace, State state,
-                      void* memory) {
+/// The fallback's impulses where the flagged worlds of some packs are better off with them; by one lane. posed(i): theirs.
+template <class Real, bool kAnySolver, class Posed>
+HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Posed posed, void* memory) {
   FlaggedRows<Real> flagged[kImprovedTogether<Real>];
   for (const bool creeping : {false, true}) {
     bool some = false;
     for (int i = 0; i < packs; ++i) {
-      const auto& s = state(i);
+      const PosedSolve<Real>& s = posed(i);
       const Mask<Real> worlds = s.flagged & (creeping ? s.creeping : negate(s.creeping));
-      flagged[i] = {&s.rows, workspace(i).problem.table.rows.impulse, worlds, mask_of<Real>(false)};
+      flagged[i] = {&s.rows, s.impulse, worlds, mask_of<Real>(false)};
       some = some || any(worlds);
     }
     if (!some) continue;
@@ -170,7 +175,7 @@ HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Works
     plan_fallback(options, plan), plan.certify *= creeping ? kStillPart : 1;
     fall_back<Real, kAnySolver>(flagged, packs, plan, memory);
     for (int i = 0; i < packs; ++i) {
-      auto& out = state(i).out;
+      Outcome<Real>& out = posed(i).out;
       out.without_impulses = out.without_impulses | flagged[i].without, out.fallback = out.fallback | flagged[i].worlds;
     }
   }
@@ -424,7 +429,7 @@ HD_ONCE void settle(const typename L::Group& g, const typename L::Model& m, cons
                     Workspace<L>& w, StepState<L>& s) {
   settle_step<L>(g, m, worlds, w, s);
   if (s.solving) {
-    solve_posed(g, worlds.options, s.rows, w.problem.table.rows.impulse, w.memory.solver);
+    solve_posed(g, worlds.options, s.rows, s.impulse, w.memory.solver);
     recover<L>(g, m, worlds.options, w, s);
   }
   ++s.step;
@@ -437,7 +442,7 @@ HD bool take_steps(const typename L::Group& g, const typename L::Model& m, const
     enter_step<L>(g, m, worlds, s.step, steps, s);
     find_step<L>(g, m, worlds, w, s);
     pose_step<L>(g, m, worlds, w, s);
-    if (s.solving) s.iterations = solve_posed(g, worlds.options, s.rows, w.problem.table.rows.impulse, w.memory.solver);
+    if (s.solving) s.iterations = solve_posed(g, worlds.options, s.rows, s.impulse, w.memory.solver);
     judge_step<L>(g, m, worlds, w, s);
     if (any(s.flagged)) return true;
     settle<L>(g, m, worlds, w, s);

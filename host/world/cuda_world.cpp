@@ -106,16 +106,17 @@ class CudaWorld final : public WorldOf<CudaJob> {
     if (options_.step.fallback >= kFirstChosenFallback)
       throw std::invalid_argument("fallback by a solver's name is not on CUDA; True and False are");
     if (law_of(options_.solver) != Law::kCoulomb) job_.options.step.fallback = 0;  // a kernel has none of other laws
-    const int64_t world_bytes = memory_sizes<float>(tables_->view, job_.options).total();
-    job_.plan = plan_launches(num_envs(), world_bytes, options_.device);
+    kernels_ = options_.kernels.empty() ? shipped_kernels() : load_kernels(options_.kernels, options_.device);
+    options_.kernels.clear();
+    job_.plan = plan_launches(kernels_, num_envs(), memory_sizes<float>(tables_->view, job_.options), options_.device);
     require_memory();
     make_job();
     device_tables_ = std::make_unique<DeviceTables>(*tables_, job_.queue);
     job_.model = device_tables_->view();
     slots_ = allocate(job_.plan.slot_bytes), job_.slots = slots_->data();
-    solver_memory_ = allocate(job_.plan.slots * job_.plan.world_bytes), job_.solver_memory = solver_memory_->data();
+    solver_memory_ = allocate(solver_bytes()), job_.solver_memory = solver_memory_->data();
     if (!options_.per_env.empty()) make_own_models();
-    prepare_launches(job_);  // what it has no memory for fails here
+    prepare_launches(kernels_, job_);  // what it has no memory for fails here
     reset(nullptr);
   }
 
@@ -129,7 +130,7 @@ class CudaWorld final : public WorldOf<CudaJob> {
     const size_t own = options_.per_env.empty() ? 0 : OwnModels{tables_->view, size_t(job_.plan.slots)}.bytes();
     return {{"arrays", array_bytes()},
             {"records", record_bytes()},
-            {"workspaces", static_cast<int64_t>(job_.plan.slot_bytes + own) + job_.plan.slots * job_.plan.world_bytes},
+            {"workspaces", static_cast<int64_t>(job_.plan.slot_bytes + own) + solver_bytes()},
             {"local", static_cast<int64_t>(job_.plan.local_bytes)}};
   }
   DenseProblem<double> contact_problem(int) override {
@@ -141,21 +142,25 @@ class CudaWorld final : public WorldOf<CudaJob> {
   std::string isa() const override { return "cuda"; }
   std::vector<std::pair<std::string, double>> time_step() override {
     std::vector<std::pair<std::string, double>> times;
-    advance(1, [&] { times = stiction::time_step(job_); });
+    advance(1, [&] { times = stiction::time_step(kernels_, job_); });
     return times;
   }
 
  protected:
-  void run_steps() override { launch_step(job_); }
+  void run_steps() override { launch_step(kernels_, job_); }
   void synchronize() const override { wait_for(job_.queue); }
   void update_kinematics(const uint8_t* mask) override { launch_kinematics(job_, mask); }
   void update_contacts(const uint8_t* mask) override { launch_contacts(job_, contact_arrays_, max_contacts_, mask); }
   void find_contacts(const uint8_t* mask) override {
-    launch_find_contacts(job_, {contact_arrays_, max_contacts_, mask});
+    launch_find_contacts(kernels_, job_, {contact_arrays_, max_contacts_, mask});
   }
   void reset_rows(const uint8_t* mask, int keyframe) override { launch_reset(job_, reset_rows_, mask, keyframe); }
 
  private:
+  int64_t solver_bytes() const {
+    const CudaPlan& p = job_.plan;
+    return p.slots * p.world_bytes + p.improvers * p.improver_bytes;
+  }
   void require_memory() const {
     auto gigabytes = [](int64_t bytes) {
       char text[32];
@@ -185,15 +190,21 @@ class CudaWorld final : public WorldOf<CudaJob> {
     job_.own_models = static_cast<ParameterTables<TileCapacity, float>*>(own_models_->data());
   }
 
+  StepKernels kernels_;
   std::unique_ptr<DeviceTables> device_tables_;
   std::shared_ptr<Memory> slots_, solver_memory_, own_models_;
 };
 
 }  // namespace
 
-std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model> model, const WorldOptions& options) {
-  const std::string missing = cuda_unavailable(options.device);
+int cuda_architecture(int device) {
+  const std::string missing = cuda_unavailable(device);
   if (!missing.empty()) refuse("device is 'cuda', but there is " + missing);
+  return architecture_of(device);
+}
+
+std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model> model, const WorldOptions& options) {
+  cuda_architecture(options.device);  // that there is one
   if (options.float64) refuse("dtype is 'float64', but simulations on CUDA are in float32: use device='cpu'");
   WorldOptions on_it = options;
   if (on_it.device == kCurrentDevice) on_it.device = current_device();
@@ -206,10 +217,14 @@ std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model> model, con
 
 namespace stiction {
 
-std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model>, const WorldOptions&) {
+int cuda_architecture(int) {
   throw std::invalid_argument(
       "device is 'cuda', but this is no CUDA build: rebuild with STICTION_CUDA=ON and nvcc on PATH, or "
       "use device='cpu'");
+}
+std::unique_ptr<World> create_cuda_world(std::shared_ptr<const Model>, const WorldOptions& options) {
+  cuda_architecture(options.device);
+  return nullptr;
 }
 
 }  // namespace stiction

@@ -4,8 +4,12 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
+#include "host/model/compile.h"
+#include "host/model/model_shape.h"
+#include "host/world/cuda_world.h"
 #include "host/world/inverse_dynamics.h"
 #include "host/world/world.h"
 #include "python/bind/arrays.h"
@@ -55,21 +59,35 @@ py::array stiction::array_of(const py::object& owner, const ArrayView& a) {
 void bind_world(py::module_& m) {
   m.def("available_isas", &available_isas,
         "Instruction sets of this processor that the CPU backend can use, best first.");
+  m.def(
+      "model_shape",
+      [](const Model& model, bool springs_vary) {
+        return model_shape(*compile(model, room_of<TileCapacity>()), springs_vary);
+      },
+      py::arg("model"), py::arg("springs_vary"),
+      "The header that a model's own kernels are compiled for, see model/shape.h.");
+  m.def("cuda_architecture", &cuda_architecture, py::arg("device"),
+        "The compute capability of a CUDA device, 90 for 9.0; of the thread's own, -1.");
   py::class_<World>(m, "World")
       .def(py::init([](std::shared_ptr<Model> model, int num_envs, bool float64, const std::string& isa,
                        const std::string& solver, const py::dict& solver_options, int num_threads, int max_contacts,
-                       const py::dict& options, const std::vector<std::string>& per_env, std::optional<int> cuda) {
+                       const py::dict& options, const std::vector<std::string>& per_env, std::optional<int> cuda,
+                       const std::map<std::string, py::bytes>& kernels) {
              WorldOptions o;
              o.num_envs = num_envs, o.float64 = float64, o.isa = isa, o.num_threads = num_threads;
              o.max_contacts = max_contacts, o.per_env = per_env;
              o.step = step_options_from(options), o.solver = solver_options_from(solver, solver_options, float64);
              if (cuda) o.cuda = true, o.device = *cuda;
+             for (const auto& [file, image] : kernels) o.kernels[file] = image;
              return World::create(std::move(model), o);
            }),
            py::arg("model"), py::kw_only(), py::arg("num_envs"), py::arg("float64"), py::arg("isa"), py::arg("solver"),
            py::arg("solver_options") = py::dict(), py::arg("num_threads"), py::arg("max_contacts"), py::arg("options"),
            py::arg("per_env") = std::vector<std::string>{}, py::arg("cuda") = py::none(),
-           "cuda: the ordinal of a device, or -1 for the thread's own; None is the CPU.")
+           py::arg("kernels") = std::map<std::string, py::bytes>{},
+           "cuda: the ordinal of a device, or -1 for the thread's own; None is the CPU. kernels: the images of a "
+           "model's own, by "
+           "file of cuda/kernels.")
       .def(
           "array",
           [](py::object self, const std::string& name) {

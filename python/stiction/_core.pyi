@@ -271,6 +271,7 @@ class World:
         options: dict,
         per_env: collections.abc.Sequence[str] = [],
         cuda: int | None = None,
+        kernels: collections.abc.Mapping[str, bytes] = {},
     ) -> None: ...
     def array(self, arg0: str) -> numpy.ndarray: ...
     def array_names(self) -> list[str]: ...
@@ -413,6 +414,16 @@ def solve_rows(
     """
     Contact problems in half-solved rows, arrays by their names in RowBatch and the guess: impulses, iterations,
     factorizations, the law.
+    """
+
+def model_shape(model: Model, springs_vary: bool) -> str:
+    """
+    The header that a model's own kernels are compiled for, see model/shape.h.
+    """
+
+def cuda_architecture(device: typing.SupportsInt | typing.SupportsIndex) -> int:
+    """
+    The compute capability of a CUDA device, 90 for 9.0; of the thread's own, -1.
     """
 
 def available_isas() -> list[str]:

@@ -18,6 +18,7 @@ COMMANDS = {
     "view": ("stiction.training.view", "shows a task or a trained policy live"),
     "bench": ("stiction.training.bench", "speed of a task on this machine, or of the learner alone"),
     "list": ("stiction.training.listing", "the tasks there are"),
+    "compile": ("stiction.model_kernels", "compiles a model's own CUDA kernels ahead of time"),
     "replay": ("stiction.replay", "one dumped step, solved again in another precision or by another solver"),
     "info": ("stiction.info", "what this build can do and what this machine offers it"),
 }

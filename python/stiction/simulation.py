@@ -13,6 +13,7 @@ from .contact_problem import ContactProblem
 from .inverse_dynamics import InverseDynamics, inverse_dynamics
 from .mass_matrix import bias, mass_matrix
 from .model import Model
+from .model_kernels import checked_kernels, chosen_kernels
 from .mujoco_numbers import NO_GRAVITY
 from .simulation_arrays import (
     Array,
@@ -73,6 +74,8 @@ class Simulation:
     max_contacts: length of the arrays in `contact`; None is every slot.
     array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
     num_threads: None is every core that this process may use. Results do not depend on it.
+    kernels: on CUDA, "model" (compiled for this model by NVRTC, seconds once, then kept on disk), "build" (those of the
+        build, for any) or "auto" (the first where there is NVRTC).
     """
 
     qpos = Array("Positions (num_envs, nq); quaternions w, x, y, z.", writable=True)
@@ -105,16 +108,10 @@ class Simulation:
         max_contacts: int | None = None,
         array: str = "native",
         num_threads: int | None = None,
+        kernels: str = "auto",
     ):
+        self._made = {k: v for k, v in locals().items() if k not in ("self", "model", "num_envs")}
         self._world, self._picture = ClosedWorld(), ({}, None)  # until there is one
-        self._made = {
-            "device": device,
-            "dtype": dtype,
-            "timestep": timestep,
-            "integrator": integrator,
-            "solver": solver,
-        }
-        self._made |= {"per_env": per_env, "max_contacts": max_contacts, "array": array, "num_threads": num_threads}
         if not isinstance(model, Model):
             raise TypeError(f"model is {type(model).__name__}, expected stiction.Model; see Model.from_mjcf")
         if array not in ("native", "torch"):
@@ -130,8 +127,10 @@ class Simulation:
         options |= INTEGRATORS[self._integrator]
         options["h"] = 0.0 if timestep is None else checked_timestep(timestep)
         extra = {"per_env": list(self._per_env)} if self._per_env else {}
+        kernels = checked_kernels(kernels)
         if kind == "cuda":
-            extra["cuda"] = ordinal
+            own = chosen_kernels(kernels, model, self._per_env, ordinal)
+            extra |= {"cuda": ordinal, "kernels": own}
         self._world = _core.World(
             model.core,
             num_envs=self._num_envs,

@@ -51,7 +51,9 @@ enum cudaError_t {
   cudaErrorInvalidConfiguration = 9,
   cudaErrorInsufficientDriver = 35,
   cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidKernelImage = 200,
   cudaErrorInvalidResourceHandle = 400,
+  cudaErrorSymbolNotFound = 500,
   cudaErrorLaunchFailure = 719,
 };
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxThreadsPerMultiProcessor = 39 };
@@ -65,6 +67,8 @@ struct dim3 {
 };
 using cudaStream_t = struct EmulatedStream*;
 using cudaEvent_t = struct EmulatedEvent*;
+using cudaLibrary_t = struct EmulatedLibrary*;
+using cudaKernel_t = struct EmulatedKernel*;
 struct cudaLaunchAttribute;
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
@@ -82,6 +86,7 @@ struct cudaDeviceProp {
   int major, minor;
 };
 
+#pragma GCC visibility push(default)  // what kernels of a library take from here
 /// Of the lane that runs; only kernels read them.
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -99,6 +104,7 @@ struct Counts {
 Counts counts();
 cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> lane);
 int lane_of_warp();
+#pragma GCC visibility pop
 
 }  // namespace cuda_emulator
 
@@ -135,12 +141,20 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads, size_t shared);
+/// Of an image that is a shared object, compiled as these files are, without what it takes from them.
+cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* image, void*, void*, unsigned, void*, void*,
+                                unsigned);
+cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name);
+cudaError_t cudaLibraryGetGlobal(void** address, size_t* bytes, cudaLibrary_t library, const char* name);
+cudaError_t cudaLibraryUnload(cudaLibrary_t library);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaMalloc(void** memory, size_t bytes);
 cudaError_t cudaMallocHost(void** memory, size_t bytes);
 cudaError_t cudaFreeHost(void* memory);
 /// Between memory of the device and pinned memory alone.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+/// Of what lies in a library's image.
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaFree(void* memory);
 cudaError_t cudaMemset(void* memory, int value, size_t bytes);
 cudaError_t cudaDeviceSynchronize();

@@ -1,4 +1,5 @@
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -239,6 +240,36 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   *total = cuda_emulator::kDeviceBytes, *free = *total - device().used[device().current];
   return cudaSuccess;
 }
+// An image is the path of a shared object, and a library what dlopen makes of it.
+cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* image, void*, void*, unsigned, void*, void*,
+                                unsigned) {
+  Dl_info own;  // what it takes from here must be found
+  if (dladdr(&threadIdx, &own) != 0) dlopen(own.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+  void* found = dlopen(static_cast<const char*>(image), RTLD_NOW | RTLD_LOCAL);
+  if (found == nullptr) {
+    std::fprintf(stderr, "emulated CUDA device: %s\n", dlerror());
+    return device().set(cudaErrorInvalidKernelImage);
+  }
+  return *library = static_cast<cudaLibrary_t>(found), cudaSuccess;
+}
+cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
+  *kernel = reinterpret_cast<cudaKernel_t>(dlsym(library, name));
+  return *kernel == nullptr ? device().set(cudaErrorSymbolNotFound) : cudaSuccess;
+}
+cudaError_t cudaLibraryGetGlobal(void** address, size_t* bytes, cudaLibrary_t library, const char* name) {
+  *address = dlsym(library, name), *bytes = sizeof(int64_t);
+  return *address == nullptr ? device().set(cudaErrorSymbolNotFound) : cudaSuccess;
+}
+cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
+  device().run_pending();
+  dlclose(library);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  device().run_pending();
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
 cudaError_t cudaMalloc(void** memory, size_t bytes) { return device().allocate(memory, bytes, false); }
 cudaError_t cudaMallocHost(void** memory, size_t bytes) { return device().allocate(memory, bytes, true); }
 cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
@@ -347,6 +378,8 @@ const char* cudaGetErrorName(cudaError_t error) {
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
     case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
+    case cudaErrorInvalidKernelImage: return "cudaErrorInvalidKernelImage";
+    case cudaErrorSymbolNotFound: return "cudaErrorSymbolNotFound";
     case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
   }
   return "unknown";

@@ -5,8 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import nvrtc_library
 import pytest
+from stiction.model_kernels import Nvrtc, nvrtc_options
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = ("80", "86", "89", "90", "100", "120")
@@ -44,15 +44,12 @@ def test_only_the_last_comes_as_ptx_too(asked, targets, tmp_path):
 
 @pytest.mark.parametrize("architecture", NAMED)
 def test_the_headers_compile_for_it(architecture):
-    library = nvrtc_library.load()
-    if library is None:
+    try:
+        nvrtc = Nvrtc()
+    except OSError:
         pytest.skip("no NVRTC here: pip install nvidia-cuda-nvrtc")
-    options = ["--std=c++20", f"--gpu-architecture=sm_{architecture}", f"-I{ROOT}", f"-I{ROOT / 'cuda'}"]
-    options += ["--device-as-default-execution-space"]
-    compiled, log = nvrtc_library.compile_source(
-        library, '#include "step/solve_rows.h"\n#include "step/step_world.h"', options
-    )
-    assert compiled, log
+    source = '#include "step/solve_rows.h"\n#include "step/step_world.h"'
+    nvrtc.image_of(source, nvrtc_options(ROOT / "cuda", int(architecture)))
 
 
 def test_the_documentation_names_them_all():

@@ -103,9 +103,8 @@ void step_batch(const typename L::Group& g, const typename L::Model& m, const St
   StepState<L> s;
   begin_steps<L>(g, m, worlds, w, s);
   while (take_steps<L>(g, m, worlds, steps, w, s)) {
-    auto workspace = [&](int) -> Workspace<L>& { return w; };
     auto state = [&](int) -> StepState<L>& { return s; };
-    if (g.rank() == 0) improve_posed<Real, true>(worlds.options, 1, workspace, state, w.memory.fallback);
+    if (g.rank() == 0) improve_posed<Real, true>(worlds.options, 1, state, w.memory.fallback);
     g.sync();
     settle<L>(g, m, worlds, w, s);
   }

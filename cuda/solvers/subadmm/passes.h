@@ -75,7 +75,7 @@ class Passes {
     for (Real** vector : vectors) *vector = arena.take(size);
     turn = arena.take(3 * spins);
     history_ = arena.template take_as<Entry>(size);
-    Z = arena.take(size * width), T = arena.take(apart ? 0 : triangle(size));
+    Z = arena.take(size * width), T = arena.take(triangle(rows_of_T()));
     other_ = arena.take(size), sum_ = arena.take(width);
     rest_ = arena.take(kNarrows ? (arena.used() - begin + 1) / 2 + bits : 0);
   }
@@ -84,6 +84,11 @@ class Passes {
   /// The contact, or other row behind the contacts, that row i belongs to.
   HD int block_of(int i) const {
     return i < 3 * contacts ? i / 3 : i < spin_row(0) ? i - 2 * contacts : (i - spin_row(0)) / 3;
+  }
+  /// Worlds of so many rows go by T, larger ones by Z. A pack's T has all rows of the pack.
+  HD int most_small() const { return apart ? -1 : 2 * width; }
+  HD int64_t rows_of_T() const {
+    return apart ? 0 : kWidth<Real> > 1 ? padded(n) : min(static_cast<int>(padded(n)), 2 * width);
   }
   HD static int64_t padded(int64_t rows) { return (rows + kBlock - 1) / kBlock * kBlock; }
   /// Block I of T begins at triangle(kBlock I) and holds column j of its rows at kBlock j.

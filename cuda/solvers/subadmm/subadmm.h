@@ -147,7 +147,9 @@ class Iteration {
     Real rows(0);
     penalties();
     parallel_for(g_, x_.n, [&](int i) { rows = rows + select(x_.soft[i] > zero, one, zero); });
-    rows = g_.sum(rows), x_.small = rows <= Real(static_cast<S>(x_.apart ? -1 : 2 * x_.width));
+    rows = g_.sum(rows);
+    const Real own = kWidth<Real> > 1 ? rows : Real(static_cast<S>(x_.n));  // alone T has room for no more
+    x_.small = own <= Real(static_cast<S>(x_.most_small()));
     p_.push(g_, answer_, u_);
     parallel_for(g_, x_.n, [&](int i) {
       const auto used = x_.soft[i] > zero;

@@ -1,0 +1,14 @@
+// One model's ModelShape (model/shape.h) in C++: its own bounds, the counts that the source can be told, the pairs of geometries
+// that may meet. What a GPU's kernels are compiled for.
+#pragma once
+#include <string>
+
+#include "host/model/compile.h"
+
+namespace stiction {
+
+/// A header for STICTION_MODEL_SHAPE (kernels/stages.cuh); the same text for models that the same kernels serve.
+/// springs_vary: stiffnesses of joints differ between environments.   pre: the tables fit a TileCapacity
+std::string model_shape(const ModelTables<double>& tables, bool springs_vary);
+
+}  // namespace stiction
