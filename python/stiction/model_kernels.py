@@ -1,8 +1,8 @@
 """A model's own CUDA kernels: compiled for its shape by NVRTC, once, and kept on disk.
 
-The kernels of the build serve every robot: they carry every geometry and the largest bounds. Of one model they keep what it
-comes to: fewer instructions, less memory a world. Solvers know no model and stay the build's. NVRTC is a library of the CUDA toolkit and of the wheel
-``nvidia-cuda-nvrtc``; without it simulations run by the build's kernels.
+The kernels of the build serve every robot: they carry every geometry and the largest bounds. Of one model they keep
+what it comes to: fewer instructions, less memory a world. Solvers know no model and stay the build's. NVRTC is a
+library of the CUDA toolkit and of the wheel ``nvidia-cuda-nvrtc``; without it simulations run by the build's kernels.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _keep(path: Path, image: bytes):
 
 
 def images_for(shape: str, architecture: int, by) -> dict[str, bytes]:
-    """The images of a shape by file: from the cache, or compiled by ``by``, which is told on stderr; {} if that is None."""
+    """The images of a shape by file: from the cache, or compiled by ``by``, told on stderr; {} where that is None."""
     key = hashlib.sha256("\0".join([sources_digest(), shape, str(architecture)]).encode()).hexdigest()
     folder = cache_folder() / "kernels" / key[:32]
     found = {}
@@ -164,7 +164,10 @@ def checked_kernels(choice: str) -> str:
 
 
 def chosen_kernels(choice: str, model, per_env, device: int) -> dict[str, bytes]:
-    """What a world on a CUDA device is given: {} for the build's kernels. Raises ValueError for "model" where nothing compiles."""
+    """What a world on a CUDA device is given: {} for the build's kernels.
+
+    Raises ValueError for "model" where nothing compiles.
+    """
     if choice == "build" or not _build.CUDA:
         return {}
     architecture = _core.cuda_architecture(device)  # refuses what is no device before anything is compiled

@@ -1,4 +1,4 @@
-"""Kernels compiled for one model: the same bits as the build's, from the cache the second time, words where there is none."""
+"""Kernels compiled for one model: the bits of the build's, from a cache the second time, words where there are none."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ from scenes import body, box, scene, sphere
 from stiction import Model, Simulation, Status, _build, _core, cli, model_kernels
 
 ANT = ROOT / "envs/ant/ant.xml"
-#: What its kernels must carry that the Ant's need not: meshes, boxes and cylinders on boxes, pairs, ball joints, ties, welds.
+#: What the Ant's kernels need not carry: meshes, boxes and cylinders on boxes, pairs, ball joints, ties, connects.
 MIXED = """<mujoco><option timestep=".005"/>
   <asset><mesh name="wedge" vertex="0 0 0 .2 0 0 0 .2 0 0 0 .2 .2 .2 .05"/></asset>
   <worldbody><geom type="plane" size="5 5 .1"/><geom type="box" size=".5 .5 .1" pos="1 0 .1"/>
@@ -25,7 +25,8 @@ MIXED = """<mujoco><option timestep=".005"/>
       <body pos="0 .2 0"><joint name="c" axis="1 0 0"/><geom size=".05" pos="0 .1 0"/></body></body>
     <body name="one" pos="1 0 .5"><freejoint/><geom type="mesh" mesh="wedge" friction=".6"/></body>
     <body name="two" pos="1.1 .3 .6"><freejoint/><geom type="ellipsoid" size=".05 .08 .06"/></body></worldbody>
-  <equality><joint joint1="b" joint2="c" polycoef="0 .5 0 0 0"/><connect body1="one" body2="two" anchor="0 0 .3"/></equality>
+  <equality><joint joint1="b" joint2="c" polycoef="0 .5 0 0 0"/>
+    <connect body1="one" body2="two" anchor="0 0 .3"/></equality>
   <actuator><motor joint="a" gear="3"/><position joint="c" kp="5"/></actuator></mujoco>"""
 
 
