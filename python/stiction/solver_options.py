@@ -336,9 +336,10 @@ def _checked(f: Field, value):
         if value not in choices:
             raise ValueError(f"{f.name} is {value!r}, expected {_alternatives(choices)}")
         return value
-    if f.metadata.get("names") and isinstance(value, str):
+    if f.metadata.get("names") and (isinstance(value, str) or value not in (0, 1)):
         if value not in _DEFAULTS:
-            raise ValueError(f"{f.name} is {value!r}, expected True, False or one of {', '.join(map(repr, _DEFAULTS))}")
+            error = ValueError if isinstance(value, str) else TypeError
+            raise error(f"{f.name} is {value!r}, expected True, False or one of {', '.join(map(repr, _DEFAULTS))}")
         return value
     if kind is int and (isinstance(value, bool) or not hasattr(value, "__index__")):
         raise TypeError(f"{f.name} is {value!r}, expected an integer")
