@@ -243,10 +243,16 @@ class ContactProblem:
         """Y (B, n, width) with W = Y Y', its width as small as the rank is known to be."""
         if "W" in self._arrays:
             return _factored(self._arrays["W"])
+        A = self._arrays["A"]
         try:
-            L = np.linalg.cholesky(self._arrays["A"])
+            L = np.linalg.cholesky(A)
         except np.linalg.LinAlgError:
             raise ValueError("A is not positive definite") from None
+        # Rounding may let a singular one pass. Whatever the masses: of A with ones on its diagonal.
+        root = np.sqrt(np.einsum("bii->bi", A))
+        least = np.linalg.eigvalsh(A / (root[:, :, None] * root[:, None, :])).min(1, initial=1.0)
+        if (least <= 4 * A.shape[1] * np.finfo(float).eps).any():
+            raise ValueError("A is singular but for rounding: some motion has no mass")
         Yt = np.linalg.solve(L, self._jacobian.swapaxes(1, 2))
         if Yt.shape[1] > Yt.shape[2]:
             Yt = np.stack([np.linalg.qr(y, mode="r") for y in Yt])  # Y' = Q r: W = r' r, and as many columns as rows

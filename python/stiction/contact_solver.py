@@ -118,9 +118,20 @@ def solve(
     impulse *= factor
     velocity = problem._velocity(impulse)
     judged = residuals(problem, impulse, velocity)
-    scale = judged["scale"]
     law = _LAWS[law]
-    own = judged[{"coulomb": "r_con", "convex": "r_ccp", "dissipation": "r_mdp"}[law]]
+    own_name = {"coulomb": "r_con", "convex": "r_ccp", "dissipation": "r_mdp"}[law]
+    # A solver sees to it that its answer is no worse than none, as far as what it computes in tells.
+    none = np.zeros_like(impulse)
+    unpushed = residuals(problem, none, problem._velocity(none))
+
+    def merit(of):
+        return np.maximum(of[own_name] / unpushed["scale"], of["r_row"])
+
+    if chosen.iterations > 0 and (worse := ~(merit(judged) <= merit(unpushed))).any():
+        impulse[worse] = 0
+        velocity = problem._velocity(impulse)
+        judged = residuals(problem, impulse, velocity)
+    scale, own = judged["scale"], judged[own_name]
     converged = (own <= chosen.tolerance * scale) & (judged["r_row"] <= chosen.tolerance)
 
     def one(values, kind):
@@ -172,6 +183,8 @@ def solve_contact_problem(W, q, mu, R=None, *, symmetrize=False, **options) -> S
 def _chosen(solver, options: dict | None, dtype: str, max_iterations, tolerance) -> SolverOptions:
     """The solver with its knobs and limits."""
     limits = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE[dtype]}
+    if options is not None and not isinstance(options, dict):
+        raise TypeError(f"options is {type(options).__name__}, expected a dict of knobs; an object goes in as solver")
     if isinstance(solver, SolverOptions):
         if options is not None:
             raise TypeError(f"options are for a solver given by name; set them of {type(solver).__name__} itself")
