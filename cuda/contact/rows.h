@@ -69,8 +69,7 @@ HD void each_named_dof(const typename L::Model& m, Visit visit) {
     for (int t = 0; t < 6; ++t) visit(m.trunk[0].dof + (t < 3 ? t + 3 : t - 3), true, t);
   for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) visit(m.trunk[m.link_of_dof(t)].dof, true, t);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    for (int k = 0; k < limb.links(); ++k)
-      if (limb.link(k).dof >= 0) visit(limb.link(k).dof, false, at.link + k);
+    for (int k = 0; k < limb.links(); ++k) visit(limb.link(k).dof, false, at.link + k);
   });
 }
 
@@ -108,7 +107,6 @@ HD void dense_matrix(const typename L::Model& m, const Kinematics<L>& kin, const
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     for (int k = 0; k < limb.links(); ++k) {
       int dof = limb.link(k).dof;
-      if (dof < 0) continue;
       for (int t = 0; t < limb.trunk_dofs(); ++t) put(dof, trunk_dof[t], A.cross[at.link + k][t]);
       for (int j = k; j >= 0; j = limb.parent(j)) put(dof, limb.link(j).dof, A.limb[at.entry + entry_of(k, j)]);
     }

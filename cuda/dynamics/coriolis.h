@@ -31,14 +31,13 @@ inline constexpr float kTurnFound = 1e-2f;
 inline constexpr float kSlowTurn = 1e-3f;
 inline constexpr int kTurnPasses = 30;
 
-/// body(own, x...) for every dof of jointed trees but ghosts': the trunk's, then those of this lane's own limbs.
+/// body(own, x...) for every dof of jointed trees: the trunk's, then those of this lane's own limbs.
 template <class L, class Body, class... Vectors>
 HD void each_jointed(const typename L::Group& g, const typename L::Model& m, Body body, Vectors&... x) {
   if (has_jointed_trunk<L>(m)) UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) body(false, x.trunk[t]...);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     if (!is_jointed(limb)) return;
-    UNROLL for (int k = 0; k < limb.links(); ++k)
-      if (limb.link(k).dof >= 0) body(true, x.limb[at.link + k]...);
+    UNROLL for (int k = 0; k < limb.links(); ++k) body(true, x.limb[at.link + k]...);
   });
 }
 /// Sum of term(x...) over them.

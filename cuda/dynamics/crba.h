@@ -46,7 +46,7 @@ HD void add_composite(const typename L::Group& g, const typename L::Model& m, co
       if (limb.on_trunk()) {
         if (m.free_base()) add(F, H.cross[at.link + k]);
         UNROLL for (int t = m.base_dofs(); t < limb.trunk_dofs(); ++t)
-          if (limb.moved_by(t)) H.cross[at.link + k][t] = H.cross[at.link + k][t] + dot(kin.S.trunk[t], F);
+          H.cross[at.link + k][t] = H.cross[at.link + k][t] + dot(kin.S.trunk[t], F);
       }
       if (up < 0) base = base + C[k];
       else C[up] = C[up] + C[k];

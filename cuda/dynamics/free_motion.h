@@ -79,10 +79,6 @@ template <class L, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link,
                      const JointInputs<Real>& in, Real& mass, Real& bias) {
   const auto& [start, x, from, ctrl, applied] = in;
-  if (link.dof < 0) {  // a ghost stands still
-    mass = Real(1), bias = Real(0);
-    return;
-  }
   const Real h(opt.h), zero(0), inertia = mass + link.armature;
   Drive<Real> drive{zero, zero, zero};
   auto add = [&](const auto& a, Real u) {

@@ -143,7 +143,7 @@ HD auto compliance(const LimbView<L>& limb, Place at, const TreeMatrix<L>& H,
   if (limb.on_trunk()) {
     if (m.free_base()) put(F, y);
     UNROLL for (int t = m.base_dofs(); t < limb.trunk_dofs(); ++t)
-      y[t] = limb.moved_by(t) ? dot(S.trunk[t], F) : V{};
+      y[t] = dot(S.trunk[t], F);
   }
   UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) x[k] = dot(S.limb[at.link + k], F);
   UNROLL for (int k = station - 1; k >= 0; k = limb.parent(k)) eliminate_link<L>(limb, at, H, k, x, y, w, visit);

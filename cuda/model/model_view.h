@@ -40,7 +40,7 @@ template <class S>
 struct LinkModel {
   int kind = kHingeLink;
   int parent = -1;  // limb: link of the same limb, -1 = attach; trunk: not used, the one before
-  int dof = -1;     // place in qvel; free base: of the first of six; -1 = ghost
+  int dof = -1;     // place in qvel; free base: of the first of six
   int joint = -1;
   int qpos = -1;     // place in qpos; ball: of the quaternion (first column only)
   int hung = -1;     // the body whose place on its parent is part of offset: this is its first joint

@@ -153,7 +153,6 @@ template <class Shape, class Real, class Shared, class Get>
 HD void update_joints(const Shared& m, const ParameterArrays<Scalar<Real>>& a, Get get,
                       ParameterTables<Shape, Real>& t) {
   auto update = [&](const auto& shared, LinkModel<Real>& link) {
-    if (shared.dof < 0) return;
     if (a.dof_damping) link.damping = get(a.dof_damping, m.nv, shared.dof);
     if (a.dof_armature) link.armature = get(a.dof_armature, m.nv, shared.dof);
     if (a.dof_frictionloss) link.friction = get(a.dof_frictionloss, m.nv, shared.dof);

@@ -25,7 +25,7 @@ struct State {
 /// at(i, k): entry i of qpos is q of the link's dof + k; k = -1: w of its quaternion. For all entries that the link has.
 template <class Link, class At>
 HD void each_coordinate(const Link& link, At at) {
-  if (link.dof < 0 || link.kind == kBallNextLink) return;
+  if (link.kind == kBallNextLink) return;
   if (link.kind != kBallLink) return at(link.qpos, 0);
   UNROLL for (int k = -1; k < 3; ++k) at(link.qpos + 1 + k, k);
 }

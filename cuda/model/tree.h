@@ -49,8 +49,6 @@ struct LimbView {
   HD int parent(int k) const { return Shape::parent(link(k), k); }
   /// How many leading dofs of the trunk may move this limb.
   HD int trunk_dofs() const { return on_trunk() ? attach() + 1 + (m.free_base() ? 5 : 0) : 0; }
-  /// Does trunk dof t move it? (Of those below trunk_dofs().)
-  HD bool moved_by(int dof) const { return dof < trunk_dofs(); }
   HD const StationModel& station(int s) const { return s == 0 ? t.station : link(s - 1).station; }
   HD int slot_begin(int s) const { return station(s).slot_begin; }
   HD int slot_end(int s) const { return station(s).slot_begin + station(s).slots; }

@@ -55,8 +55,7 @@ HD void load_loads(const typename L::Group& g, const typename L::Model& m, const
   }
   for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) loads.force.trunk[t] = f(m.trunk[m.link_of_dof(t)].dof);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    for (int k = 0; k < limb.links(); ++k)
-      loads.force.limb[at.link + k] = limb.link(k).dof < 0 ? Real(0) : f(limb.link(k).dof);
+    for (int k = 0; k < limb.links(); ++k) loads.force.limb[at.link + k] = f(limb.link(k).dof);
   });
 }
 
@@ -72,7 +71,7 @@ HD Mask<Real> without_orientation(const typename L::Group& g, const typename L::
   if (m.free_base()) look(m.trunk[0].qpos + 3);
   each_limb<L>(g, m, [&](const auto& limb, Place) {
     for (int k = 0; k < limb.links(); ++k)
-      if (limb.link(k).dof >= 0 && limb.link(k).kind == kBallLink) look(limb.link(k).qpos);
+      if (limb.link(k).kind == kBallLink) look(limb.link(k).qpos);
   });
   return found;
 }

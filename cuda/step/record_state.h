@@ -4,15 +4,12 @@
 
 namespace stiction {
 
-/// visit(link) for every link with a dof, but for a free base.
+/// visit(link) for every link but a free base.
 template <class Model, class Visit>
 void each_jointed_link(const Model& m, Visit visit) {
-  auto look = [&](const auto& link) {
-    if (link.dof >= 0) visit(link);
-  };
-  for (int t = m.base_links(); t < m.trunk_links(); ++t) look(m.trunk[t]);
+  for (int t = m.base_links(); t < m.trunk_links(); ++t) visit(m.trunk[t]);
   for (int l = 0; l < m.limbs(); ++l)
-    for (int k = 0; k < m.limb[l].links; ++k) look(m.link[m.limb[l].first_link + k]);
+    for (int k = 0; k < m.limb[l].links; ++k) visit(m.link[m.limb[l].first_link + k]);
 }
 
 /// record(i) reads number i of one environment's record. qpos (nq), qvel (nv) in MuJoCo's layout.

@@ -110,7 +110,7 @@ struct Records {
             g, m,
             [&](const auto& link, const ScalarRow<Real>& row, int live, Real& f) {
               if (!live) return;
-              const Real old = warm && link.dof >= 0 ? real[layout.dof_row(kind, link.dof)] * row.sign : zero;
+              const Real old = warm ? real[layout.dof_row(kind, link.dof)] * row.sign : zero;
               // The sign tells which end of a range it was: an impulse at the other end is no warm start.
               f = kind == kLimitRow ? select(row.active, max(old, zero), zero) : old;
             },
@@ -190,7 +190,7 @@ struct Records {
         each_joint<L>(
             g, m,
             [&](const auto& link, const ScalarRow<Real>& row, int live, Real f) {
-              if (link.dof >= 0) real[layout.dof_row(kind, link.dof)] = live ? f * row.sign : Real(0);
+              real[layout.dof_row(kind, link.dof)] = live ? f * row.sign : Real(0);
             },
             problem.dof[kind].row, problem.dof[kind].live, l.dof[kind]);
   }
@@ -211,7 +211,6 @@ HD void each_state_entry(const typename L::Group& g, const typename L::Model& m,
   each_joint<L>(
       g, m,
       [&](const auto& link, Real& q, Real& v, Real& qw) {
-        if (link.dof < 0) return;
         touch(q, record[layout.position(link.dof)]), touch(v, record[layout.velocity(link.dof)]);
         if (link.kind == kBallLink) touch(qw, record[layout.quaternion(link.dof)]);
       },
@@ -229,7 +228,7 @@ HD void each_compensated(const typename L::Group& g, const typename L::Model& m,
   each_joint<L>(
       g, m,
       [&](const auto& link, const Real& q, Real& low) {
-        if (link.dof >= 0 && (link.kind == kHingeLink || link.kind == kSlideLink)) touch(3 + link.dof, q, low);
+        if (link.kind == kHingeLink || link.kind == kSlideLink) touch(3 + link.dof, q, low);
       },
       x.q, x.q_low);
 }

@@ -105,8 +105,7 @@ HD void load_state(const typename L::Group& g, const typename L::Model& m, const
     for (int k = 0; k < limb.links(); ++k) {
       const auto& link = limb.link(k);
       const int i = at.link + k;
-      if (link.dof < 0) x.q.limb[i] = zero;
-      x.v.limb[i] = link.dof < 0 ? zero : v(link.dof);
+      x.v.limb[i] = v(link.dof);
       each_coordinate(link, [&](int from, int to) { (to < 0 ? x.qw.limb[i] : x.q.limb[i + to]) = q(from); });
     }
   });
@@ -136,7 +135,7 @@ HD void store_state(const typename L::Group& g, const typename L::Model& m, cons
     for (int k = 0; k < limb.links(); ++k) {
       const auto& link = limb.link(k);
       const int i = at.link + k;
-      if (link.dof >= 0) v(link.dof, x.v.limb[i]);
+      v(link.dof, x.v.limb[i]);
       each_coordinate(link, [&](int to, int from) { q(to, from < 0 ? x.qw.limb[i] : x.q.limb[i + from]); });
     }
   });

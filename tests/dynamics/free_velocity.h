@@ -30,7 +30,7 @@ HD void free_velocity(const typename L::Group& g, const typename L::Model& m, co
   each_joint<L>(
       g, m,
       [&](const auto& link, Real& qi, Real& vi) {
-        qi = link.dof < 0 ? zero : Real(q[link.dof]), vi = link.dof < 0 ? zero : Real(v[link.dof]);
+        qi = Real(q[link.dof]), vi = Real(v[link.dof]);
       },
       x.q, x.v);
   UNROLL for (int i = 0; i < at_least_one(L::kActuators); ++i) w.loads.ctrl[i] = zero;
@@ -46,9 +46,7 @@ HD void free_velocity(const typename L::Group& g, const typename L::Model& m, co
   if (g.rank() == 0) UNROLL for (int t = 0; t < m.base_dofs(); ++t) out[t] = w.v.trunk[t];
   each_joint<L>(
       g, m,
-      [&](const auto& link, Real vi) {
-        if (link.dof >= 0) out[link.dof] = vi;
-      },
+      [&](const auto& link, Real vi) { out[link.dof] = vi; },
       w.v);
 }
 
