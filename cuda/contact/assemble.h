@@ -270,6 +270,20 @@ HD Real ball_gap(const typename L::Group& g, const typename L::Model& m, const S
   return end - angle;
 }
 
+/// y1 - poly(y2) of an equality at q, and its row.
+template <class L, class Tie, class Real = typename L::Real>
+HD Real equality_of(const typename L::Group& g, const typename L::Model& m, const Tie& tie, const TreeVector<L>& q,
+                    Real* coef) {
+  Real violation(0), d(0), slope(0), value(0);
+  for (int j = 0; j < tie.terms; ++j) {
+    const Real moved = dof_of<L>(g, m, q, tie.link[j]) - tie.q0[j];
+    violation = violation + Real(tie.coef[j]) * moved, d = d + moved * tie.second[j];
+  }
+  for (int p = 4; p >= 0; --p) slope = slope * d + value, value = value * d + tie.poly[p];
+  for (int j = 0; j < tie.terms; ++j) coef[j] = Real(tie.coef[j]) - slope * tie.second[j];
+  return violation - value;
+}
+
 /// Rows over several dofs. Equality: y1 - poly(y2) = 0 of two sums of (q - q0). A tendon has the length sum coef (q - 0).
 template <class L, class Real = typename L::Real>
 HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
@@ -294,15 +308,8 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       rate = rate + coef[j] * dof_of<L>(g, m, x.v, tie.link[j]);
     }
     if (tie.kind == kTieEquality) {
-      Real violation(0), d(0), slope(0), value(0);
-      for (int j = 0; j < tie.terms; ++j) {
-        const Real moved = dof_of<L>(g, m, q, tie.link[j]) - tie.q0[j];
-        violation = violation + coef[j] * moved, d = d + moved * tie.second[j];
-      }
-      for (int p = 4; p >= 0; --p) slope = slope * d + value, value = value * d + tie.poly[p];
-      for (int j = 0; j < tie.terms; ++j) coef[j] = coef[j] - slope * tie.second[j];
-      Real limit(opt.max_recovery);
-      row.e = clamp((violation - value) * (opt.erp / opt.h), -limit, limit);
+      const Real violation = equality_of<L>(g, m, tie, q, coef), limit(opt.max_recovery);
+      row.e = clamp(violation * (opt.erp / opt.h), -limit, limit) + problem.tie_bend[i];
     } else if (tie.kind == kTieLimit) {
       range_row(opt, length, Real(tie.lower), Real(tie.upper), along(problem.free), row);
       for (int j = 0; j < tie.terms; ++j) coef[j] = coef[j] * row.sign;
@@ -341,22 +348,20 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
   }
 }
 
-/// Rows of the ties in Y, and their W.
+/// The row of a tie in Y, and its W.
 template <class L, class Real = typename L::Real>
-HD void half_solve_ties(const typename L::Group& g, const typename L::Model& m, ContactProblem<L>& problem) {
+HD void half_solve_tie(const typename L::Group& g, const typename L::Model& m, int i, ContactProblem<L>& problem) {
   const RowTable<L>& table = problem.table;
-  for (int i = 0; i < m.ties; ++i) {
-    const Places<Real> places(problem.tie_live[i] ? table.tie[i] : Real(-1));
-    TreeVector<L> x;
-    Real share[L::kTrunkDofs];
-    each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
-    for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
-    for (int j = 0; j < m.tie[i].terms; ++j) add_to_dof<L>(g, m, x, m.tie[i].link[j], problem.tie_coef[i][j]);
-    problem.tie[i].W = half_solve<L>(
-        g, m, problem.factor, x, share,
-        [&](const auto& limb, Place at, int k, Real y) { table.visit(limb, at, places)(false, k, y); },
-        [&](int t, Real y) { table.visit(places)(true, t, y); });
-  }
+  const Places<Real> places(problem.tie_live[i] ? table.tie[i] : Real(-1));
+  TreeVector<L> x;
+  Real share[L::kTrunkDofs];
+  each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
+  for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
+  for (int j = 0; j < m.tie[i].terms; ++j) add_to_dof<L>(g, m, x, m.tie[i].link[j], problem.tie_coef[i][j]);
+  problem.tie[i].W = half_solve<L>(
+      g, m, problem.factor, x, share,
+      [&](const auto& limb, Place at, int k, Real y) { table.visit(limb, at, places)(false, k, y); },
+      [&](int t, Real y) { table.visit(places)(true, t, y); });
 }
 
 /// Limits and dry friction of joints, but for W, which comes with the half-solved row.

@@ -2,7 +2,7 @@
 //
 //   point   g = x_1 - x_2                                     J = X_1(x_1) - X_2(x_2), world axes
 //   turn    g = s v,  (c, v) the quaternion of R_2' R_1       J = s/2 (c 1 - [v]x) R_2' (w_1 - w_2)
-//   e = erp g / h, at most max_recovery long; of a turn c times that,   R = 1e-5 tr(W) / 3
+//   e = erp g / h, at most max_recovery long; of a turn c times that;  and the bend of step/loops.h,   R = 1e-5 tr(W) / 3
 //
 // These are MuJoCo's rows of connect (a point) and weld (both; s: torquescale). A planar mechanism moves in fewer directions than
 // it is held in: e is cut as a vector, so that it stays in the plane, and R keeps rows that say nothing new from pushing without
@@ -29,48 +29,67 @@ HD Vec3<Real> tree_origin(const typename L::Group& g, const typename L::Model& m
   return origin;
 }
 
-/// Wrenches and biases of the bonds. mocap(i): the pose of a mocap body in the world.
+/// How the two frames of a bond stand to each other.
+template <class Real>
+struct BondFrames {
+  Vec3<Real> gap;         // g                                                                            m
+  Real lever;             // what a turn's rows leave of the velocity about its axis, c; 1 of a point
+  AxisForces<Real> F[2];  // of BondRows
+};
+
+/// kin: of the poses that are asked about; mocap(i): the pose of a mocap body in the world.
+template <class L, class Mocap, class Real = typename L::Real>
+HD BondFrames<Real> bond_frames(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                                Mocap mocap, int i) {
+  const Real zero(0), one(1);
+  const Vec3<Real> none{zero, zero, zero};
+  const Mat3<Real> axes{{{one, zero, zero}, {zero, one, zero}, {zero, zero, one}}};
+  const auto& bond = m.bond[i];
+  BondFrames<Real> at;
+  Pose<Real> x[2];  // relative to origin
+  Vec3<Real> origin[2];
+  for (int end = 0; end < 2; ++end) {
+    origin[end] = bond.still[end] ? none : tree_origin<L>(g, m, kin, bond.link[end]);
+    const Pose<Real> carrier = bond.mocap[end] >= 0 ? mocap(bond.mocap[end])
+                               : bond.still[end]    ? Pose<Real>{axes, none}
+                                                    : gather_at<L>(g, m, kin.pose, bond.link[end]);
+    x[end] = carrier * bond.frame[end];
+  }
+  at.lever = one;
+  if (bond.kind == kBondPoint) {
+    at.gap = x[0].p - x[1].p + (origin[0] - origin[1]);
+    at.F[0] = axis_forces(x[0].p, axes), at.F[1] = axis_forces(x[1].p, -axes);
+  } else {
+    const Quat<Real> q = quat_of(transposed(x[1].R) * x[0].R);
+    const Real s(bond.scale), half = s * Real(0.5f);
+    at.lever = q.w, at.gap = Vec3<Real>{q.x, q.y, q.z} * s;
+    const Vec3<Real> a = column(x[1].R, 0), b = column(x[1].R, 1), c = column(x[1].R, 2);
+    const Vec3<Real> torque[3] = {(a * q.w + b * q.z - c * q.y) * half, (b * q.w + c * q.x - a * q.z) * half,
+                                  (c * q.w + a * q.y - b * q.x) * half};
+    for (int k = 0; k < 3; ++k) at.F[0].axis[k] = {torque[k], none}, at.F[1].axis[k] = {-torque[k], none};
+  }
+  for (int end = 0; end < 2; ++end)
+    if (bond.still[end])
+      for (int k = 0; k < 3; ++k) at.F[end].axis[k] = zero_force<Real>();
+  return at;
+}
+
+/// Wrenches and biases of the bonds.
 template <class L, class Mocap, class Real = typename L::Real>
 HD_ONCE void bond_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                        const Kinematics<L>& kin, Mocap mocap, ContactProblem<L>& problem) {
-  const Real zero(0), one(1), unbounded(1e30f), limit(opt.max_recovery);
-  const Vec3<Real> none{zero, zero, zero};
-  const Mat3<Real> axes{{{one, zero, zero}, {zero, one, zero}, {zero, zero, one}}};
+  const Real unbounded(1e30f), limit(opt.max_recovery);
   for (int i = 0; i < m.bonds; ++i) {
-    const auto& bond = m.bond[i];
     BondRows<Real>& rows = problem.bond[i];
-    Pose<Real> x[2];  // relative to origin
-    Vec3<Real> origin[2], gap;
-    Real lever = one;  // what a turn's rows leave of the velocity about its axis
-    for (int end = 0; end < 2; ++end) {
-      origin[end] = bond.still[end] ? none : tree_origin<L>(g, m, kin, bond.link[end]);
-      const Pose<Real> carrier = bond.mocap[end] >= 0 ? mocap(bond.mocap[end])
-                                 : bond.still[end]    ? Pose<Real>{axes, none}
-                                                      : gather_at<L>(g, m, kin.pose, bond.link[end]);
-      x[end] = carrier * bond.frame[end];
-    }
-    if (bond.kind == kBondPoint) {
-      gap = x[0].p - x[1].p + (origin[0] - origin[1]);
-      rows.F[0] = axis_forces(x[0].p, axes), rows.F[1] = axis_forces(x[1].p, -axes);
-    } else {
-      const Quat<Real> q = quat_of(transposed(x[1].R) * x[0].R);
-      const Real s(bond.scale), half = s * Real(0.5f);
-      gap = Vec3<Real>{q.x, q.y, q.z} * s, lever = q.w;
-      const Vec3<Real> a = column(x[1].R, 0), b = column(x[1].R, 1), c = column(x[1].R, 2);
-      const Vec3<Real> torque[3] = {(a * q.w + b * q.z - c * q.y) * half, (b * q.w + c * q.x - a * q.z) * half,
-                                    (c * q.w + a * q.y - b * q.x) * half};
-      for (int k = 0; k < 3; ++k) rows.F[0].axis[k] = {torque[k], none}, rows.F[1].axis[k] = {-torque[k], none};
-    }
-    for (int end = 0; end < 2; ++end)
-      if (bond.still[end])
-        for (int k = 0; k < 3; ++k) rows.F[end].axis[k] = zero_force<Real>();
-    const Vec3<Real> recovery = gap * (opt.erp / opt.h),
-                     e = recovery * (lever * limit / max(norm(recovery), limit + Real(1e-30f)));
+    const BondFrames<Real> at = bond_frames<L>(g, m, kin, mocap, i);
+    rows.F[0] = at.F[0], rows.F[1] = at.F[1];
+    const Vec3<Real> recovery = at.gap * (opt.erp / opt.h),
+                     e = recovery * (at.lever * limit / max(norm(recovery), limit + Real(1e-30f))) + rows.bend;
     const Real part[3] = {e.x, e.y, e.z};
     for (int k = 0; k < 3; ++k) {
       ScalarRow<Real>& row = rows.row[k];
       row.e = part[k];
-      row.sign = one, row.lower = -unbounded, row.upper = unbounded, row.active = mask_of<Real>(true);
+      row.sign = Real(1), row.lower = -unbounded, row.upper = unbounded, row.active = mask_of<Real>(true);
     }
   }
 }

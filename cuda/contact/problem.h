@@ -57,6 +57,7 @@ template <class Real>
 struct BondRows {
   AxisForces<Real> F[2];
   ScalarRow<Real> row[3];
+  Vec3<Real> bend;  // how J v changes in the step while v does not: part of e                                m/s
 };
 
 /// The limits, or the dry friction, of all joints.
@@ -82,6 +83,7 @@ struct ContactProblem {
   DofRows<L> dof[kDofRows];
   ScalarRow<Real> tie[kTies];
   Real tie_coef[kTies][Shape::kTieTerms];
+  Real tie_bend[kTies];  // of an equality as that of a bond
   int tie_live[kTies];
   BondRows<Real> bond[kBonds];
 

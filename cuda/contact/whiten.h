@@ -28,6 +28,31 @@ HD void number_limbs(const typename L::Group& g, const typename L::Model& m, boo
   }
 }
 
+/// Rows for so many contacts, those that close before those that stay open, and other rows: all numbers 0, and the roots of D.
+template <class L>
+HD void begin_rows(const typename L::Group& g, const typename L::Model& m, int near, int later, int scalars,
+                   ContactProblem<L>& problem) {
+  using Real = typename L::Real;
+  RowTable<L>& table = problem.table;
+  RowCounts counts = most_rows<Real>(m);
+  counts.contacts = near + later, counts.scalars = scalars;
+  counts.spins = m.has_spin ? counts.contacts : 0;
+  table.rows = RowArrays<Real>(counts);
+  table.rows.near = near, table.rows.blocks = row_blocks(m), table.rows.apart = keeps_apart(m);
+  table.trunk = table.rows.width - m.trunk_dofs();
+  Arena<Real> arena(table.memory);
+  table.rows.carve(arena);
+  g.sync();  // the rows of the step before have been read
+  table.rows.clear(g);
+  g.sync();
+  each_dof<L>(g, m, [](Real& root) { root = Real(0); }, table.root);
+  for (int t = 0; t < m.trunk_dofs(); ++t) table.root.trunk[t] = sqrt(problem.factor.trunk[t][t]);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    for (int k = 0; k < limb.links(); ++k)
+      table.root.limb[at.link + k] = sqrt(problem.factor.limb[at.entry + entry_of(k, k)]);
+  });
+}
+
 /// Gives every active row its place and clears all numbers. Needs which rows are live and active and, with `reserve` >= 0 (m), the
 /// contacts' free velocities: contacts that keep a gap of more than that in the free motion are put behind.
 template <class L, class S = Scalar<typename L::Real>>
@@ -99,23 +124,7 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
   for (int i = 0; i < m.ties; ++i)
     if (problem.tie_live[i]) number(problem.tie[i], table.tie[i]);
 
-  RowCounts counts = most_rows<Real>(m);
-  counts.contacts = near + later, counts.scalars = largest_lane(count);
-  counts.spins = m.has_spin ? counts.contacts : 0;
-  table.rows = RowArrays<Real>(counts);
-  table.rows.near = near, table.rows.blocks = row_blocks(m), table.rows.apart = apart;
-  table.trunk = table.rows.width - m.trunk_dofs();
-  Arena<Real> arena(table.memory);
-  table.rows.carve(arena);
-  g.sync();  // the rows of the step before have been read
-  table.rows.clear(g);
-  g.sync();
-  each_dof<L>(g, m, [](Real& root) { root = Real(0); }, table.root);
-  for (int t = 0; t < m.trunk_dofs(); ++t) table.root.trunk[t] = sqrt(problem.factor.trunk[t][t]);
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    for (int k = 0; k < limb.links(); ++k)
-      table.root.limb[at.link + k] = sqrt(problem.factor.limb[at.entry + entry_of(k, k)]);
-  });
+  begin_rows<L>(g, m, near, later, largest_lane(count), problem);
 }
 
 /// Y of three rows between two links, the same in all worlds, on which they push by F[0] and F[1] along each axis, and their W.

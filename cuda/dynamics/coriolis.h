@@ -9,8 +9,8 @@
 // skew, so a part 1 / (1 + m^2) of each change converges where m, about the angle of a step, is more than 1: the part is halved
 // while changes do not shrink. Worlds that still change by kTurnFound of their speeds after kTurnPasses keep the explicit v.
 //
-// v knows nothing of what closes loops. Where their impulses undo most of it in every step energy would grow, so worlds with welds,
-// connects or equalities of joints and tendons keep explicit forces, by which closed loops lose some.
+// v knows nothing of what closes loops, whose impulses undo most of it in every step: worlds with welds, connects or equalities of joints
+// and tendons keep explicit forces here, and take the mean of velocities that do not open them, in step/loops.h.
 //
 // Trees of one joint do not need it: dynamics/gyroscopic.h. Nor is the origin of a free root thrown about by its centre of mass here:
 // its part w x (w x c) of c is left out, as there.
@@ -90,37 +90,69 @@ HD void hold_centres(const typename L::Group& g, const typename L::Model& m, con
     });
 }
 
-/// b and free = A^-1 b by the explicit forces on entry, `bias` as b has it: inverse dynamics for the acceleration -v0 / h. A: its blocks
-/// between turning and moving are those of M. h: s.
+/// Whether welds, connects or equalities of joints and tendons hold bodies together.
+template <class Model>
+HD bool has_loops(const Model& m) {
+  if constexpr (!Model::Shape::kLoops) return false;
+  bool found = m.bonds > 0;
+  for (int i = 0; i < m.ties; ++i) found = found || m.tie[i].kind == kTieEquality;
+  return found;
+}
+
+/// A step's A and what its Coriolis forces are made of. A: its blocks between turning and moving are those of M.
+template <class L>
+struct CoriolisInputs {
+  using Real = typename L::Real;
+  Scalar<Real> h;  // s
+  const Kinematics<L>& kin;
+  const PerLink<L, RigidInertia<Real>>& I;
+  const TreeVector<L>& v0;
+  const TreeMatrix<L>&A, &factor;
+};
+/// b without any inverse dynamics, from b and what it has of that, into `bias`.
 template <class L, class Real = typename L::Real>
-HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h,
-                             const Kinematics<L>& kin, const PerLink<L, RigidInertia<Real>>& I, const TreeVector<L>& v0,
-                             const TreeMatrix<L>& A, const TreeMatrix<L>& factor, TreeVector<L>& bias, TreeVector<L>& b,
-                             TreeVector<L>& free) {
+HD void without_coriolis(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const TreeVector<L>& b,
+                         TreeVector<L>& bias) {
+  each_jointed<L>(g, m, [h](bool, Real bi, Real& c) { c = bi + c * h; }, b, bias);
+}
+/// b and free = A^-1 b with c((v0 + v) / 2), in worlds that are `active`. base: b without inverse dynamics.
+template <class L, class Real = typename L::Real>
+HD_ONCE void move_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
+                          const TreeVector<L>& v, const TreeVector<L>& base, const Mask<Real>& active, TreeVector<L>& b,
+                          TreeVector<L>& free) {
   using S = Scalar<Real>;
-  if (m.bonds > 0) return;
-  for (int i = 0; i < m.ties; ++i)
-    if (m.tie[i].kind == kTieEquality) return;
+  const S h = in.h;
+  TreeVector<L> u, a;
+  each_dof<L>(g, m, [h](Real x, Real y, Real& mean, Real& rate) { mean = (x + y) * S(0.5), rate = x * (S(-1) / h); },
+              in.v0, v, u, a);
+  hold_centres<L>(g, m, in.kin, in.I, in.A, u, a);
+  inverse_dynamics<L>(g, m, in.kin, in.I, u, a, free);
+  each_jointed<L>(
+      g, m, [&](bool, Real all, Real c, Real& bi) { bi = select(active, all - c * h, bi); }, base, free, b);
+  solve_for<L>(g, m, in.factor, b, free);
+}
+
+/// b and free = A^-1 b by the explicit forces on entry, `bias` as b has it: inverse dynamics for the acceleration -v0 / h. Worlds
+/// with loops keep all three.
+template <class L, class Real = typename L::Real>
+HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
+                             TreeVector<L>& bias, TreeVector<L>& b, TreeVector<L>& free) {
+  using S = Scalar<Real>;
+  if (has_loops(m)) return;
   auto apart = [](Real x, Real y) { return abs(x - y); };
-  const Real moved = sum_of_jointed<L>(g, m, apart, v0, free);
-  const Real size = sum_of_jointed<L>(g, m, [](Real x) { return abs(x); }, v0) + moved;
-  Mask<Real> active = size * h > S(kSlowTurn), found = mask_of<Real>(true);
+  const Real moved = sum_of_jointed<L>(g, m, apart, in.v0, free);
+  const Real size = sum_of_jointed<L>(g, m, [](Real x) { return abs(x); }, in.v0) + moved;
+  Mask<Real> active = size * in.h > S(kSlowTurn), found = mask_of<Real>(true);
   if (!g.any(active)) return;
 
-  TreeVector<L> v, first, u, a;
+  TreeVector<L> v, first;
   each_dof<L>(g, m, [](Real x, Real& to, Real bi, Real& copy) { to = x, copy = bi; }, free, v, b, first);
-  each_jointed<L>(g, m, [h](bool, Real bi, Real& c) { c = bi + c * h; }, b, bias);
+  without_coriolis<L>(g, m, in.h, b, bias);
   Real part(1), last = moved;
   for (int pass = 0; pass < kTurnPasses && g.any(active); ++pass) {
-    each_dof<L>(g, m, [h](Real x, Real y, Real& mean, Real& rate) { mean = (x + y) * S(0.5), rate = x * (S(-1) / h); },
-                v0, v, u, a);
-    hold_centres<L>(g, m, kin, I, A, u, a);
-    inverse_dynamics<L>(g, m, kin, I, u, a, free);
-    each_jointed<L>(
-        g, m, [&](bool, Real base, Real c, Real& bi) { bi = select(active, base - c * h, bi); }, bias, free, b);
-    solve_for<L>(g, m, factor, b, free);
+    move_at_mean<L>(g, m, in, v, bias, active, b, free);
     const Real change = sum_of_jointed<L>(g, m, apart, v, free);
-    const Real most = change_of_jointed<L>(g, m, v0, v, free, size * S(kTurnFloor));
+    const Real most = change_of_jointed<L>(g, m, in.v0, v, free, size * S(kTurnFloor));
     const Real next = most * min(change / max(last, size * kEpsilon<S>), Real(1));
     part = select(active & (change > last * S(0.7)), part * S(0.5), part), last = change;
     each_dof<L>(g, m, [&](Real x, Real& to) { to = select(active, to + (x - to) * part, to); }, free, v);
@@ -129,7 +161,7 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
   }
   if (!g.any(negate(found))) return;
   each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(found, bi, old); }, first, b);
-  solve_for<L>(g, m, factor, b, free);
+  solve_for<L>(g, m, in.factor, b, free);
 }
 
 }  // namespace stiction

@@ -44,7 +44,7 @@ HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Mode
   factor<L>(g, m, problem.factor);
   solve_without_rows<L>(g, m, problem);
   if (opt.moves_centres())
-    settle_coriolis<L>(g, m, opt.h, w.kin, w.I, at.x.v, problem.A, problem.factor, w.v, problem.b, problem.free);
+    settle_coriolis<L>(g, m, {opt.h, w.kin, w.I, at.x.v, problem.A, problem.factor}, w.v, problem.b, problem.free);
 }
 
 /// Sum of |x| over all dofs.

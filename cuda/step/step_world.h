@@ -17,7 +17,7 @@
 #include "contact/rows.h"
 #include "dynamics/integrate.h"
 #include "dynamics/lifts.h"
-#include "step/free_step.h"
+#include "step/loops.h"
 #include "step/thrown.h"
 #include "step/verdict.h"
 #include "step/world_memory.h"
@@ -55,15 +55,15 @@ struct StepState : PosedSolve<typename L::Real> {
   int step;                 // of the call, from 0
 };
 
-/// Rows, their diagonal of W and free velocities; tells whether there is anything to solve.
-template <class L, class Real = typename L::Real>
-HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                      const State<L>& x, Workspace<L>& w) {
+/// Rows, their diagonal of W and free velocities.
+template <class L, class Mocap, class Real = typename L::Real>
+HD_ONCE void assemble_rows(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                           const State<L>& x, Mocap mocap, Workspace<L>& w) {
   const Options<Scalar<Real>>& opt = worlds.options.step;
   ContactProblem<L>& problem = w.problem;
   dof_rows<L>(g, m, opt, x.q, problem);
   tie_rows<L>(g, m, opt, x, w.loads.tie_ctrl, problem);
-  bond_rows<L>(g, m, opt, w.kin, [&](int i) { return mocap_pose(worlds.arrays, worlds.rows, m.nmocap, i); }, problem);
+  bond_rows<L>(g, m, opt, w.kin, mocap, problem);
   row_velocities<L>(
       g, m, w.kin, w.contacts, problem.free, w.motions,
       [&](const auto&, int c, const Motion<Real>& V) { free_row(m, w.contacts.point.slot[c], V, problem.row.slot[c]); },
@@ -76,12 +76,21 @@ HD_ONCE bool assemble(const typename L::Group& g, const typename L::Model& m, co
   const bool all_at_once = opt.tolerance <= 0 || law_of(worlds.options.solver) == Law::kConvex;
   number_rows<L>(g, m, w.contacts, opt.h, all_at_once ? Scalar<Real>(-1) : opt.margin / 10, problem);
   problem.immovable = problem.deep = mask_of<Real>(false);
-  half_solve_ties<L>(g, m, problem);
+  for (int i = 0; i < m.ties; ++i) half_solve_tie<L>(g, m, i, problem);
   half_solve_bonds<L>(g, m, w.kin, w.forces, problem);
   world_rows<L>(g, m, opt, w.kin, w.contacts, problem);
   pair_rows<L>(g, m, opt, w.kin, w.contacts, w.forces, problem);
   fill_rows<L>(g, m, w.contacts, problem);
-  return problem.table.rows.rows() > 0;
+}
+/// The same once loops have settled; tells whether there is anything to solve.
+template <class L, class Real = typename L::Real>
+HD bool assemble(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
+                 const State<L>& x, Workspace<L>& w) {
+  auto mocap = [&](int i) { return mocap_pose(worlds.arrays, worlds.rows, m.nmocap, i); };
+  auto rows = [&] { assemble_rows<L>(g, m, worlds, x, mocap, w); };
+  settle_loops<L>(g, m, worlds.options.step, x, mocap, rows, w);
+  rows();
+  return w.problem.table.rows.rows() > 0;
 }
 
 /// Poses, the free motion, and what may touch within the step: what is hit, or turned by a contact, is looked at again.

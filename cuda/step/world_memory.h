@@ -2,6 +2,7 @@
 #pragma once
 #include "contact/workspace.h"
 #include "step/fallback.h"
+#include "step/loops.h"
 #include "step/records.h"
 #include "step/step_options.h"
 
@@ -19,9 +20,10 @@ HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o) 
   auto aligned = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
   const int64_t real = sizeof(Real);
   const RecordLayout<Model> layout(m);
-  const int64_t rows = RowArrays<Real>::size(most), found = layout.contacts();
+  const int64_t found = layout.contacts(), loops = LoopRows<Real>::size(m);
+  const int64_t rows = max(max(RowArrays<Real>::size(most), found), loops);
   FallbackPlan plan;
-  return {aligned(real * (rows < found ? found : rows)), aligned(real * solver_memory<Real>(o.solver, most)),
+  return {aligned(real * rows), aligned(real * solver_memory<Real>(o.solver, most)),
           plan_fallback(o, plan) ? aligned(fallback_bytes<Real>(plan, most)) : 0};
 }
 /// That of one of `packs`. `memory`: 64-byte aligned, sizes.total(packs) bytes.

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "host/reference/loops.h"
+
 namespace stiction::reference {
 namespace {
 
@@ -52,73 +54,12 @@ Vector unit_row(const Model& model, int dof, double value) {
   return J;
 }
 
-/// Three rows of bodies held together, none of which may push without bound.
-void add_bond(const Matrix& J, const Vector3d& violation, double lever, const Eigen::LLT<Matrix>& factor,
-              const StepOptions& o, RowList& list) {
-  double R = 1e-5 * (J * factor.solve(J.transpose())).trace() / 3;
-  Vector3d e = o.erp / o.timestep * violation;
-  if (e.norm() > o.max_recovery) e *= o.max_recovery / e.norm();
-  for (int k = 0; k < 3; ++k)
-    list.rows.push_back({J.row(k), lever * e[k], R, -kInfinity, kInfinity, RowKind::kEquality});
-}
-
-/// The vector part of (0, u) q as a matrix times u.
-Matrix3d turned_by(const Quaterniond& q) {
-  Matrix3d M;
-  M << q.w(), q.z(), -q.y(), -q.z(), q.w(), q.x(), q.y(), -q.x(), q.w();
-  return M;
-}
-
-void add_body_equality(const Model& model, const Kinematics& k, int i, const Eigen::LLT<Matrix>& factor,
-                       const StepOptions& o, RowList& list) {
-  const bool weld = model.eq_type[i] == static_cast<int>(Equality::kWeld);
-  const int b1 = model.eq_obj1id[i], b2 = model.eq_obj2id[i];
-  if (model.body_weldid[b1] == model.body_weldid[b2]) return;
-  const double* data = &model.eq_data[11 * i];
-  const Vector3d first(data[0], data[1], data[2]), second(data[3], data[4], data[5]);
-  const Vector3d p1 = k.body_pos[b1] + k.body_rot[b1] * (weld ? second : first);
-  const Vector3d p2 = k.body_pos[b2] + k.body_rot[b2] * (weld ? first : second);
-  add_bond(point_jacobian(model, k, b1, p1) - point_jacobian(model, k, b2, p2), p1 - p2, 1, factor, o, list);
-  if (!weld || data[10] == 0) return;
-  const Quaterniond relative(data[6], data[7], data[8], data[9]);
-  Quaterniond turn = k.body_quat[b2].conjugate() * k.body_quat[b1] * relative.normalized();
-  if (turn.w() < 0) turn.coeffs() *= -1;
-  const Matrix spin = angular_jacobian(model, k, b1) - angular_jacobian(model, k, b2);
-  add_bond(0.5 * data[10] * turned_by(turn) * k.body_rot[b2].transpose() * spin, data[10] * turn.vec(), turn.w(),
-           factor, o, list);
-}
-
-void add_equalities(const Model& model, const Kinematics& k, const Vector& q, const Eigen::LLT<Matrix>& factor,
-                    const StepOptions& o, RowList& list) {
-  if (disabled(model, kDisableEquality)) return;
-  for (int i = 0; i < model.neq; ++i) {
-    if (!model.eq_active[i]) continue;
-    const auto type = static_cast<Equality>(model.eq_type[i]);
-    if (type == Equality::kConnect || type == Equality::kWeld) {
-      add_body_equality(model, k, i, factor, o, list);
-      continue;
-    }
-    // How far a joint, or a tendon's length, is from where it is at qpos0, and its row.
-    auto moved = [&](int object, Vector& J) {
-      if (type == Equality::kTendon) {
-        J = tendon_row(model, object);
-        const Vector start = Eigen::Map<const Vector>(model.qpos0.data(), model.nq);
-        return tendon_length(model, object, q) - tendon_length(model, object, start);
-      }
-      const int at = model.jnt_qposadr[object];
-      J = unit_row(model, model.jnt_dofadr[object], 1);
-      return q[at] - model.qpos0[at];
-    };
-    const double* c = &model.eq_data[11 * i];
-    Vector J, J2;
-    double violation = moved(model.eq_obj1id[i], J) - c[0];
-    if (model.eq_obj2id[i] >= 0) {
-      const double x = moved(model.eq_obj2id[i], J2);
-      violation -= x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])));
-      J -= (c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4]))) * J2;
-    }
-    double e = std::clamp(o.erp * violation / o.timestep, -o.max_recovery, o.max_recovery);
-    list.rows.push_back({J, e, 0, -kInfinity, kInfinity, RowKind::kEquality});
+void add_equalities(const std::vector<EqualityRows>& all, const StepOptions& o, RowList& list) {
+  for (const EqualityRows& x : all) {
+    Vector e = o.erp / o.timestep * x.x;
+    if (e.norm() > o.max_recovery) e *= o.max_recovery / e.norm();
+    for (int k = 0; k < e.size(); ++k)
+      list.rows.push_back({x.J.row(k), x.lever * e[k], x.R, -kInfinity, kInfinity, RowKind::kEquality});
   }
 }
 
@@ -251,9 +192,17 @@ ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, co
   Kinematics k = forward_kinematics(model, q);
   FreeMotion free = free_motion(model, k, q, v, ctrl, o.integrator, o.timestep, qfrc_applied, xfrc_applied);
   ContactProblem problem;
+  problem.timestep = o.timestep;
+  const std::vector<EqualityRows> loops = equalities(model, q, free.A);
+  RowList list;
+  add_equalities(loops, o, list);
+  add_friction(model, o, list);
+  add_limits(model, q, o, list);
+  for (const SoftRow& s : free.soft_rows) list.rows.push_back({s.J, s.e, s.R, s.lower, s.upper, RowKind::kSoft});
+  list.store(model.nv, problem);
+  if (o.integrator == Integrator::kImplicit) close_loops(model, q, v, loops, free, problem);
   problem.A = free.A;
   problem.b = free.b;
-  problem.timestep = o.timestep;
   problem.gravity = gravity(model).norm();
   problem.mean_mass = mean_moving_mass(model);
   int nc = disabled(model, kDisableContact) ? 0 : static_cast<int>(contacts.size());
@@ -262,12 +211,6 @@ ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, co
   problem.mu = problem.phi = Vector::Zero(nc);
   Eigen::LLT<Matrix> factor(free.A);
   for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], v, free.v_free, o, problem);
-  RowList list;
-  add_equalities(model, k, q, factor, o, list);
-  add_friction(model, o, list);
-  add_limits(model, q, o, list);
-  for (const SoftRow& s : free.soft_rows) list.rows.push_back({s.J, s.e, s.R, s.lower, s.upper, RowKind::kSoft});
-  list.store(model.nv, problem);
   return problem;
 }
 

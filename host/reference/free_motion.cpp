@@ -150,9 +150,8 @@ std::vector<int> jointed_dofs(const Model& model) {
   return dofs;
 }
 
-/// c(u) of free_motion.h, where m has the explicit solution. M: without armature; explicit_b: b with c(v), not with gyroscopic torques.
-void settle_coriolis(const Model& model, const Kinematics& k, const Vector& q, const Vector& v, double h,
-                     const Matrix& M, const Vector& explicit_b, FreeMotion& m) {
+/// c(u) of free_motion.h, where m has the explicit solution.
+void settle_coriolis(const Model& model, const Vector& q, const Vector& v, double h, FreeMotion& m) {
   const std::vector<int> jointed = jointed_dofs(model);
   auto sum = [&](const Vector& x) { return x(jointed).cwiseAbs().sum(); };
   const double moved = sum(m.v_free - v), size = sum(v) + moved;
@@ -160,20 +159,12 @@ void settle_coriolis(const Model& model, const Kinematics& k, const Vector& q, c
   if (!disabled(model, kDisableEquality))
     for (int active : model.eq_active)
       if (active) return;
-  const Vector c = bias(model, k, q, v), first = m.b;
+  const Vector first = m.b;
   const Eigen::LLT<Matrix> A(m.A);
   Vector now = m.v_free;
   double part = 1, last = moved, change = kInfinity;
   for (int pass = 0; pass < 30; ++pass) {
-    const Vector u = (v + now) / 2;
-    Vector more = c - bias(model, k, q, u);
-    for (int j = 0; j < model.njnt; ++j) {
-      if (static_cast<JointType>(model.jnt_type[j]) != JointType::kFree) continue;
-      const int dof = model.jnt_dofadr[j];
-      const Vector3d w = u.segment<3>(dof + 3), turning = k.body_rot[model.jnt_bodyid[j]] * w;
-      more += M.middleCols<3>(dof) * turning.cross(M.block<3, 3>(dof, dof + 3) * w) / M(dof, dof);
-    }
-    m.b(jointed) = (explicit_b + h * more)(jointed);
+    m.b = first + coriolis_change(model, q, v, (v + now) / 2, h, m);
     m.v_free = A.solve(m.b);
     change = sum(m.v_free - now);
     double most = 0;
@@ -191,6 +182,21 @@ void settle_coriolis(const Model& model, const Kinematics& k, const Vector& q, c
 
 }  // namespace
 
+Vector coriolis_change(const Model& model, const Vector& q, const Vector& v, const Vector& u, double h,
+                       const FreeMotion& m) {
+  const Kinematics k = forward_kinematics(model, q);
+  const Matrix bare = m.M - Matrix(Eigen::Map<const Vector>(model.dof_armature.data(), model.nv).asDiagonal());
+  Vector more = bias(model, k, q, v) - bias(model, k, q, u), change = Vector::Zero(model.nv);
+  for (int j = 0; j < model.njnt; ++j) {
+    if (static_cast<JointType>(model.jnt_type[j]) != JointType::kFree) continue;
+    const int dof = model.jnt_dofadr[j];
+    const Vector3d w = u.segment<3>(dof + 3), turning = k.body_rot[model.jnt_bodyid[j]] * w;
+    more += bare.middleCols<3>(dof) * turning.cross(bare.block<3, 3>(dof, dof + 3) * w) / bare(dof, dof);
+  }
+  for (int dof : jointed_dofs(model)) change[dof] = h * (more - m.gyroscopic)[dof];
+  return change;
+}
+
 FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const Vector& q, const Vector& v,
                        const Vector& ctrl, Integrator integrator, double h, const Vector& qfrc_applied,
                        const Matrix& xfrc_applied) {
@@ -201,15 +207,15 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const V
   m.M = mass_matrix(model, kinematics);
   m.damping = m.stiffness = Vector::Zero(model.nv);
   Vector c = bias(model, kinematics, q, v);
-  Vector f = passive.total + applied_forces(model, kinematics, qfrc_applied, xfrc_applied) - c, gyroscopic = 0 * f,
-         along_tendons = 0 * f;
+  Vector f = passive.total + applied_forces(model, kinematics, qfrc_applied, xfrc_applied) - c;
+  m.gyroscopic = m.along_tendons = 0 * f;
   Vector armature = Eigen::Map<const Vector>(model.dof_armature.data(), model.nv);
   Matrix bare = m.M - Matrix(armature.asDiagonal());
   if (integrator == Integrator::kImplicit) {
     add_joint_terms(model, m);
-    add_actuators(model, actuators, v, h, f, along_tendons, m);
+    add_actuators(model, actuators, v, h, f, m.along_tendons, m);
     add_tendon_rows(model, passive, v, h, f, m);
-    add_gyroscopic(model, kinematics, v, h, bare, c, gyroscopic);
+    add_gyroscopic(model, kinematics, v, h, bare, c, m.gyroscopic);
   } else {
     f += actuators.total;
     if (!disabled(model, kDisableDamper) && !disabled(model, kDisableEulerdamp))
@@ -217,11 +223,10 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const V
   }
   m.A = m.M;
   m.A.diagonal() += h * m.damping + h * h * m.stiffness;
-  Vector explicit_b = m.M * v + h * (f + m.damping.cwiseProduct(v));
-  m.b = explicit_b + h * gyroscopic;
+  m.b = m.M * v + h * (f + m.gyroscopic + m.damping.cwiseProduct(v));
   m.v_free = m.A.llt().solve(m.b);
-  if (integrator == Integrator::kImplicit) settle_coriolis(model, kinematics, q, v, h, bare, explicit_b, m);
-  m.b += h * along_tendons;
+  if (integrator == Integrator::kImplicit) settle_coriolis(model, q, v, h, m);
+  m.b += h * m.along_tendons;
   m.v_free = m.A.llt().solve(m.b);
   return m;
 }

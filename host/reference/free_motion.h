@@ -31,7 +31,7 @@
 //
 // Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v) and those torques, without the part of
 // m w x (w x x) of a free root; found, without tendons, by iterating from the solution with them, docs/theory.md, (2.3a). Where that does not
-// converge, and where the model has equalities, that solution stays.
+// converge that solution stays, and where the model has equalities: loops.h.
 //
 // Shapes as in dynamics.h; h in s. Errors: std::invalid_argument for wrong sizes or h <= 0.
 #pragma once
@@ -51,11 +51,17 @@ struct FreeMotion {
   Matrix M, A;                // (nv, nv)
   Vector b, v_free;           // (nv)  b = A v_free
   Vector damping, stiffness;  // (nv)  the diagonals of D and K
+  Vector gyroscopic;          // (nv)  what b / h has of implicit gyroscopic torques, less the explicit ones
+  Vector along_tendons;       // (nv)  what b / h has of tendons
   std::vector<SoftRow> soft_rows;
 };
 
 FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const Vector& q, const Vector& v,
                        const Vector& ctrl, Integrator integrator, double h, const Vector& qfrc_applied = {},
                        const Matrix& xfrc_applied = {});
+
+/// What b of m changes by (N s) if trees of several joints have c(u) in the place of c(v) and of gyroscopic torques.
+Vector coriolis_change(const Model& model, const Vector& q, const Vector& v, const Vector& u, double h,
+                       const FreeMotion& m);
 
 }  // namespace stiction::reference

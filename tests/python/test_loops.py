@@ -129,9 +129,13 @@ def test_rows_and_steps_match_the_oracle():
         put(sim, d)
         sim.step()
         problem = sim.contact_problem(0)
-        expected = reference.assemble(oracle, d.qpos, d.qvel, d.ctrl, {}, "implicit", m.opt.timestep)
-        for name in ("J_row", "e_row", "R_row"):
-            assert error(getattr(problem, name), expected[name], floor=0) <= 1e-10, name
+        loads = {"qfrc_applied": d.qfrc_applied, "xfrc_applied": d.xfrc_applied}
+        expected = reference.assemble(oracle, d.qpos, d.qvel, d.ctrl, {}, "implicit", m.opt.timestep, **loads)
+        for name in ("b", "J_row", "e_row", "R_row"):
+            # Where more is asked for than the dofs can do the passes are not all that far.
+            assert error(getattr(problem, name), expected[name], floor=0) <= (1e-5 if name in "e_row b" else 1e-10), (
+                name
+            )
     # All of them ask for more than the dofs can do: steps of those that go together.
     m.eq_active0[[2, 3, 4, 5]] = 0
     oracle = reference.Model(Model.from_mjmodel(m).to_arrays())
@@ -201,6 +205,40 @@ def loop_gap(model, sim):
                 at.append(x[env, body] + turned)
             gaps[env, e] = np.linalg.norm(at[0] - at[1])
     return gaps
+
+
+def turning(h, dtype, speed, seconds):
+    """The four-bar linkage from a speed of its crank: largest gap (m), energy of every second less the first (J)."""
+    model = Model.from_mjcf(FOUR_BAR.format(h=h, solref=0.02, tilt="0 0 0"))
+    d = mujoco.MjData(model.mjmodel)
+    model.mjmodel.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    sim = Simulation(model, 1, dtype=dtype, num_threads=1)
+    sim.qvel[0] = speed * np.array([1, -1, 1 / 1.5])
+    worst, energy = 0, []
+    for _ in range(round(seconds / h / 10)):
+        sim.step(10)
+        sim.forward()
+        worst = max(worst, loop_gap(model, sim).max())
+        d.qpos[:], d.qvel[:] = sim.qpos[0], sim.qvel[0]
+        mujoco.mj_forward(model.mjmodel, d)
+        energy.append(d.energy.sum())
+    assert not np.any(sim.status & ~Status.FALLBACK)
+    energy = np.reshape(energy, (round(seconds), -1)).mean(axis=1)
+    return worst, energy - energy[0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("h", "speed", "shut", "kept"), [(2e-3, 5, 1e-6, 5e-3), (2e-3, 20, 1e-6, 0.05), (5e-3, 20, 1e-5, 0.2)]
+)
+def test_a_loop_that_turns_stays_shut_and_keeps_its_energy(h, speed, shut, kept, dtype):
+    """Ten seconds, up to 32 turns. What frames part by on their arcs is foreseen, and Coriolis forces are those of the
+    mean velocity of the closed loop. With explicit ones it opened by 0.4 to 3.6 mm and lost 0.15 to 0.9 J of 0.7 to 2.
+    Angles of 200 rad are rounded by 1e-5 in float."""
+    worst, change = turning(h, dtype, speed, 10)
+    print(f"{dtype} {h} s, {speed} rad/s: open by {worst:.1e} m, energy {change.min():+.4f} to {change.max():+.4f} J")
+    assert worst <= shut + (2e-5 if dtype == "float32" else 0)
+    assert np.abs(change).max() <= kept
 
 
 def finger(side, sign):
