@@ -83,7 +83,7 @@ class NamedSensors:
         return tuple(self._file_sensors)
 
     def named(self, name: str):
-        """What a <sensor> of the model's file measures (N, dim): MuJoCo's ``sensordata``, within its cutoff, no noise.
+        """What a sensor of the model's file measures (N, dim): MuJoCo's ``sensordata``, within its cutoff, no noise.
 
         gyro, accelerometer, velocimeter, magnetometer, touch, force, torque; frame poses, axes, velocities, in a
         reference frame too; positions and velocities of joints, balls, fixed tendons and actuators, forces of

@@ -351,7 +351,7 @@ class Simulation:
 
     def render(self, env: int = 0, **options) -> np.ndarray:
         """A picture (height, width, 3) of one environment. Options: width, height (480) and the model's camera, by
-        default "track" or one that follows; `stiction.picture.Picture` says more.
+        default "track" or one that follows; `stiction.picture` says more.
         """
         from .picture import PICTURE_OPTIONS, Picture, draw_row, picture_options
 

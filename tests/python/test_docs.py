@@ -90,3 +90,14 @@ def test_every_array_option_and_bit_is_described(reference):
 def test_parameters_keep_the_first_line_of_what_is_said(reference):
     assert "where there is a GPU and a CUDA build" in reference
     assert "control steps until truncation; None is the id" in reference
+
+
+def test_the_reference_has_no_helpers(reference):
+    for helper in ("shown_groups", "require_shared_sites", "PushEvent", "__getstate__"):
+        assert helper not in reference
+
+
+def test_stars_and_subscripts_of_formulas_are_no_emphasis(copied, reference):
+    for page in (copied / "built").rglob("index.html"):
+        for text in re.findall(r"<em>(.*?)</em>", page.read_text(encoding="utf-8"), re.DOTALL):
+            assert text[0].isalnum() and len(text) < 100, (page.parent.name, text)
