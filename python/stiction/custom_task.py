@@ -22,6 +22,7 @@ from .sensors import Sensors
 from .signals import Signal, signals_of_terms
 from .simulation import Simulation
 from .status import Status
+from .task_checks import checked_steps, checked_substeps, told
 
 
 class Task:
@@ -173,13 +174,6 @@ def _is_parameter(value) -> bool:
     return isinstance(value, Real) or (isinstance(value, tuple) and all(isinstance(v, Real) for v in value))
 
 
-def _checked_substeps(task: Task) -> int:
-    number = task.substeps
-    if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < 1:
-        raise ValueError(f"{type(task).__name__}.substeps is {number!r}, expected how many time steps, at least 1")
-    return int(number)
-
-
 def markers_of(task: Task, env: int) -> list:
     """What a task draws, checked."""
     markers = list(task.markers(env))
@@ -201,9 +195,8 @@ class TaskBatch:
         n = task.num_envs
         self._task, self._sim, self._mode = task, task.sim, autoreset_mode
         self.tensors = task.sim._arrays.tensor is not None
-        self.substeps = _checked_substeps(task)
-        limit = task.max_episode_steps if max_episode_steps == 0 else max_episode_steps
-        self.max_episode_steps = -1 if limit is None else limit
+        self.substeps = checked_substeps(task)
+        self.max_episode_steps = checked_steps(task) if max_episode_steps == 0 else max_episode_steps
         self.elapsed = np.zeros(n, np.int32)
         self._seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
         self._episodes = np.zeros(n, np.uint64)
@@ -228,7 +221,7 @@ class TaskBatch:
             )
         if observations.ndim != 2 or len(observations) != n:
             raise ValueError(
-                f"{type(task).__name__}.observe() has shape {tuple(observations.shape)}, expected ({n}, ...)"
+                f"{type(task).__name__}.observe() has shape {tuple(observations.shape)}, expected ({n}, D)"
             )
         self.observations = observations.shape[1]
         self._sizes = sizes
@@ -291,9 +284,13 @@ class TaskBatch:
         found = self._task.numpy(found)
         found[(self._task.numpy(self._status()) & int(Status.NON_FINITE)) != 0] = False
         for env, place in np.argwhere(found)[:1]:
+            written = [
+                a for a in ("qpos", "qvel") if not np.isfinite(self._task.numpy(getattr(self._sim, a)[env])).all()
+            ]
             raise ValueError(
                 f"{type(self._task).__name__}.observe() told {float(observations[env, place])} for "
-                f"{self.observation_signals[place].name!r} of environment {env}, whose state is finite"
+                f"{self.observation_signals[place].name!r} of environment {env}, whose "
+                + (f"{written[0]} is not finite since the task wrote it" if written else "state is finite")
             )
 
     def _sizes_of(self, given: Mapping) -> dict[str, int]:
@@ -307,6 +304,8 @@ class TaskBatch:
                     f"without a slash and an array ({n}, k)"
                 )
             sizes[name] = 1 if len(shape) == 1 else shape[1]
+        if not sizes:
+            raise ValueError(f"{type(self._task).__name__}.observe() returned no terms")
         return sizes
 
     def _joined(self, terms: Mapping):
@@ -326,7 +325,7 @@ class TaskBatch:
         return {f"reward_{name}": self._row(f"reward's {name!r}", values) for name, values in given.items()}
 
     def _told(self) -> dict:
-        return {name: self._row(f"report's {name!r}", values) for name, values in self._task.report().items()}
+        return {name: self._row(f"report's {name!r}", values) for name, values in told(self._task).items()}
 
     def _over(self):
         """(N,) bool: whose episode the task ends."""

@@ -12,6 +12,7 @@ from .env_core import EnvCore, checked_device
 from .picture import picture_options
 from .signals import Signal
 from .simulation_arrays import near
+from .task_checks import require_well_spelt
 from .task_options import merged_parameters, split_options
 
 
@@ -71,6 +72,7 @@ class TaskCore(EnvCore):
 
 def task_core(kind: type[Task], *arguments) -> TaskCore:
     """The core of a task by itself, or of one that extends a built-in one."""
+    require_well_spelt(kind, Task)
     if kind.base is None:
         return TaskCore(kind, *arguments)
     from .task_extension import ExtendedCore

@@ -1,0 +1,56 @@
+"""What a user tries on the first day: ids as Gymnasium has them, names almost right, what objects say of themselves."""
+
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+import stiction  # noqa: E402
+from scenes import sliding_box  # noqa: E402
+from stiction import Task  # noqa: E402
+
+
+class Still(Task):
+    model = sliding_box()
+
+    def observe(self):
+        return self.sim.qpos.copy()
+
+    def reward(self, action):
+        return np.zeros(self.num_envs)
+
+
+def still(**attributes):
+    return type("Still", (Still,), attributes)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "error", "text"),
+    [
+        ({"max_episode_step": 5}, TypeError, "'max_episode_step', which is nothing.*'max_episode_steps' is"),
+        ({"terminated": lambda task: None}, TypeError, "'terminated', which is nothing of a task; 'terminate' is"),
+        ({"max_episode_steps": 0}, ValueError, "Still.max_episode_steps is 0, expected control steps"),
+        ({"max_episode_steps": 2.5}, ValueError, "Still.max_episode_steps is 2.5"),
+        ({"observe": lambda task: {}}, ValueError, r"Still.observe\(\) returned no terms"),
+        ({"observe": lambda task: np.zeros(2)}, ValueError, r"observe\(\) has shape \(2,\), expected \(2, D\)"),
+        ({"report": lambda task: None}, TypeError, r"Still.report\(\) returned a NoneType, expected a dict"),
+        ({"report": lambda task: {"status": np.zeros(2)}}, ValueError, r"Still.report\(\) tells 'status'"),
+        ({"report": lambda task: {"reward_total": np.zeros(2)}}, ValueError, r"Still.report\(\) tells 'reward_total'"),
+    ],
+)
+def test_a_tasks_slips_are_named(attributes, error, text):
+    with pytest.raises(error, match=text):
+        stiction.make_vec(still(**attributes), 2)
+
+
+def test_helpers_beside_what_a_task_defines_may_have_names_like_it():
+    kind = still(terminate=lambda task: np.zeros(2, bool), terminated=lambda task: None, rewards=3.0)
+    assert stiction.make_vec(kind, 2).task_parameters == {"rewards": 3.0}
+
+
+def test_a_beginning_that_is_no_number_is_said_to_be_the_tasks():
+    def reset(task, envs, random):
+        task.sim.qpos[envs, 2] = np.nan
+
+    with pytest.raises(ValueError, match="environment 0, whose qpos is not finite since the task wrote it"):
+        stiction.make_vec(still(reset=reset), 2).reset(seed=0)
