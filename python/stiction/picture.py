@@ -18,6 +18,7 @@ import base64
 import copy
 import operator
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,10 +76,14 @@ def camera_number(mjmodel, camera: str | int | None) -> int | None:
 class Picture:
     """Draws states of one model. ``camera``: name or number of the model's; None follows. Close it in the end."""
 
+    _cannot: str | None = None
+
     def __init__(self, model, *, width: int = 480, height: int = 480, camera: str | int | None = None):
         choose_gl()
         import mujoco
 
+        if Picture._cannot is not None:  # MuJoCo aborts the process where it is asked again
+            raise RuntimeError(Picture._cannot)
         if model.mjmodel is None:
             raise ValueError("this model has no mjmodel and cannot be drawn: it was made of arrays")
         self._mujoco, self._model = mujoco, copy.copy(model.mjmodel)  # whose numbers are those of who is drawn
@@ -88,13 +93,14 @@ class Picture:
         try:
             self._renderer = mujoco.Renderer(self._model, height, width)
         except mujoco.FatalError as reason:
-            raise RuntimeError(
+            Picture._cannot = (
                 f"MuJoCo cannot render ({reason}); without a display set MUJOCO_GL=egl or osmesa before mujoco is "
                 "first imported"
-            ) from None
+            )
+            raise RuntimeError(Picture._cannot) from None
         for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
             self._renderer.scene.flags[flag] = 0
-        self._data = mujoco.MjData(self._model)
+        self._data, self._thread = mujoco.MjData(self._model), threading.get_ident()
         self._options = shown_groups(mujoco, self._model)
         self._camera = follow(mujoco, self._model, self._data) if camera is None else camera
 
@@ -106,7 +112,15 @@ class Picture:
         self._mujoco.mj_forward(self._model, self._data)
         self._renderer.update_scene(self._data, self._camera, self._options)
         add_markers(self._mujoco, self._renderer.scene, markers)
-        return self._renderer.render()
+        try:
+            return self._renderer.render()
+        except Exception as reason:
+            if threading.get_ident() == self._thread:
+                raise
+            raise RuntimeError(
+                "another thread has drawn pictures of this before, and an OpenGL context belongs to one: draw there, "
+                "or a copy here (copy.deepcopy)"
+            ) from reason
 
     def close(self) -> None:
         self._renderer.close()

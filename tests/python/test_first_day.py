@@ -1,5 +1,10 @@
 """What a user tries on the first day: ids as Gymnasium has them, names almost right, what objects say of themselves."""
 
+import copy
+import os
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -7,7 +12,7 @@ import pytest
 gymnasium = pytest.importorskip("gymnasium")
 import stiction  # noqa: E402
 from scenes import sliding_box  # noqa: E402
-from stiction import Task  # noqa: E402
+from stiction import Model, Simulation, Task  # noqa: E402
 
 
 class Still(Task):
@@ -54,3 +59,44 @@ def test_a_beginning_that_is_no_number_is_said_to_be_the_tasks():
 
     with pytest.raises(ValueError, match="environment 0, whose qpos is not finite since the task wrote it"):
         stiction.make_vec(still(reset=reset), 2).reset(seed=0)
+
+
+def test_pictures_of_another_threads_are_refused_in_words():
+    pytest.importorskip("mujoco")
+    sim = Simulation(Model.from_mjcf(sliding_box()))
+    try:
+        sim.render(width=16, height=16)
+    except RuntimeError as reason:
+        pytest.skip(str(reason))
+    told = []
+
+    def draw():
+        told.append(copy.deepcopy(sim).render(width=16, height=16).shape)
+        try:
+            told.append(sim.render(width=16, height=16).shape)
+        except RuntimeError as reason:
+            told.append(str(reason))
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    thread.join()
+    assert told[0] == (16, 16, 3)
+    assert told[1] == (16, 16, 3) or "another thread has drawn pictures of this before" in told[1]
+
+
+def test_where_mujoco_cannot_render_asking_twice_ends_nothing():
+    program = """import mujoco, stiction
+ball = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
+sim = stiction.Simulation(stiction.Model.from_mjcf(ball))
+for _ in range(2):
+    try:
+        print(sim.render(width=16, height=16).shape)
+    except RuntimeError as reason:
+        print(reason)"""
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    kept = {name: value for name, value in os.environ.items() if name not in ("MUJOCO_GL", "DISPLAY")}
+    kept |= {"PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=kept)
+    first, second = done.stdout.splitlines()
+    assert first == second == "(16, 16, 3)" or (first == second and "MUJOCO_GL=egl" in first), done.stderr
+    assert done.returncode == 0, done.stderr
