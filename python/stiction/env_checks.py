@@ -52,7 +52,10 @@ def checked_seeds(seed, num_envs: int) -> list[int | None] | range:
 
 def checked_mask(options, num_envs: int, torch=None) -> np.ndarray | None:
     """``options["reset_mask"]`` (num_envs,), or None for all; the caller's options are left as they are."""
-    if options is None or "reset_mask" not in options:
+    for name in options or ():
+        if name != "reset_mask":
+            raise ValueError(f"reset has no option {name!r}; there is 'reset_mask', whose episodes begin anew")
+    if not options:
         return None
     mask = options["reset_mask"]
     if torch is not None and isinstance(mask, torch.Tensor):
@@ -68,6 +71,15 @@ def checked_mask(options, num_envs: int, torch=None) -> np.ndarray | None:
             f"`options['reset_mask']` must contain a boolean array with at least one True value, got reset_mask={mask}"
         )
     return np.ascontiguousarray(mask)
+
+
+def checked_actions(given, expected: tuple):
+    """An array or a tensor of actions, of that shape."""
+    if given.ndim == 0:
+        raise TypeError(f"actions is a single number, expected an array {expected}")
+    if tuple(given.shape) != expected:
+        raise ValueError(f"actions have shape {tuple(given.shape)}, expected {expected}")
+    return given
 
 
 def imported_torch():

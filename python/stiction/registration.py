@@ -70,6 +70,11 @@ def unknown(what: str, name, known) -> ValueError:
     return ValueError(f"no {what} {name!r}; {hint}")
 
 
+def plain_id(env_id):
+    """An id without the module that Gymnasium's may begin with: "stiction:stiction/Ant-v0"."""
+    return env_id.removeprefix("stiction:") if isinstance(env_id, str) else env_id
+
+
 def environment(env_id: str) -> EnvironmentId:
     if not isinstance(env_id, str):
         raise TypeError(f"the environment's id is {type(env_id).__name__}, expected a string such as 'stiction/Ant-v0'")

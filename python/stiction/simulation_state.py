@@ -24,6 +24,10 @@ class SimulationState:
     mocap_quat: np.ndarray
     records: np.ndarray
 
+    def __repr__(self) -> str:
+        sizes = (f"{f.name} {np.shape(getattr(self, f.name))}" for f in fields(self))
+        return f"stiction.SimulationState({', '.join(sizes)})"
+
     def __getitem__(self, envs) -> SimulationState:
         """The rows of some environments: a number, indices, a mask or a slice."""
         if isinstance(envs, (int, np.integer)):

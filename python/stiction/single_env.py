@@ -8,6 +8,7 @@ import numpy as np
 from .custom_task import Task, is_task
 from .env_core import EnvCore, can_render, checked_render_mode
 from .env_state import pickled
+from .registration import plain_id
 from .signals import names_of
 from .task_core import task_core
 
@@ -30,7 +31,7 @@ class SingleEnv(gymnasium.Env):
     ):
         if asked := [name for name in _OF_BATCHES if name in simulation]:
             raise TypeError(f"{asked[0]!r} is for batches: stiction.make_vec({env_id!r}, 1, {asked[0]}=...)")
-        self.render_mode = checked_render_mode(render_mode)
+        env_id, self.render_mode = plain_id(env_id), checked_render_mode(render_mode)
         simulation.setdefault("num_threads", 1)
         core = task_core if is_task(env_id) else EnvCore
         self._made = {"env_id": env_id, "device": device, "render_mode": render_mode, **simulation}

@@ -14,11 +14,12 @@ from gymnasium.vector.utils import batch_space
 
 from . import env_state
 from .custom_task import Task, is_task
-from .env_checks import checked_limit, checked_mask, checked_mode, checked_seeds, imported_torch
+from .env_checks import checked_actions, checked_limit, checked_mask, checked_mode, checked_seeds, imported_torch
 from .env_core import EnvCore, can_render, checked_render_mode
 from .goals import GoalGroups, groups_of
 from .picture import task_markers
 from .randomisation import Parameter, Randomiser, flattened, require_shared_sites
+from .registration import plain_id
 from .signals import interface, names_of
 from .simulation_arrays import as_numbers
 from .task_core import task_core
@@ -113,7 +114,7 @@ class VectorEnv(vector.VectorEnv):
         observations=None,
         **simulation,
     ):
-        self.closed = True  # until all is there
+        self.closed, env_id = True, plain_id(env_id)  # closed until all is there
         self._made = {"num_envs": num_envs, "env_id": env_id, "device": device, "backend": backend}
         self._made |= {"autoreset_mode": autoreset_mode, "render_mode": render_mode, "randomize": randomize}
         self._made |= {"max_episode_steps": max_episode_steps, "observations": observations, **simulation}
@@ -350,6 +351,10 @@ class VectorEnv(vector.VectorEnv):
         """Makes environments (mask, indices or slice) copies of another, with all that a state has."""
         self.set_state(self.get_state([self.simulation._environment(source, "source")]), envs)
 
+    def __repr__(self) -> str:
+        told = f"num_envs={self.num_envs}, backend={self._made['backend']!r}, device={self.device!r}"
+        return f"stiction.VectorEnv({getattr(self, '_env_id', None)!r}, {'closed' if self.closed else told})"
+
     def __reduce__(self):
         self._open()
         return env_state.pickled(self)
@@ -468,20 +473,13 @@ class VectorEnv(vector.VectorEnv):
             raise error.ClosedEnvironmentError("this environment is closed")
 
     def _checked_actions(self, actions) -> np.ndarray:
-        return np.ascontiguousarray(self._of_actions_shape(as_numbers("actions", actions)), self._core.dtype)
+        given = checked_actions(as_numbers("actions", actions), (self.num_envs, self._task.actions))
+        return np.ascontiguousarray(given, self._core.dtype)
 
     def _checked_tensor(self, actions):
         from .tensor_batch import tensor_of
 
-        return self._of_actions_shape(tensor_of("actions", actions))
-
-    def _of_actions_shape(self, given):
-        expected = (self.num_envs, self._task.actions)
-        if given.ndim == 0:
-            raise TypeError(f"actions is a single number, expected an array {expected}")
-        if tuple(given.shape) != expected:
-            raise ValueError(f"actions have shape {tuple(given.shape)}, expected {expected}")
-        return given
+        return checked_actions(tensor_of("actions", actions), (self.num_envs, self._task.actions))
 
     def _checked_seeds(self, seed):
         """(seeds, seeded), each (num_envs,), or Nones."""

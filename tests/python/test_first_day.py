@@ -15,6 +15,29 @@ from scenes import sliding_box  # noqa: E402
 from stiction import Model, Simulation, Task  # noqa: E402
 
 
+def test_ids_may_begin_with_the_module():
+    envs = stiction.make_vec("stiction:stiction/Hopper-v0", 2)
+    assert envs.env_id == "stiction/Hopper-v0"
+    assert envs.reset(seed=0)[0].shape == (2, 11)
+
+
+def test_batches_and_states_tell_what_they_are():
+    envs = stiction.make_vec("stiction/Hopper-v0", 2)
+    assert repr(envs) == "stiction.VectorEnv('stiction/Hopper-v0', num_envs=2, backend='numpy', device='cpu')"
+    state = repr(envs.simulation.get_state())
+    assert state.startswith("stiction.SimulationState(qpos (2, 6), qvel (2, 6)")
+    assert len(state) < 250
+    envs.close()
+    assert repr(envs) == "stiction.VectorEnv('stiction/Hopper-v0', closed)"
+
+
+def test_an_option_of_reset_that_is_none_is_refused():
+    envs = stiction.make_vec("stiction/Hopper-v0", 2)
+    envs.reset(seed=0, options={})
+    with pytest.raises(ValueError, match="no option 'reset_masks'; there is 'reset_mask'"):
+        envs.reset(options={"reset_masks": np.array([True, False])})
+
+
 class Still(Task):
     model = sliding_box()
 
