@@ -10,6 +10,8 @@ or tensors with ``array="torch"``. World axes, SI units, quaternions w, x, y, z.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from .force_sensors import ForceSensors
@@ -78,6 +80,8 @@ class Sensors(ForceSensors, NamedSensors):
         number = getattr(self._model, f"{kind}_id")
         if isinstance(names, str):
             return number(names)
+        if not isinstance(names, Iterable):
+            raise TypeError(f"{names!r} is no name of a {kind} and no list of them")
         return self._constant(f"{kind} {tuple(names)}", lambda: np.array([number(name) for name in names], np.int64))
 
     # ---- bodies, sites, joints

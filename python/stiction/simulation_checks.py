@@ -42,7 +42,7 @@ def usable_cores() -> int:
 
 def checked_timestep(timestep) -> float:
     try:
-        seconds = float(timestep)
+        seconds = float(timestep + 0.0)  # a string is no number here
     except (TypeError, ValueError):
         raise TypeError(f"timestep is {timestep!r}, expected seconds") from None
     if not 0 < seconds <= 1 or not math.isfinite(seconds):

@@ -12,7 +12,7 @@ import pytest
 gymnasium = pytest.importorskip("gymnasium")
 import stiction  # noqa: E402
 from scenes import sliding_box  # noqa: E402
-from stiction import Model, Simulation, Task  # noqa: E402
+from stiction import Model, Sensors, Simulation, Task  # noqa: E402
 
 
 def test_ids_may_begin_with_the_module():
@@ -82,6 +82,28 @@ def test_a_beginning_that_is_no_number_is_said_to_be_the_tasks():
 
     with pytest.raises(ValueError, match="environment 0, whose qpos is not finite since the task wrote it"):
         stiction.make_vec(still(reset=reset), 2).reset(seed=0)
+
+
+def test_a_name_that_is_a_number_is_refused_in_words():
+    sensors = Sensors(Simulation(Model.from_mjcf(sliding_box())))
+    with pytest.raises(TypeError, match="1 is no name of a body and no list of them"):
+        sensors.body_pose(1)
+
+
+def test_a_time_step_is_no_string():
+    with pytest.raises(TypeError, match="timestep is '0.01', expected seconds"):
+        Simulation(Model.from_mjcf(sliding_box()), timestep="0.01")
+
+
+def test_adapters_complete():
+    assert {"rsl_rl", "sb3", "skrl", "isaaclab"} <= set(dir(stiction.adapters))
+
+
+def test_a_file_without_its_class_is_named():
+    from stiction.training.options import environment_id
+
+    with pytest.raises(ValueError, match="reach.py is a file: name the class in it, reach.py:MyTask"):
+        environment_id("reach.py")
 
 
 def test_pictures_of_another_threads_are_refused_in_words():

@@ -23,6 +23,10 @@ _LIBRARIES = {
 __all__ = list(_LIBRARIES)
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name):
     if name not in _LIBRARIES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'; there are: {', '.join(_LIBRARIES)}")

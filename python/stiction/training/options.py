@@ -77,6 +77,8 @@ def environment_id(task: str) -> str:
         raise ValueError(
             f"{task} is a robot, and no task: QuadrupedVelocity --model {task}, or another of `stiction list`"
         )
+    if found is None and Path(task).suffix == ".py":
+        raise ValueError(f"{task} is a file: name the class in it, {task}:MyTask")
     if found is None:
         near = [task_name(short[name]) for name in difflib.get_close_matches(asked, short, n=3, cutoff=0.4)]
         hint = f"did you mean {' or '.join(near)}?" if near else "`stiction list` shows what there is"
