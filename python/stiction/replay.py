@@ -107,7 +107,8 @@ def run(arguments):
     sim, arrays, meta = replay(
         arguments.path, arguments.dtype, arguments.solver, arguments.iterations, arguments.tolerance, knobs
     )
-    print(f"{'':14}{'dump, ' + meta['dtype']:>16}{'replay, ' + sim.dtype:>18}   (replay starts cold)")
+    told = "(dump: worst of its call's steps; replay: the last, from a cold start)"
+    print(f"{'':14}{'dump, ' + meta['dtype']:>16}{'replay, ' + sim.dtype:>18}   {told}")
     for name in _CERTIFICATE:
         if f"certificate.{name}" not in arrays:  # an older dump
             continue

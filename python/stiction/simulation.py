@@ -409,7 +409,7 @@ class Simulation:
 
     def dump(self, env: int, path) -> None:
         """Writes one environment's last substep to an ``.npz`` file: the model, options, the state before it, what was
-        applied, the contact problem and its certificate. ``stiction replay PATH --dtype float64`` solves it again.
+        applied, the contact problem, the certificate (of `step(n)` the worst). ``stiction replay PATH`` solves it.
         """
         from .replay import write_dump
 

@@ -47,6 +47,7 @@ def test_command_prints_both_certificates(dumped, capsys):
     assert main(["replay", str(dumped[1]), "--dtype", "float64"]) == 0
     out = capsys.readouterr().out
     assert "dump, float32" in out and "replay, float64" in out and "r_con" in out
+    assert "dump: worst of its call's steps" in out
 
 
 def test_what_is_no_dump_is_refused(tmp_path, capsys):
