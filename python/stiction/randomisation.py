@@ -453,5 +453,7 @@ def _check_range(name: str, low: float, high: float) -> None:
 
 
 def _check_every(name: str, every) -> None:
+    if isinstance(every, (int, float)):
+        raise TypeError(f"{name}: every is {every}, expected (low, high) seconds")
     if every is not None and not (len(every) == 2 and 0 < every[0] <= every[1] and math.isfinite(every[1])):
         raise ValueError(f"{name}: every is {every}, expected (low, high) seconds, 0 < low <= high")

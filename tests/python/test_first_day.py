@@ -95,6 +95,11 @@ def test_a_time_step_is_no_string():
         Simulation(Model.from_mjcf(sliding_box()), timestep="0.01")
 
 
+def test_one_number_for_every_is_refused_in_words():
+    with pytest.raises(TypeError, match=r"Push: every is 5, expected \(low, high\) seconds"):
+        stiction.randomisation.Push(1, every=5)
+
+
 def test_adapters_complete():
     assert {"rsl_rl", "sb3", "skrl", "isaaclab"} <= set(dir(stiction.adapters))
 
