@@ -90,15 +90,6 @@ HD void hold_centres(const typename L::Group& g, const typename L::Model& m, con
     });
 }
 
-/// Whether welds, connects or equalities of joints and tendons hold bodies together.
-template <class Model>
-HD bool has_loops(const Model& m) {
-  if constexpr (!Model::Shape::kLoops) return false;
-  bool found = m.bonds > 0;
-  for (int i = 0; i < m.ties; ++i) found = found || m.tie[i].kind == kTieEquality;
-  return found;
-}
-
 /// A step's A and what its Coriolis forces are made of. A: its blocks between turning and moving are those of M.
 template <class L>
 struct CoriolisInputs {
@@ -138,7 +129,7 @@ template <class L, class Real = typename L::Real>
 HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                              TreeVector<L>& bias, TreeVector<L>& b, TreeVector<L>& free) {
   using S = Scalar<Real>;
-  if (has_loops(m)) return;
+  if (m.has_loops) return;
   auto apart = [](Real x, Real y) { return abs(x - y); };
   const Real moved = sum_of_jointed<L>(g, m, apart, in.v0, free);
   const Real size = sum_of_jointed<L>(g, m, [](Real x) { return abs(x); }, in.v0) + moved;

@@ -20,6 +20,9 @@
 namespace stiction {
 
 inline constexpr int kLoopPasses = 12;
+/// How far bend and mean forces may take v from that of explicit forces without bend, as a part of the speeds: kLoopTrust of what all dofs
+/// turn in the step, and no more than kLoopMost. Near dead points, where W is nearly singular, they would throw it about.
+inline constexpr float kLoopTrust = 0.5f, kLoopMost = 0.25f;
 /// To stop: what the next pass would change if changes go on as they do, as a part of the speeds before and after.
 template <class S> inline constexpr S kLoopTolerance = sizeof(S) == 4 ? S(1e-4) : S(1e-12);
 
@@ -42,7 +45,7 @@ struct LoopRows {
   /// Numbers of memory, with those of the rows.
   template <class Model>
   HD static int64_t size(const Model& m) {
-    if (!has_loops(m)) return 0;
+    if (!m.has_loops) return 0;
     RowCounts counts = most_rows<Real>(m);
     counts.contacts = counts.spins = 0;
     LoopRows loops;
@@ -94,6 +97,13 @@ struct LoopRows {
   }
 };
 
+/// What is used of x, into a vector that has room for any model.
+template <class L>
+HD void copy_dofs(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x, TreeVector<L>& to) {
+  using Real = typename L::Real;
+  each_dof<L>(g, m, [](Real from, Real& copy) { copy = from; }, x, to);
+}
+
 /// v of v*, into w.v: with the impulses of all rows but contacts. base: b, where J v* is as the rows have it.
 template <class L, class Real = typename L::Real>
 HD_ONCE void hold_loops(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& base,
@@ -130,6 +140,9 @@ HD_ONCE void hold_loops(const typename L::Group& g, const typename L::Model& m, 
   });
   if (g.rank() == 0) loops.solve(rows);
   g.sync();
+  // A row that takes part only in other worlds of a pack pushes nothing.
+  each_dof_row<L>(g, m, problem, [](bool, const auto&, Real& f) { f = Real(0); }, w.impulses.dof);
+  for (int i = 0; i < m.ties; ++i) w.impulses.tie[i] = Real(0);
   each_row<L>(g, m, w.contacts, problem, w.impulses,
               [&](const Mask<Real>& is, int i, Real& f) { blend(is, loops.l[i], f); });
   velocity_of<L>(g, m, w);
@@ -156,9 +169,13 @@ HD_ONCE void bend_loops(const typename L::Group& g, const typename L::Model& m, 
   for (int i = 0; i < m.ties; ++i) tie[i] = zero;
   for (const bool early : {true, false}) {
     const Scalar<Real> until = h * static_cast<Scalar<Real>>(early ? kLoopPoint : 1 - kLoopPoint);
-    TreeVector<L> along = v, then = v;
-    State<L> at = x;
+    TreeVector<L> along, then;
+    State<L> at;
     Kinematics<L> kin;
+    copy_dofs<L>(g, m, v, along), copy_dofs<L>(g, m, v, then);
+    at.position = x.position, at.orientation = x.orientation, at.position_low = {zero, zero, zero};
+    copy_dofs<L>(g, m, x.q, at.q), copy_dofs<L>(g, m, x.qw, at.qw), copy_dofs<L>(g, m, x.v, at.v);
+    each_dof<L>(g, m, [&](Real& low) { low = zero; }, at.q_low);
     move_centres<L>(g, m, until, w.kin, w.I, problem.A, along, then);
     integrate<L>(g, m, until, w.kin.pose.trunk[0].R, along, then, mask_of<Real>(true), at);
     forward_kinematics<L>(g, m, at, kin);
@@ -215,13 +232,14 @@ HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m
     ContactProblem<L>& problem = w.problem;
     for (int i = 0; i < m.bonds; ++i) problem.bond[i].bend = {zero, zero, zero};
     for (int i = 0; i < m.ties; ++i) problem.tie_bend[i] = zero;
-    if (!opt.moves_centres() || !has_loops(m)) return;
+    if (!opt.moves_centres() || !m.has_loops) return;
     const Real before = size_of<L>(g, m, x.v);
     Mask<Real> active = before * opt.h > S(kSlowTurn), found = mask_of<Real>(true);
     if (!g.any(active)) return;
 
-    TreeVector<L> v = x.v, base = w.v;
-    const TreeVector<L> first = problem.b;
+    TreeVector<L> v, base, first, plain;
+    copy_dofs<L>(g, m, x.v, v), copy_dofs<L>(g, m, x.v, plain), copy_dofs<L>(g, m, w.v, base);
+    copy_dofs<L>(g, m, problem.b, first);
     without_coriolis<L>(g, m, opt.h, problem.b, base);
     HiddenContacts<L> contacts(w.contacts);
     assemble();
@@ -232,22 +250,29 @@ HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m
     loops.carve(arena);
     g.sync();
     loops.begin(g, problem.table.rows);
+    auto apart = [&](const TreeVector<L>& a, const TreeVector<L>& b) {
+      TreeVector<L> change;
+      each_dof<L>(g, m, [](Real from, Real to, Real& by) { by = to - from; }, a, b, change);
+      return size_of<L>(g, m, change);
+    };
     Real last(0);
     for (int pass = 0; pass < kLoopPasses && g.any(active); ++pass) {
       hold_loops<L>(g, m, first, loops, w);
-      TreeVector<L> change;
-      each_dof<L>(g, m, [](Real from, Real to, Real& by) { by = to - from; }, v, w.v, change);
+      const Real changed = apart(v, w.v);
       each_dof<L>(g, m, [&](Real to, Real& vi) { vi = select(active, to, vi); }, w.v, v);
-      bend_loops<L>(g, m, opt.h, x, v, mocap, active, w);
+      if (m.has_bends) bend_loops<L>(g, m, opt.h, x, v, mocap, active, w);
       move_at_mean<L>(g, m, {opt.h, w.kin, w.I, x.v, problem.A, problem.factor}, v, base, active, problem.b,
                       problem.free);
-      const Real changed = size_of<L>(g, m, change), size = before + size_of<L>(g, m, v);
+      if (pass == 0) copy_dofs<L>(g, m, v, plain);
+      const Real size = before + size_of<L>(g, m, v);
       const Real next = pass == 0 ? changed : changed * min(changed / max(last, size * kEpsilon<S>), Real(1));
       last = changed;
       found = (active & (changed <= size * S(kTurnFound))) | (negate(active) & found);
       active = active & (next > size * kLoopTolerance<S>);
     }
     contacts.show();
+    const Real trust = min(before * (opt.h * kLoopTrust), Real(kLoopMost));
+    found = found & negate(apart(plain, v) > (before + size_of<L>(g, m, plain)) * trust);
     if (!g.any(negate(found))) return;
     each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(found, bi, old); }, first, problem.b);
     solve_without_rows<L>(g, m, problem);

@@ -96,9 +96,7 @@ std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
     for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) near += m.pair[i].candidates;
     candidates = std::max(candidates, std::min(near, Capacity::kCandidates));
   });
-  bool loops = m.bonds > 0;
-  for (int i = 0; i < m.ties; ++i)
-    terms = std::max(terms, m.tie[i].terms), loops = loops || m.tie[i].kind == kTieEquality;
+  for (int i = 0; i < m.ties; ++i) terms = std::max(terms, m.tie[i].terms);
   const int dofs = m.trunk_links_ + (m.free_base_ ? 5 : 0);
 
   std::ostringstream out;
@@ -118,7 +116,7 @@ std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
   number("LaneLimbs", at_least_one(lane.limbs)), number("LaneLinks", at_least_one(lane.links));
   number("LaneEntries", at_least_one(lane.entries)), number("LaneSlots", at_least_one(lane.slots));
   out << "  static constexpr bool kAnyJoint = " << (has_any_joint(m, springs_vary) ? "true" : "false") << ";\n";
-  out << "  static constexpr bool kLoops = " << (loops ? "true" : "false") << ";\n";
+  out << "  static constexpr bool kLoops = " << (m.has_loops ? "true" : "false") << ";\n";
   out << "  HD static constexpr bool has_pair(int a, int b) { return 0x" << std::hex << kinds_that_meet(m) << std::dec
       << "ull >> (8 * a + b) & 1; }\n";
   known("HD static constexpr int trunk_links(int)", std::to_string(m.trunk_links_));

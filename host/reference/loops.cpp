@@ -127,7 +127,9 @@ void close_loops(const Model& model, const Vector& q, const Vector& v, const std
     }
     return l;
   };
-  Vector now = v, bend;
+  Vector now = v, bend = Vector::Zero(all);
+  const Vector plain =
+      m.A.llt().solve(first) + m.A.llt().solve(J.transpose() * impulses(J * m.A.llt().solve(first) + e));
   double changed = 0, size = 1;
   for (int pass = 0; pass < 40; ++pass) {
     bend = parted(now);
@@ -138,7 +140,9 @@ void close_loops(const Model& model, const Vector& q, const Vector& v, const std
     now = next;
     if (changed <= 1e-14 * size) break;
   }
-  if (!(changed <= 1e-2 * size)) m.b = first, bend.setZero();
+  const bool small =
+      (now - plain).cwiseAbs().sum() <= std::min(0.25, h * before / 2) * (before + plain.cwiseAbs().sum());
+  if (!(changed <= 1e-2 * size) || !small) m.b = first, bend.setZero();
   m.v_free = m.A.llt().solve(m.b);
   problem.e_row += bend;
 }
