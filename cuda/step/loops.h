@@ -6,7 +6,8 @@
 // v, which no contact has changed yet, stands for the velocity at the end of the step in two places. Coriolis forces are taken at the
 // mean of it and v0 (dynamics/coriolis.h has the same of trees), so that a linkage keeps its energy; and what frames part by on their
 // arcs is in the bias, so that a loop that turns stays closed. Solved by passes, each with the bend and c of the v before, the first
-// with none and those of v0, and with the rows at their bounds that the pass before left there; W + R is factored anew, with R at least kBondCompliance of W.
+// with none and those of v0, and with rows held at the bounds that solves before left; W + R is factored anew, with R at least
+// kBondCompliance of W.
 //
 // docs/theory.md, (2.3b) and (3.5). Worlds that move by less than kSlowTurn a step, and those where passes do not settle, keep explicit
 // forces and no bend.
@@ -20,6 +21,8 @@
 namespace stiction {
 
 inline constexpr int kLoopPasses = 12;
+/// Solves in which the rows at a bound are to be found.
+inline constexpr int kLoopTries = 8;
 /// How far bend and mean forces may take v from that of explicit forces without bend, as a part of the speeds: kLoopTrust of what all dofs
 /// turn in the step, and no more than kLoopMost. Near dead points, where W is nearly singular, they would throw it about.
 inline constexpr float kLoopTrust = 0.5f, kLoopMost = 0.25f;
@@ -68,10 +71,11 @@ struct LoopRows {
       bound[i] = rows.lower[i], held[i] = select(fixed, Real(1), Real(0));
     });
   }
-  /// l of f, and which rows are at a bound next. By one lane.
-  HD_ONCE void solve(const RowArrays<Real>& rows) {
+  /// l of f, and which rows are at a bound next: whether others than before. By one lane.
+  HD_ONCE bool solve(const RowArrays<Real>& rows) {
     const Real zero(0), one(1);
     Real size(0);
+    Mask<Real> moved = mask_of<Real>(false);
     for (int i = 0; i < n; ++i) {
       const Mask<Real> fixed = held[i] > zero;
       Real sum = f[i];
@@ -93,7 +97,9 @@ struct LoopRows {
       const Mask<Real> stays = was & (((bound[i] <= low) & (s >= zero)) | ((bound[i] >= high) & (s <= zero)));
       bound[i] = select(below, low, select(above, high, bound[i]));
       held[i] = select(stays | below | above, one, zero);
+      moved = moved | below | above | (was & negate(stays));
     }
+    return any(moved);
   }
 };
 
@@ -138,7 +144,8 @@ HD_ONCE void hold_loops(const typename L::Group& g, const typename L::Model& m, 
     loops.f[i] = rows.free[i] + rows.e[i] + loops.bend[i] +
                  dot(loops.width, rows.Y + static_cast<int64_t>(i) * loops.width, loops.turned);
   });
-  if (g.rank() == 0) loops.solve(rows);
+  if (g.rank() == 0)
+    for (int i = 0; i < kLoopTries && loops.solve(rows);) ++i;
   g.sync();
   // A row that takes part only in other worlds of a pack pushes nothing.
   each_dof_row<L>(g, m, problem, [](bool, const auto&, Real& f) { f = Real(0); }, w.impulses.dof);
