@@ -5,6 +5,9 @@
 //
 // Normal equations of size kDepth with a ridge relative to each column. No damping. Columns that are not yet filled, or that a
 // world has forgotten, are 0 and get gamma = 0. For few unknowns that a costly F improves; see linalg/anderson.h for many.
+//
+// Safeguard, for an F that is nonexpansive, or nearly (retreat(), which a caller may leave out): where |f| has grown the passes
+// before are forgotten, and where that is at an extrapolated point the image of the point before it comes next.
 // docs/theory.md, section 11.
 #pragma once
 #include "linalg/gram.h"
@@ -19,11 +22,14 @@ struct AndersonVector {
 
   int size, passes;
   Mask<Real> known;   // worlds with a pass before this one
+  Mask<Real> leapt;   // worlds whose point is extrapolated
+  Mask<Real> grew;    // worlds whose |f| has grown
+  Real square;        // |f|^2 of the last pass that was not gone back from
   Real *f, *image;    // (size)           of the last pass
   Real *df, *dimage;  // (kDepth, size)   differences, a ring
 
   HD void carve(int n, Arena<Real>& arena) {
-    size = n, passes = 0, known = mask_of<Real>(false);
+    size = n, passes = 0, known = leapt = grew = mask_of<Real>(false), square = Real(0);
     f = arena.take(n), image = arena.take(n), df = arena.take(kDepth * n), dimage = arena.take(kDepth * n);
   }
   HD void begin() {
@@ -32,9 +38,21 @@ struct AndersonVector {
   }
   HD void forget(const Mask<Real>& which) {
     if (!any(which)) return;
-    known = known & negate(which);
+    known = known & negate(which), leapt = leapt & negate(which);
     for (int i = 0; i < kDepth * size; ++i)
       df[i] = select(which, Real(0), df[i]), dimage[i] = select(which, Real(0), dimage[i]);
+  }
+
+  /// Before advance(), with the same p and next. Worlds that go back: their next is the image of the pass before.
+  HD Mask<Real> retreat(const Real* p, Real* next) {
+    Real fresh(0);
+    for (int i = 0; i < size; ++i) fresh = fresh + (next[i] - p[i]) * (next[i] - p[i]);
+    grew = known & negate(fresh <= square);
+    const Mask<Real> back = grew & leapt;
+    square = select(back, square, fresh);
+    if (any(back))
+      for (int i = 0; i < size; ++i) next[i] = select(back, image[i], next[i]);
+    return back;
   }
 
   /// p: where the pass began; next: its image F(p) on entry, the next point on exit.
@@ -47,7 +65,11 @@ struct AndersonVector {
       f[i] = fresh, image[i] = next[i];
     }
     if (any(known)) combine(next);
-    known = mask_of<Real>(true), ++passes;
+    leapt = known, known = mask_of<Real>(true), ++passes;
+    if (!any(grew)) return;
+    for (int i = 0; i < size; ++i) next[i] = select(grew, image[i], next[i]);
+    forget(grew);
+    grew = mask_of<Real>(false);
   }
 
  private:

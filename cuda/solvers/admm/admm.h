@@ -55,8 +55,9 @@ class Iteration {
         limits_.iterations, opt.check, running,
         [&](const M& on) {
           pass();
+          const M back = opt.accelerate ? anderson_.retreat(p_, next_) : mask_of<Real>(false);
           M changed = mask_of<Real>(false);
-          if (++k % opt.interval == 0) changed = on & balance();
+          if (++k % opt.interval == 0) changed = on & balance(back);
           if (opt.patience > 0) changed = changed | (on & unstick());
           advance(on, changed);
           if (!any(changed)) return;
@@ -128,7 +129,7 @@ class Iteration {
   /// p of the warm start, with z = sigma + (0, 0, mu |sigma_t|) of it.
   HD void start() {
     const Real zero(0), one(1);
-    stalls_ = zero, stall_ = Stall<Real>(best_.score);
+    stalls_ = paused_ = zero, stall_ = Stall<Real>(best_.score);
     set_penalty(Real(opt.penalty));
     inverse_.factor(mask_of<Real>(true), penalty_);
     P.push(tried_, u_);
@@ -140,7 +141,6 @@ class Iteration {
     for (int k = 0; k < nr; ++k) z_[3 * nc + k] = select(unbounded(k), zero, z_[3 * nc + k]);
     for (int i = 0; i < n; ++i) p_[i] = y_[i] - z_[i] / rho_[i];
     anderson_.begin();
-    plain_ = mask_of<Real>(false);
     if (opt.rule == kAdmmSpectral) step_ = spectral_step();
   }
   /// De Saxce's correction of z.
@@ -177,8 +177,8 @@ class Iteration {
     for (int i = 0; i < n; ++i) next_[i] = f_[i] - z_[i] / rho_[i];
   }
 
-  /// A new rho from the residuals of the pass. Worlds that have one, their next p in its units.
-  HD M balance() {
+  /// A new rho from the residuals of the pass, unless a world went `back` from it. Worlds that have one, their next p in its units.
+  HD M balance(const M& back) {
     const Real zero(0), one(1), tiny(S(1e-30));
     Real primal(0), dual(0), impulse(0), velocity(0);
     project(next_, tried_);
@@ -201,19 +201,20 @@ class Iteration {
       by = select((primal >= dual * alpha) & (primal > zero), step,
                   select((dual >= primal * alpha) & (dual > zero), one / step, one));
     }
-    return change_penalty(penalty_ * by, tried_);
+    return change_penalty(penalty_ * select(back | (paused_ > zero), one, by), tried_);
   }
-  /// Scores that do not improve: extrapolation off, or on again; rho / 5 at the first time, then rho x 5 three times.
+  /// Where scores do not improve: rho / 10, x 10, x 10, / 10 and so on at one stall after another; for so many passes after each the
+  /// residuals do not move it.
   HD M unstick() {
-    const Real zero(0), one(1);
-    const M stuck = stall_.look(best_.score, Real(static_cast<S>(opt.patience)));
+    const Real zero(0), one(1), patience(static_cast<S>(opt.patience));
+    paused_ = max(paused_ - one, zero);
+    const M stuck = stall_.look(best_.score, patience);
     if (!any(stuck)) return stuck;
-    const Real by = select(stalls_ > zero, select(stalls_ < Real(4), Real(5), one), Real(S(0.2)));
-    stall_.mark = select(stuck, best_.score, stall_.mark);
-    if (opt.accelerate) plain_ = select(stuck, negate(plain_), plain_), anderson_.forget(stuck);
+    const Real by = select((stalls_ > zero) & (stalls_ < Real(3)), Real(10), Real(S(0.1)));
+    stall_.mark = select(stuck, best_.score, stall_.mark), paused_ = select(stuck, patience, paused_);
     project(next_, tried_);
     const M changed = change_penalty(select(stuck, penalty_ * by, penalty_), tried_);
-    stalls_ = stalls_ + select(stuck, one, zero);
+    stalls_ = select(stuck, select(stalls_ < Real(3), stalls_ + one, zero), stalls_);
     return changed;
   }
   /// Takes next = y - z / rho over to another rho, y = P(next) given.
@@ -263,8 +264,7 @@ class Iteration {
       for (int i = 0; i < n; ++i) tried_[i] = next_[i];
       anderson_.advance(p_, tried_);
       anderson_.forget(changed);
-      const M take = negate(plain_ | changed);
-      for (int i = 0; i < n; ++i) next_[i] = select(take, tried_[i], next_[i]);
+      for (int i = 0; i < n; ++i) next_[i] = select(changed, next_[i], tried_[i]);
     }
     for (int i = 0; i < n; ++i) p_[i] = select(running, next_[i], p_[i]);
   }
@@ -287,9 +287,10 @@ class Iteration {
   Real *scale_, *q_, *p_, *y_, *z_, *f_, *next_, *rho_, *tried_;  // (n), scaled
   Real *lower_, *upper_, *u_;                                     // (scalars) x2, scaled; (width)
   Stall<Real> stall_;
-  Real penalty_, trace_, stalls_;
-  Real step_;  // of the spectral rule
-  M plain_;    // worlds that do not extrapolate at present
+  Real penalty_, trace_;
+  Real stalls_;  // modulo 4
+  Real paused_;  // passes in which the residuals do not move rho
+  Real step_;    // of the spectral rule
 };
 
 }  // namespace admm_detail

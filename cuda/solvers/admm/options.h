@@ -16,7 +16,7 @@ struct AdmmOptions {
   S proximal = S(1e-6);  // eta
   int rule = kAdmmRatio;
   int interval = 25;              // passes between two looks at the penalty
-  int accelerate = 1;             // Anderson, off and on again at every stall
+  int accelerate = 1;             // Anderson
   int patience = 250;             // passes without 0.7 of the best score that make a stall; 0: there are none
   int check = 5;                  // passes between two tests
   int refinements = 0;            // of a factor in float, in double; 0: it is in double
