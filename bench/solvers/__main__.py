@@ -3,7 +3,8 @@
 W is symmetrised (collections hold some that are not), solvers start from no impulses, on one thread; what they take is
 CPU time without factoring W, which is the same for all. Residuals are stiction's, in double from W itself. A problem is
 solved where the residual of the solver's own law is at most tolerance V, V the largest entry of q. ``--baselines`` adds
-other ways (`baselines`), whose times are NumPy's.
+other ways (`baselines`), whose times are NumPy's. ``--copies`` adds to each problem some that differ from it in order,
+frames and unit alone: what hangs on rounding shows in them.
 """
 
 from __future__ import annotations
@@ -81,6 +82,21 @@ def read(folder: Path, largest: int) -> tuple[dict[str, stiction.ContactProblem]
     return problems, refused
 
 
+def copy(problem: stiction.ContactProblem, seed: int) -> stiction.ContactProblem:
+    """The same problem with its contacts in another order, their tangents turned and velocities in another unit."""
+    rng = np.random.default_rng(seed)
+    nc = problem.num_contacts
+    order, angle = rng.permutation(nc), rng.uniform(0, 2 * np.pi, nc)
+    turn = np.zeros((nc, 3, 3))
+    turn[:, 0, 0] = turn[:, 1, 1] = np.cos(angle)
+    turn[:, 0, 1], turn[:, 1, 0], turn[:, 2, 2] = np.sin(angle), -np.sin(angle), 1
+    blocks = problem.delassus.reshape(nc, 3, nc, 3)[order][:, :, order]
+    W = np.einsum("iab,ibjc,jdc->iajd", turn, blocks, turn, optimize=True).reshape(3 * nc, 3 * nc)
+    q = np.einsum("iab,ib->ia", turn, problem.q.reshape(nc, 3)[order]) * 10 ** rng.uniform(-2, 2)
+    R = problem.R.reshape(nc, 3)[order]
+    return stiction.ContactProblem.from_delassus(W, q, problem.mu[order], R, symmetrize=True)
+
+
 def figures(solved: list[dict]) -> dict:
     own, iterations, seconds = (np.array([s[key] for s in solved]) for key in ("own_over_V", "iterations", "seconds"))
     counted = [s["factorizations"] for s in solved if s["factorizations"] is not None]
@@ -91,8 +107,13 @@ def figures(solved: list[dict]) -> dict:
         "own_below": {f"{level:.0e}": int(np.sum(own <= level)) for level in LEVELS},
         "worst_own_over_V": float(own.max()),
         "median_r_con_over_V": float(np.median([s["r_con_over_V"] for s in solved])),
-        "iterations": {"p50": float(np.median(iterations)), "p90": float(np.percentile(iterations, 90))},
+        "iterations": {
+            "p50": float(np.median(iterations)),
+            "p90": float(np.percentile(iterations, 90)),
+            "most": int(iterations.max()),
+        },
         "factorizations": float(np.median(counted)) if counted else None,
+        "mean_factorizations": float(np.mean(counted)) if counted else None,
         "seconds": {"p50": float(np.median(seconds)), "all": float(seconds.sum())},
         "unsolved": [s["name"] for s in solved if not s["solved"]],
     }
@@ -100,13 +121,15 @@ def figures(solved: list[dict]) -> dict:
 
 def table(result: dict) -> str:
     head = ["", "law", "solved", *(f"≤ {level:.0e} V" for level in LEVELS), "worst", "r_con/V: median"]
-    head += ["iterations: median", "p90", "factorizations: median", "ms: median", "seconds in all"]
+    head += ["iterations: median", "p90", "most", "factorizations: median", "mean", "ms: median", "seconds in all"]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for name, entry in result["solvers"].items():
         f = entry["figures"]
         cells = [f["law"], f"{f['solved']} of {f['problems']}", *map(str, f["own_below"].values())]
         cells += [f"{f['worst_own_over_V']:.1e}", f"{f['median_r_con_over_V']:.1e}", f"{f['iterations']['p50']:g}"]
-        cells += [f"{f['iterations']['p90']:.0f}", "" if f["factorizations"] is None else f"{f['factorizations']:g}"]
+        cells += [f"{f['iterations']['p90']:.0f}", str(f["iterations"]["most"])]
+        factored = f["factorizations"], f["mean_factorizations"]
+        cells += ["", ""] if factored[0] is None else [f"{factored[0]:g}", f"{factored[1]:.2g}"]
         cells += [f"{1e3 * f['seconds']['p50']:.2g}", f"{f['seconds']['all']:.1f}"]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -169,6 +192,7 @@ def main(argv=None) -> dict:
     add("--tolerance", type=float, help="of V; default 1e-8, float32 1e-5")
     add("--iterations", type=int, default=1000, help="at most")
     add("--rounds", type=int, default=1, help="of each problem; the fastest counts")
+    add("--copies", type=int, default=0, help="of each problem besides, contacts permuted, tangents turned, q scaled")
     add("--largest", type=int, default=10**9, help="problems of at most so many contacts")
     add("--output", type=Path, help="JSON, a plot beside it; default bench/results/<machine>/solvers.json; '-': none")
     arguments = parser.parse_args(argv)
@@ -180,6 +204,8 @@ def main(argv=None) -> dict:
         print(f"left out: {name}: {reason}")
     if not problems:
         parser.error(f"no problem below '{arguments.folder}'")
+    copies = range(1, arguments.copies + 1)
+    problems |= {f"{name} copy {seed}": copy(problem, seed) for name, problem in problems.items() for seed in copies}
     contacts = [problem.num_contacts for problem in problems.values()]
     print(f"{len(problems)} problems of {min(contacts)} to {max(contacts)} contacts, W symmetrised, from cold")
     limits = {"tolerance": arguments.tolerance, "iterations": arguments.iterations}
