@@ -101,7 +101,7 @@ HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedG
     x.pose.R = straightened(x.pose.R), y.pose.R = straightened(y.pose.R);
   Closing<double> nears = lane_of<double>(closing, i);
   nears.v = velocity_at(nears, origin);
-  const HullView<Scalar<Real>> none = {nullptr, nullptr, nullptr, 0};
+  const HullView<Scalar<Real>> none = {nullptr, nullptr, nullptr, 0, 0};
   return {{a.type, x.size, x.pose, a.type == GeomKind::kMesh ? *a.hull : none, 0},
           {b.type, y.size, y.pose, b.type == GeomKind::kMesh ? *b.hull : none, 0},
           origin,

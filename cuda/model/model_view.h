@@ -193,6 +193,7 @@ struct HullView {
   const int* edgeadr;
   const int* edge;
   int count;
+  S radius;  // of the vertex farthest from the frame's origin   m
 };
 
 /// Counts and features.

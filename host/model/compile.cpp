@@ -166,7 +166,9 @@ class Compiler {
 
   void geoms() {
     for (int i = 0; i < m_.nmesh; ++i) {
-      HullView<double> hull{nullptr, nullptr, nullptr, m_.mesh_vertnum[i]};
+      HullView<double> hull{nullptr, nullptr, nullptr, m_.mesh_vertnum[i], 0};
+      for (int k = 0; k < hull.count; ++k)
+        hull.radius = std::max(hull.radius, norm(vec3_at(m_.mesh_vert, m_.mesh_vertadr[i] + k)));
       out_->hull.push_back(hull);
     }
     out_->hull_vert = m_.mesh_vert;
@@ -180,10 +182,7 @@ class Compiler {
       x.link = at.node < 0 ? -1 : flat_.at(at.node);
       x.size = vec3_at(m_.geom_size, g);
       x.pose = {at.pose.R * rotation(quat_at(m_.geom_quat, g)), at.pose * vec3_at(m_.geom_pos, g)};
-      double mesh_radius = 0;
-      if (x.mesh >= 0)
-        for (int i = 0; i < m_.mesh_vertnum[x.mesh]; ++i)
-          mesh_radius = std::max(mesh_radius, norm(vec3_at(m_.mesh_vert, m_.mesh_vertadr[x.mesh] + i)));
+      const double mesh_radius = x.mesh >= 0 ? out_->hull[x.mesh].radius : 0;
       x.radius = x.type == GeomKind::kPlane ? 0 : bounding_radius(x.type, x.size, mesh_radius);
       if (x.type != GeomKind::kMesh || x.mesh >= 0) bounding_capsule(m_, x);
       out_->geom.push_back(x);

@@ -25,7 +25,7 @@ std::unique_ptr<ModelTables<S>> convert(const ModelTables<double>& from) {
     for (const auto& x : all) to.push_back(number_cast<S>(x));
   };
   each_table(from.view, cast, *out, from);
-  for (const auto& h : from.hull) out->hull.push_back({nullptr, nullptr, nullptr, h.count});
+  for (const auto& h : from.hull) out->hull.push_back({nullptr, nullptr, nullptr, h.count, static_cast<S>(h.radius)});
   out->hull_vert.assign(from.hull_vert.begin(), from.hull_vert.end());
   out->hull_edgeadr = from.hull_edgeadr, out->hull_edge = from.hull_edge;
   out->link();

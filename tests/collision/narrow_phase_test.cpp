@@ -200,6 +200,43 @@ TEST_P(NarrowPhase, IsBatchInvariant) {
   }
 }
 
+/// Contacts of a hull are those of its vertices alone: its graph, on which only what is low is visited, says where to look.
+TEST(NarrowPhaseOfHulls, GraphChangesNothing) {
+  const oracle::Hull hulls[] = {oracle::random_hull(30, 1), oracle::random_hull(90, 2),
+                                oracle::frustum_hull(20, 0.06, 0.04, 0.03), oracle::frustum_hull(45, 0.06, 0.06, 0.03)};
+  std::mt19937 rng(3);
+  std::normal_distribution<float> normal;
+  int round = 0, several = 0;
+  for (const int other : {GeomKind::kPlane, GeomKind::kBox, GeomKind::kCylinder})
+    for (const oracle::Hull& hull : hulls) {
+      oracle::Poses random(900 + 10 * other);
+      const HullView<float> with = hull.view<float>();
+      HullView<float> without = with;
+      without.edgeadr = without.edge = nullptr;
+      for (int i = 0; i < 300; ++i, ++round) {
+        Body x = random.body(other, nullptr), y = random.body(GeomKind::kMesh, &hull);
+        random.place(x, y);
+        if (other == GeomKind::kPlane &&
+            i % 3 == 0)  // elsewhere closest points begin at another of equally far vertices
+          x.geom.pose.R = y.geom.pose.R = rotation(Quat<double>{1, 0, 0, 0});
+        const float speed = i % 2 == 0 ? 0.0f : 0.003f;
+        Reach<float> reach = still(kFar);
+        Motion<float> way = {{speed * normal(rng), speed * normal(rng), speed * normal(rng)},
+                             {speed * normal(rng), speed * normal(rng), speed * normal(rng)}};
+        Candidate<float> got[kMaxCandidates], expected[kMaxCandidates];
+        collide<Capacity>(placed(x, &with), placed(y, &with), true, reach, way, got);
+        collide<Capacity>(placed(x, &without), placed(y, &without), true, reach, way, expected);
+        int touching = 0;
+        for (int k = 0; k < candidate_count(other, GeomKind::kMesh); ++k) {
+          ASSERT_EQ(std::memcmp(&got[k], &expected[k], sizeof(got[k])), 0) << "type " << other << " round " << round;
+          touching += got[k].dist < 0.001f;
+        }
+        several += touching > 2;
+      }
+    }
+  EXPECT_GT(several, 100);
+}
+
 TEST_P(NarrowPhase, ReachDropsNothingNearer) {
   auto [type1, type2] = pair();
   const int count = candidate_count(type1, type2);

@@ -32,8 +32,13 @@ struct Hull {
   std::vector<float> vert_float;
   std::vector<int> edgeadr, edge;
   template <class S> HullView<S> view() const {
-    if constexpr (sizeof(S) == 8) return {vert.data(), edgeadr.data(), edge.data(), count()};
-    else return {vert_float.data(), edgeadr.data(), edge.data(), count()};
+    if constexpr (sizeof(S) == 8) return {vert.data(), edgeadr.data(), edge.data(), count(), radius()};
+    else return {vert_float.data(), edgeadr.data(), edge.data(), count(), static_cast<float>(radius())};
+  }
+  double radius() const {
+    double most = 0;
+    for (int i = 0; i < count(); ++i) most = std::max(most, std::hypot(vert[3 * i], vert[3 * i + 1], vert[3 * i + 2]));
+    return most;
   }
   int count() const { return static_cast<int>(vert.size() / 3); }
 };
@@ -70,6 +75,17 @@ inline Hull random_hull(int n, unsigned seed) {
   for (int i = 0; i < n; ++i) {
     V d = unit({normal(rng), normal(rng), normal(rng)});
     hull.vert.insert(hull.vert.end(), {0.08 * d[0], 0.05 * d[1], 0.06 * d[2]});
+  }
+  build_graph(hull);
+  return hull;
+}
+/// A frustum with n corners above and below.
+inline Hull frustum_hull(int n, double below, double above, double half_height) {
+  Hull hull;
+  for (int i = 0; i < 2 * n; ++i) {
+    const double angle = 6.283185307179586 * (i / 2) / n, r = i % 2 == 0 ? below : above;
+    hull.vert.insert(hull.vert.end(),
+                     {r * std::cos(angle), r * std::sin(angle), i % 2 == 0 ? -half_height : half_height});
   }
   build_graph(hull);
   return hull;

@@ -91,14 +91,15 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   int pick[8];
   T reach[8];
   for (int k = 0; k < 8; ++k) pick[k] = -1;
-  for (int i = 0; i < hull.count; ++i) {
+  // What costs more than two radii is extreme in no direction.
+  low_vertices(hull, -l, top, T(2), approach.overlap, approach.start, approach.slope).each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
     const T cost = height_cost(-dot(l, x), -highest, approach.at(x));
     for (int k = 0; k < 8; ++k) {
       const T along = dot(octagon_direction(frame.row[0], frame.row[1], k), x) - cost;
       if (pick[k] < 0 || along > reach[k]) reach[k] = along, pick[k] = i;
     }
-  }
+  });
   int number[8], corner[8], n = 0;
   T x[8], y[8];
   for (int k = 0; k < 8; ++k) {

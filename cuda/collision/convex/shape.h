@@ -23,12 +23,14 @@ template <class T, class S> HD Vec3<T> hull_vertex(const HullView<S>& hull, int 
   return {T(hull.vert[3 * i]), T(hull.vert[3 * i + 1]), T(hull.vert[3 * i + 2])};
 }
 
+/// Whether one looks at all vertices of a hull rather than walk on its graph.
+template <class S> HD bool is_small(const HullView<S>& hull) { return hull.count <= 24 || hull.edgeadr == nullptr; }
+
 /// The vertex farthest along d: by climbing the hull's graph from vertex `start`, or over all vertices of a small hull.
 template <class T, class S> HD_CALL int hull_support(const HullView<S>& hull, Vec3<T> d, int start) {
-  constexpr int kScan = 24;
   int best = start;
   T top = dot(d, hull_vertex<T>(hull, best));
-  if (hull.count <= kScan || hull.edgeadr == nullptr) {
+  if (is_small(hull)) {
     for (int i = 0; i < hull.count; ++i) {
       T height = dot(d, hull_vertex<T>(hull, i));
       if (height > top) top = height, best = i;
@@ -44,6 +46,50 @@ template <class T, class S> HD_CALL int hull_support(const HullView<S>& hull, Ve
     if (best == from) break;
   }
   return best;
+}
+
+/// Some vertices of a hull by number, in ascending order; none: all of them.
+struct SomeVertices {
+  static constexpr int kMost = 64;
+  int count = 0;
+  int vertex[kMost];
+
+  template <class S, class Visit> HD void each(const HullView<S>& hull, Visit visit) const {
+    const int n = count > 0 ? count : hull.count;
+    for (int k = 0; k < n; ++k) visit(count > 0 ? vertex[k] : k);
+  }
+};
+
+/// Those whose height_cost is at most `radii` of the hull: that are not higher along `up` than `lowest` but by so much and by what reaches
+/// them, reach or reach + closes + slope . x. They hang together on the hull's graph, as those in any half-space do. None of a small
+/// hull, or where they are too many.
+template <class T, class S>
+HD_CALL SomeVertices low_vertices(const HullView<S>& hull, Vec3<T> up, int lowest, T radii, T reach, T closes,
+                                  Vec3<T> slope) {
+  SomeVertices found;
+  if (is_small(hull)) return found;
+  const Vec3<T> later = up - slope;
+  const T height = dot(up, hull_vertex<T>(hull, lowest)) + reach + T(hull.radius) * radii * T(kTilt);
+  bool room = true;
+  auto add = [&](int i) {
+    const Vec3<T> x = hull_vertex<T>(hull, i);
+    if (!room || (dot(up, x) > height && dot(later, x) > height + closes)) return;
+    for (int k = 0; k < found.count; ++k)
+      if (found.vertex[k] == i) return;
+    room = found.count < SomeVertices::kMost;
+    if (room) found.vertex[found.count++] = i;
+  };
+  int seen = 0;
+  for (const int seed : {lowest, hull_support(hull, -later, lowest)})
+    for (add(seed); room && seen < found.count; ++seen)
+      for (int from = found.vertex[seen], e = hull.edgeadr[from]; e < hull.edgeadr[from + 1]; ++e) add(hull.edge[e]);
+  if (!room) found.count = 0;
+  for (int k = 1; k < found.count; ++k)
+    for (int j = k; j > 0 && found.vertex[j - 1] > found.vertex[j]; --j) {
+      const int later_one = found.vertex[j - 1];
+      found.vertex[j - 1] = found.vertex[j], found.vertex[j] = later_one;
+    }
+  return found;
 }
 
 /// The point of the core farthest along d, which need not be a unit vector.

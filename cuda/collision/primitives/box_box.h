@@ -60,7 +60,7 @@ template <class T, class S> HD Vec3<T> deepest_middle(ConvexShape<T, S>& a, Conv
 template <class T, class S>
 HD_CALL void box_box(const GeomPose<T>& a, const GeomPose<T>& b, T reach, const Closing<T>& closing,
                      Candidate<T>* out) {
-  ConvexShape<T, S> sa = {GeomKind::kBox, a.size, a.pose, {nullptr, nullptr, nullptr, 0}, 0}, sb = sa;
+  ConvexShape<T, S> sa = {GeomKind::kBox, a.size, a.pose, {nullptr, nullptr, nullptr, 0, 0}, 0}, sb = sa;
   sb.size = b.size, sb.pose = b.pose;
   const T scale = max(norm(a.size), norm(b.size)), size = min(norm(a.size), norm(b.size));
   const T noise = size * T(1e-7) + scale * T(2e-9);

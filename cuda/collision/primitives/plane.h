@@ -10,7 +10,7 @@
 // Deviations from MuJoCo: it keeps at most 4 corners of a box and 3 vertices of a mesh; the cylinder's rims are ordered
 // by height.
 #pragma once
-#include "collision/contact.h"
+#include "collision/convex/shape.h"
 
 namespace stiction {
 
@@ -79,38 +79,39 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
   Vec3<T> n = column(a.pose.R, 2), d = transposed_times(b.pose.R, n), p[4];
   // What closes at a vertex x: -n . (v + w x (b x)), linear in x.
   Vec3<T> slope = transposed_times(b.pose.R, cross(closing.w, n));
-  T lowest = T(kFar), radius2 = 0, falls = -dot(n, velocity_at(closing, b.pose.p));
-  auto vertex = [&](int i) { return Vec3<T>{hull.vert[3 * i], hull.vert[3 * i + 1], hull.vert[3 * i + 2]}; };
-  for (int i = 0; i < hull.count; ++i) {
-    lowest = min(lowest, dot(d, vertex(i)));
-    radius2 = max(radius2, dot(vertex(i), vertex(i)));
-  }
+  const T falls = -dot(n, velocity_at(closing, b.pose.p));
+  const int bottom = hull_support(hull, -d, 0);
+  const T costly = 4;  // radii; what costs more than that is worth less than 2 - costly of them
+  const SomeVertices low = low_vertices(hull, d, bottom, costly, T(0), falls, slope);
+  const T lowest = dot(d, hull_vertex<T>(hull, bottom));
+  const T radius = hull.radius, step = radius * T(1e-3), tiny = radius * T(1e-6);
   const Vec3<T> out_first = frame_of_normal(d).row[0];
-  const T radius = sqrt(radius2), step = radius * T(1e-3), tiny = radius * T(1e-6);
   int chosen[4] = {-1, -1, -1, -1}, count = 0;
+  // The vertex of most worth, `far` metres apart in a way: of the low ones, unless another may be worth more.
+  auto choose = [&](auto far_of) {
+    T best = T(-1e30);
+    for (const bool near : {true, false}) {
+      (near ? low : SomeVertices()).each(hull, [&](int i) {
+        const Vec3<T> x = hull_vertex<T>(hull, i);
+        const T far = far_of(x), closed = count == 0 ? T(0) : max(T(0), falls + dot(slope, x));
+        if (count > 0 && !(far > tiny)) return;
+        const T worth = far - height_cost(dot(d, x), lowest, closed);
+        if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
+      });
+      if (low.count == 0 || best > (2 - costly) * radius) break;
+    }
+  };
   for (; count < 4; ++count) {
     Vec3<T> across = count >= 2 ? cross(p[1] - p[0], d) : Vec3<T>{};
     if (count >= 2) across = across * (T(1) / max(norm(across), tiny));
     const T side = count == 3 && dot(across, p[2] - p[0]) > 0 ? T(-1) : T(1);
-    T best = T(-1e30);
-    for (int i = 0; i < hull.count; ++i) {
-      const Vec3<T> x = vertex(i), r = count == 0 ? x : x - p[0];
+    choose([&](Vec3<T> x) {
+      const Vec3<T> r = count == 0 ? x : x - p[0];
       const T off = dot(across, r);
-      const T far = count == 0 ? dot(out_first, x) : count == 1 ? norm(r) : count == 2 ? abs(off) : side * off;
-      if (count > 0 && !(far > tiny)) continue;
-      const T closed = count == 0 ? T(0) : max(T(0), falls + dot(slope, x));
-      const T worth = far - height_cost(dot(d, x), lowest, closed);
-      if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
-    }
-    if (chosen[count] < 0 && count == 3) {  // nothing there: the farthest from all three
-      for (int i = 0; i < hull.count; ++i) {
-        const Vec3<T> x = vertex(i);
-        const T far = min(norm(x - p[0]), min(norm(x - p[1]), norm(x - p[2])));
-        if (!(far > tiny)) continue;
-        const T worth = far - height_cost(dot(d, x), lowest, max(T(0), falls + dot(slope, x)));
-        if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
-      }
-    }
+      return count == 0 ? dot(out_first, x) : count == 1 ? norm(r) : count == 2 ? abs(off) : side * off;
+    });
+    if (chosen[count] < 0 && count == 3)  // nothing there: the farthest from all three
+      choose([&](Vec3<T> x) { return min(norm(x - p[0]), min(norm(x - p[1]), norm(x - p[2]))); });
     if (chosen[count] < 0) break;
   }
   for (int k = 0; k < 4; ++k) out[k] = absent<T>();
