@@ -180,7 +180,8 @@ class Iteration {
   }
   HD int padding() const { return static_cast<int>(Passes::padded(x_.n)) - x_.n; }
   /// A change counts as V over that of its row's trees, or over what is known of the row's own velocity where that is less:
-  /// beside a leg that swings at 20 rad/s single precision does not know 1e-5 of 0.02 m/s.
+  /// beside a leg that swings at 20 rad/s single precision does not know 1e-5 of 0.02 m/s, nor what W l leaves where a linkage is
+  /// under load.
   HD void weigh_changes() {
     if (!(limits_.tolerance > 0)) return;
     const Real rounding(S(8) * kEpsilon<S> / limits_.tolerance), V = max(p_.scale, Real(1e-20f));
@@ -194,7 +195,7 @@ class Iteration {
     });
     parallel_for(g_, x_.n - 3 * x_.contacts, [&](int j) {
       const int i = 3 * x_.contacts + j, row = row_of(i);
-      x_.soft[i] = x_.soft[i] * weight(p_.block_of(row), abs(p_.free[row]));
+      x_.soft[i] = x_.soft[i] * weight(p_.block_of(row), max(abs(p_.free[row]), p_.W[row] * abs(answer_[row])));
     });
   }
   /// Penalties times by^2.
