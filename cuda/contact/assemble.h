@@ -331,17 +331,13 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
         if (tie.actuator.clamp_force) range = force_range<Real>(tie.actuator);
       }
       drive = stepped(drive, rate, opt.implicit != 0);  // MuJoCo's Euler: everything about tendons is explicit
-      const Real h(opt.h), bs = h * opt.theta * drive.damping + h * opt.theta * (h * opt.theta_vq) * drive.stiffness;
-      if (opt.newton) {  // what of that the velocity before is in
-        const Scalar<Real> damped = 1 - opt.theta, moved = opt.h * opt.theta * (1 - opt.theta_vq);
-        drive.force = drive.force - (drive.damping * damped + drive.stiffness * moved) * rate;
-      }
-      auto soft = bs > Real(1e-12f);
-      row.R = select(soft, one / select(soft, bs, one), zero);
-      row.e = select(soft, -(h * drive.force) * row.R, zero);
+      const SoftDrive<Real> soft = softened(opt, drive, rate);
+      const Mask<Real> is_soft = soft.slope > Real(1e-12f);
+      row.R = select(is_soft, one / select(is_soft, soft.slope, one), zero);
+      row.e = select(is_soft, -soft.impulse * row.R, zero);
       // Without stiffness and damping the force is constant: bounds that allow nothing else.
-      const Real force = clamp(drive.force, range.low, range.high);
-      row.lower = h * select(soft, range.low, force), row.upper = h * select(soft, range.high, force);
+      const Real h(opt.h), constant = clamp(soft.impulse, h * range.low, h * range.high);
+      row.lower = select(is_soft, h * range.low, constant), row.upper = select(is_soft, h * range.high, constant);
     }
     row.free = along(problem.free);
     problem.tie_live[i] = g.any(row.active);
@@ -364,7 +360,7 @@ HD void half_solve_tie(const typename L::Group& g, const typename L::Model& m, i
       [&](int t, Real y) { table.visit(places)(true, t, y); });
 }
 
-/// Limits and dry friction of joints, but for W, which comes with the half-solved row.
+/// Limits, dry friction and drives (free_motion) of joints, but for W, which comes with the half-solved row.
 template <class L, class Real = typename L::Real>
 HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                  const TreeVector<L>& q, ContactProblem<L>& problem) {
@@ -387,6 +383,13 @@ HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const O
           row.sign = Real(1), row.e = row.R = Real(0), row.free = free;
         },
         problem.free, problem.dof[kFrictionRow].row, problem.dof[kFrictionRow].live);
+  if (m.has_ranges)
+    each_joint<L>(
+        g, m,
+        [&](const auto&, const Real& free, ScalarRow<Real>& row, int& live) {
+          row.sign = Real(1), row.free = free, live = any(row.active);
+        },
+        problem.free, problem.dof[kDriveRow].row, problem.dof[kDriveRow].live);
 }
 
 }  // namespace stiction

@@ -12,13 +12,13 @@ HD void blend(const Mask<Real>& is, Real from, Real& to) {
 }
 
 /// The rows that a dof may have.
-enum DofRow { kLimitRow, kFrictionRow, kDofRows };
+enum DofRow { kLimitRow, kFrictionRow, kDriveRow, kDofRows };
 /// One number for each of them.
 template <class L>
 using PerDofRow = PerDof<L, typename L::Real>[kDofRows];
 template <class Model>
 HD bool has_rows(const Model& m, int kind) {
-  return kind == kLimitRow ? m.has_limits : m.has_friction;
+  return kind == kLimitRow ? m.has_limits : kind == kFrictionRow ? m.has_friction : m.has_ranges;
 }
 
 /// The places that one slot or row has in the worlds of a pack.
@@ -93,7 +93,8 @@ HD RowCounts most_rows(const Model& m) {
   for (int i = 0; i < m.limbs(); ++i) links += m.limb[i].links;
   RowCounts most;
   most.contacts = (m.world_slots + m.pair_slots) * (kWidth<Real> > 1 ? 2 : 1);
-  most.scalars = 3 * m.bonds + 2 * m.nv + m.ties;  // limits and dry friction; parameters per environment may bring both
+  // Limits and dry friction, both of which parameters per environment may bring, and drives.
+  most.scalars = 3 * m.bonds + (m.has_ranges ? 3 : 2) * m.nv + m.ties;
   most.width = m.trunk_dofs() + links, most.spins = m.has_spin ? most.contacts : 0;
   most.by_tree = has_several_trees(m);
   return most;

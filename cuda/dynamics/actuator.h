@@ -1,6 +1,7 @@
 // The law of an actuator, MuJoCo's: force = gain ctrl + bias . (1, length, velocity), ctrl and force held in their ranges. Its
 // length and velocity are gear times those of the joint or tendon that it drives; all below is of that joint or tendon.
 #pragma once
+#include "core/options.h"
 #include "model/model_view.h"
 
 namespace stiction {
@@ -59,6 +60,39 @@ HD Drive<Real> held(const Drive<Real>& x, const ForceRange<Real>& range, Real v,
   const Mask<Real> above = end > range.high * inertia, below = end < range.low * inertia, free = negate(above | below);
   return {select(above, range.high, select(below, range.low, x.force)), select(free, x.damping, zero),
           select(free, x.stiffness, zero)};
+}
+
+/// Whether the range decides: the force is within it at some of the velocities that the step may end with, and beyond it at others. Those
+/// are 0, v, and that of held(). A contact, a load, damping or another joint may keep a light joint from moving as held() says, and then
+/// its servo would push with more than it has.
+template <class Real, class S>
+HD Mask<Real> is_open(const Drive<Real>& x, const ForceRange<Real>& range, Real v, Real mass, S h) {
+  const Real slope = x.damping + x.stiffness * h, now = x.force - slope * v, end = now * mass / (mass + slope * h);
+  const Real least = min(x.force, min(now, end)), most = max(x.force, max(now, end));
+  return (least < range.high) & (most > range.low) & ((most > range.high) | (least < range.low));
+}
+/// The force that held() foretells.
+template <class Real, class S>
+HD Real foretold(const Drive<Real>& x, const ForceRange<Real>& range, Real v, Real mass, S h) {
+  const Real slope = x.damping + x.stiffness * h;
+  return clamp((x.force - slope * v) * mass / (mass + slope * h), range.low, range.high);
+}
+
+/// The impulse of a drive, impulse - slope v, v that at the end of the step: h f - b_s v.                  N s | N m s, and per m/s
+template <class Real>
+struct SoftDrive {
+  Real impulse, slope;
+};
+/// b_s = h t d + h^2 t u k, t, u = theta, theta_vq; of Newton f has what the velocity before, v, is in.
+template <class Real, class S>
+HD SoftDrive<Real> softened(const Options<S>& opt, const Drive<Real>& x, Real v) {
+  const Real h(opt.h);
+  Real force = x.force;
+  if (opt.newton) {
+    const Real damped = 1 - opt.theta, moved = opt.h * opt.theta * (1 - opt.theta_vq);
+    force = force - (x.damping * damped + x.stiffness * moved) * v;
+  }
+  return {h * force, h * opt.theta * x.damping + h * opt.theta * (h * opt.theta_vq) * x.stiffness};
 }
 
 template <class Real>

@@ -10,7 +10,8 @@
 //
 //   newton       A = M + h t D + h^2 t u K,   b = h (f - D v - c) - M (v' - v0),   t, u = theta, theta_vq
 //
-// An actuator at its force limit counts as a constant force, as do all of a joint at the joint's; see actuator.h.
+// An actuator at its force limit counts as a constant force, as do all of a joint at the joint's; where the end of the step decides
+// whether it is, the drive is a row, and b has the force that is foretold; see actuator.h.
 //
 // The spring of a ball joint is -k r, r the rotation vector from where it rests, as in MuJoCo; in K it is k times the identity,
 // which leaves out how r changes with a turn across r. A free base has the same, and -k x, in world axes.
@@ -74,16 +75,33 @@ struct JointInputs {
   Real applied;
 };
 
-/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -from / h on entry, b on exit.
-template <class L, class Real = typename L::Real>
+/// The drive of a joint whose range the end of the step decides upon, as a row: less the impulse that b has of it.
+template <class Row, class Real, class S>
+HD void open_drive(const Options<S>& opt, const Drive<Real>& drive, const ForceRange<Real>& range, Real v,
+                   Real foretold, Mask<Real> open, Row& row) {
+  const SoftDrive<Real> soft = softened(opt, drive, v);
+  const Real impulse = foretold * opt.h;
+  row.active = open & (soft.slope > Real(1e-12f));
+  row.R = Real(1) / select(row.active, soft.slope, Real(1)), row.e = (impulse - soft.impulse) * row.R;
+  row.lower = range.low * opt.h - impulse, row.upper = range.high * opt.h - impulse;
+}
+
+/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -from / h on entry, b on exit; row: of its drive.
+template <class L, class Row, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link,
-                     const JointInputs<Real>& in, Real& mass, Real& bias) {
+                     const JointInputs<Real>& in, Real& mass, Real& bias, Row& row) {
   const auto& [start, x, from, ctrl, applied] = in;
   const Real h(opt.h), zero(0), inertia = mass + link.armature;
   Drive<Real> drive{zero, zero, zero};
+  ForceRange<Real> range{Real(link.force_lower), Real(link.force_upper)};
+  const bool alone = !L::Shape::kAnyJoint || link.actuators == 1;
   auto add = [&](const auto& a, Real u) {
     Drive<Real> own = stepped(drive_of(a, u, start.q), start.v, opt.implicit != 0);
-    if (a.clamp_force) own = held(own, force_range<Real>(a), start.v, inertia, opt.h);
+    if (a.clamp_force) {
+      const ForceRange<Real> of = force_range<Real>(a);
+      if (alone) range = {clamp(of.low, range.low, range.high), clamp(of.high, range.low, range.high)};
+      else own = held(own, of, start.v, inertia, opt.h);  // of several on one joint
+    }
     drive = drive + own;
   };
   if constexpr (L::Shape::kAnyJoint) {
@@ -91,7 +109,14 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
   } else {
     if (link.actuators) add(m.actuator[link.actuator_begin], ctrl[0]);
   }
-  drive = held(drive, ForceRange<Real>{Real(link.force_lower), Real(link.force_upper)}, start.v, inertia, opt.h);
+  const Drive<Real> asked = drive;
+  drive = held(asked, range, start.v, inertia, opt.h);
+  if (m.has_ranges) {
+    const Real force = foretold(asked, range, start.v, inertia, opt.h);
+    open_drive(opt, asked, range, start.v, force, is_open(asked, range, start.v, inertia, opt.h), row);
+    drive = {select(row.active, force, drive.force), select(row.active, zero, drive.damping),
+             select(row.active, zero, drive.stiffness)};
+  }
   if (opt.newton) drive.force = drive.force - drive.stiffness * (x.q - start.q);
   if (m.has_springs) {
     drive.force = drive.force - Real(link.stiffness) * (x.q - link.spring_ref);
@@ -121,11 +146,11 @@ struct MotionInputs {
 };
 
 /// A and b; M needs no copy: it is A on the way. bias: what b has of inverse dynamics, b = h (... - bias), where
-/// centres move (see Options); scratch elsewhere.
-template <class L>
+/// centres move (see Options); scratch elsewhere. drives: rows of those drives whose range the end of the step decides upon.
+template <class L, class Row>
 HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                     const Options<Scalar<typename L::Real>>& opt, const MotionInputs<L>& in, TreeVector<L>& bias,
-                    TreeMatrix<L>& A, TreeVector<L>& b) {
+                    TreeMatrix<L>& A, TreeVector<L>& b, PerDof<L, Row>& drives) {
   const auto& [at, kin, I, loads] = in;
   const auto& [start, x, from] = at;
   using Real = typename L::Real;
@@ -161,7 +186,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                                   from.trunk[t],
                                   loads.ctrl + act,
                                   loads.has_force() ? loads.force.trunk[t] : zero};
-    joint_motion<L>(m, opt, link, joint, A.trunk[t][t], b.trunk[t]);
+    joint_motion<L>(m, opt, link, joint, A.trunk[t][t], b.trunk[t], drives.trunk[t]);
     act += L::Shape::actuators(link);
   }
   each_limb<L>(g, m, [&](const auto& limb, Place place) {
@@ -184,7 +209,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                                     from.limb[i],
                                     loads.ctrl + own,
                                     loads.has_force() ? loads.force.limb[i] : zero};
-      joint_motion<L>(m, opt, link, joint, A.limb[place.entry + entry_of(k, k)], b.limb[i]);
+      joint_motion<L>(m, opt, link, joint, A.limb[place.entry + entry_of(k, k)], b.limb[i], drives.limb[i]);
       own += L::Shape::actuators(link);
     }
   });

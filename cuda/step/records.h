@@ -112,7 +112,7 @@ struct Records {
               if (!live) return;
               const Real old = warm ? real[layout.dof_row(kind, link.dof)] * row.sign : zero;
               // The sign tells which end of a range it was: an impulse at the other end is no warm start.
-              f = kind == kLimitRow ? select(row.active, max(old, zero), zero) : old;
+              f = select(row.active, kind == kLimitRow ? max(old, zero) : old, zero);
             },
             problem.dof[kind].row, problem.dof[kind].live, l.dof[kind]);
     for (int i = 0; i < m.ties; ++i)

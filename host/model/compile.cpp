@@ -375,8 +375,12 @@ class Compiler {
     }
     auto place = [&](LinkModel<double>& link) {
       link.actuator_begin = static_cast<int>(out_->actuator.size());
-      for (const auto& x : of_dof[link.dof]) out_->actuator.push_back(x), ++link.actuators;
       View& v = view();
+      const bool bounded = link.force_lower > -1e29 || link.force_upper < 1e29;
+      for (const auto& x : of_dof[link.dof]) {
+        out_->actuator.push_back(x), ++link.actuators;
+        v.has_ranges |= (bounded || x.clamp_force) && (x.bias1 < 0 || x.bias2 < 0);
+      }
       v.has_limits |= link.limited;
       v.has_friction |= link.friction > 0;
       v.has_springs |= link.stiffness != 0;

@@ -68,6 +68,10 @@ void add_actuators(const Model& model, const ActuatorForces& actuators, const Ve
                    Vector& along_tendons, FreeMotion& m) {
   if (disabled(model, kDisableActuation)) return;
   std::vector<Servo> joint(model.nv);
+  std::vector<Range> joint_range(model.nv);
+  std::vector<int> drivers(model.nv);
+  for (int i = 0; i < model.nu; ++i)
+    if (on_hinge_or_slide(model, i)) ++drivers[model.jnt_dofadr[model.actuator_trnid[i]]];
   for (int i = 0; i < model.nu; ++i) {
     double gear = model.actuator_gear[6 * i];
     double k = gear * gear * std::max(0.0, -model.actuator_biasprm[3 * i + 1]);
@@ -77,7 +81,9 @@ void add_actuators(const Model& model, const ActuatorForces& actuators, const Ve
       range = scaled(model.actuator_forcerange[2 * i], model.actuator_forcerange[2 * i + 1], gear);
     if (on_hinge_or_slide(model, i)) {
       int dof = model.jnt_dofadr[model.actuator_trnid[i]];
-      Servo s = held({gear * actuators.asked[i], d, k}, range, v[dof], m.M(dof, dof), h);
+      Servo s{gear * actuators.asked[i], d, k};
+      if (drivers[dof] == 1) joint_range[dof] = range;
+      else s = held(s, range, v[dof], m.M(dof, dof), h);
       joint[dof].force += s.force, joint[dof].damping += s.damping, joint[dof].stiffness += s.stiffness;
     } else if (static_cast<Transmission>(model.actuator_trntype[i]) == Transmission::kTendon) {
       // The row is the tendon's own, so that l is along the tendon: force and gains take one and two factors of the gear.
@@ -93,8 +99,25 @@ void add_actuators(const Model& model, const ActuatorForces& actuators, const Ve
     if (type != JointType::kHinge && type != JointType::kSlide) continue;
     int dof = model.jnt_dofadr[j];
     Servo s = joint[dof];
-    if (model.jnt_actfrclimited[j])
-      s = held(s, {model.jnt_actfrcrange[2 * j], model.jnt_actfrcrange[2 * j + 1]}, v[dof], m.M(dof, dof), h);
+    Range range = joint_range[dof];
+    if (model.jnt_actfrclimited[j]) {
+      const double low = model.jnt_actfrcrange[2 * j], high = model.jnt_actfrcrange[2 * j + 1];
+      range = {std::clamp(range.low, low, high), std::clamp(range.high, low, high)};
+    }
+    const Servo asked = s;
+    s = held(asked, range, v[dof], m.M(dof, dof), h);
+    // Where it is unclear at which end of the step's velocities the range binds, the servo is a row beside the force foretold.
+    const double slope = asked.damping + h * asked.stiffness, still = asked.force + asked.damping * v[dof],
+                 now = still - slope * v[dof], end = now / (1 + h * slope / m.M(dof, dof));
+    int within = 0, beyond = 0;
+    for (double force : {still, now, end}) (force >= range.low && force <= range.high ? within : beyond) += 1;
+    const bool both = std::min({still, now, end}) < range.low && std::max({still, now, end}) > range.high;
+    if (slope > 0 && ((within > 0 && beyond > 0) || both)) {
+      const double foretold = std::clamp(end, range.low, range.high);
+      add_soft_row(Vector::Unit(model.nv, dof), v, h, asked.force - foretold, asked.stiffness, asked.damping,
+                   {range.low - foretold, range.high - foretold}, m);
+      s = {foretold, 0, 0};
+    }
     f[dof] += s.force, m.damping[dof] += s.damping, m.stiffness[dof] += s.stiffness;
   }
 }

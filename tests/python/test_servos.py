@@ -156,6 +156,76 @@ def test_a_strong_servo_on_a_light_joint_does_not_chatter(on, limit):
         assert abs(speed - target) <= 1e-3
 
 
+DTYPES = pytest.mark.parametrize("dtype", ["float64", "float32"])
+#: A light hinge whose damping takes all of the servo's 30 N m at 6 rad/s.
+DAMPED = """
+<mujoco><compiler autolimits="true"/><option timestep=".002"/><worldbody>
+  <body><joint name="j" axis="0 0 1" damping="5" {joint}/>
+    <geom type="box" size=".1 .1 .1" mass="{mass}" contype="0" conaffinity="0"/></body></worldbody>
+<actuator><position joint="j" kp="1000" kv="{kv}" {servo}/></actuator></mujoco>"""
+#: A finger that is set 10 N deep into a wall, with 5 N.
+FINGER = """
+<mujoco><compiler autolimits="true"/><option timestep=".002" gravity="0 0 0"/><worldbody>
+  <geom type="box" size=".01 .1 .1" pos=".07 0 0"/>
+  <body><joint name="j" type="slide" axis="1 0 0"/><geom type="sphere" size=".02" mass="{mass}"/></body></worldbody>
+<actuator><position joint="j" kp="{kp}" kv="{kv}" forcerange="-5 5"/></actuator></mujoco>"""
+
+
+@DTYPES
+@pytest.mark.parametrize(
+    "limit", [{"servo": 'forcerange="-30 30"', "joint": ""}, {"servo": "", "joint": 'actuatorfrcrange="-30 30"'}]
+)
+@pytest.mark.parametrize("kv", [10, 100])
+@pytest.mark.parametrize("mass", [0.5, 5])
+def test_a_servo_gives_no_more_than_its_range_to_what_damps_it(mass, kv, limit, dtype):
+    sim = Simulation(Model.from_mjcf(DAMPED.format(mass=mass, kv=kv, **limit)), 1, dtype=dtype, num_threads=1)
+    inertia, most = mass * 0.08 / 12, 0
+    for step in range(400):
+        before = sim.qvel[0, 0].copy()
+        sim.ctrl[:] = 15 * 0.02 * (step // 10)  # ahead at 15 rad/s
+        sim.step()
+        most = max(most, abs(inertia * (sim.qvel[0, 0] - before) / 0.002 + 5 * sim.qvel[0, 0]))
+    assert most == pytest.approx(30, rel=1e-3)
+    assert sim.qvel[0, 0] == pytest.approx(6, rel=1e-3)
+    assert not np.any(sim.status)
+
+
+@DTYPES
+@pytest.mark.parametrize(("mass", "kp", "kv"), [(0.02, 500, 5), (0.02, 500, 20), (0.02, 2000, 40), (0.005, 1000, 20)])
+def test_a_finger_presses_a_wall_with_no_more_than_its_servo_has(mass, kp, kv, dtype):
+    sim = Simulation(Model.from_mjcf(FINGER.format(mass=mass, kp=kp, kv=kv)), 1, dtype=dtype, num_threads=1)
+    sim.ctrl[:] = 0.04 + 10 / kp
+    for _ in range(500):
+        sim.step()
+    for _ in range(20):
+        sim.step()
+        assert abs(sim.net_contact_force[0, 1, 0]) == pytest.approx(5, rel=1e-3)
+    sim.ctrl[:] = 0.04 + 3 / kp  # within its range it is the servo that it says
+    for _ in range(500):
+        sim.step()
+    assert abs(sim.net_contact_force[0, 1, 0]) == pytest.approx(3, rel=1e-2)
+    assert not np.any(sim.status)
+
+
+@DTYPES
+def test_servos_at_their_bounds_do_not_hang_on_neighbours(dtype):
+    """Of a pack some are at a bound, some are not, and some change over."""
+    model = Model.from_mjcf(FINGER.format(mass=0.02, kp=500, kv=20))
+    targets = np.random.default_rng(2).uniform(-0.05, 0.08, (4, 24))
+
+    def run(envs):
+        sim = Simulation(model, len(envs), dtype=dtype, num_threads=1)
+        for target in targets:
+            sim.ctrl[:, 0] = target[envs]
+            sim.step(40)
+        assert not np.any(sim.status)
+        return np.concatenate([sim.qpos, sim.qvel], 1)
+
+    together = run(np.arange(24))
+    for env in range(0, 24, 5):
+        assert np.array_equal(run([env])[0], together[env])
+
+
 @KINDS
 @pytest.mark.parametrize("on", ["joint", "tendon"])
 @pytest.mark.parametrize("name", ACTUATORS)
@@ -163,13 +233,14 @@ def test_steps_of_servos_match_the_oracle(name, on, kind):
     """From states in which they are within their ranges, at a bound, and nearly there."""
     reference = pytest.importorskip("stiction_reference")
     rng = np.random.default_rng(4)
-    for limit, gear in itertools.product(LIMITS, GEARS):
+    for limit, gear, count in itertools.product(LIMITS, GEARS, (1, 2)):
         of_actuator, of_joint = LIMITS[limit]
-        xml = scene(kind, "implicit", actuator(name, on, gear, of_actuator) * 2, of_joint, h=0.01)
+        xml = scene(kind, "implicit", actuator(name, on, gear, of_actuator) * count, of_joint, h=0.01)
         sim = Simulation(Model.from_mjcf(xml), 1, dtype="float64", num_threads=1)
         oracle, d = reference.Model(sim.model.to_arrays()), mujoco.MjData(sim.model.mjmodel)
         for _ in range(10):
-            d.qpos[:], d.qvel[:], d.ctrl[:] = 0.2 * rng.standard_normal((3, 2))
+            d.qpos[:], d.qvel[:] = 0.2 * rng.standard_normal((2, 2))
+            d.ctrl[:] = 0.2 * rng.standard_normal(count)
             put(sim, d)
             q, v = d.qpos, d.qvel
             for _ in range(3):
