@@ -11,7 +11,7 @@ import pytest
 
 mujoco = pytest.importorskip("mujoco")
 
-from stiction import Model, Simulation  # noqa: E402
+from stiction import Model, Simulation, Status  # noqa: E402
 from test_against_mujoco import error, put  # noqa: E402
 
 H = 0.00025
@@ -218,7 +218,7 @@ def test_servos_at_their_bounds_do_not_hang_on_neighbours(dtype):
         for target in targets:
             sim.ctrl[:, 0] = target[envs]
             sim.step(40)
-        assert not np.any(sim.status)
+        assert not np.any(sim.status & ~Status.FALLBACK)
         return np.concatenate([sim.qpos, sim.qvel], 1)
 
     together = run(np.arange(24))
