@@ -25,7 +25,7 @@ class InverseDynamics:
 
 
 def inverse_dynamics(world, num_envs: int, nv: int, qacc, guess: str | None) -> InverseDynamics:
-    if guess not in (None, "last"):
+    if not (guess is None or (isinstance(guess, str) and guess == "last")):
         raise ValueError(f"guess is {guess!r}, expected None or 'last'")
     values = as_numbers("qacc", qacc)
     if values.shape != (expected := (num_envs, nv)):

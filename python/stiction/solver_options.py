@@ -248,7 +248,7 @@ class Admm(SolverOptions):
     rule: str = _knob("admm", "rule", choices=("ratio", "linear", "spectral"))
     #: Passes between two looks at rho.
     interval: int = _knob("admm", "interval", least=1)
-    #: Anderson acceleration, until the first stall.
+    #: Anderson acceleration.
     accelerate: bool = _knob("admm", "accelerate", bool)
     #: Passes without 0.7 of the best residual that make a stall; 0: there are none.
     patience: int = _knob("admm", "patience", least=0)
