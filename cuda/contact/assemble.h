@@ -383,7 +383,7 @@ HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const O
           row.sign = Real(1), row.e = row.R = Real(0), row.free = free;
         },
         problem.free, problem.dof[kFrictionRow].row, problem.dof[kFrictionRow].live);
-  if (m.has_ranges)
+  if (L::Shape::kRanges && m.has_ranges)
     each_joint<L>(
         g, m,
         [&](const auto&, const Real& free, ScalarRow<Real>& row, int& live) {

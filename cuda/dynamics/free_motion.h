@@ -111,7 +111,7 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
   }
   const Drive<Real> asked = drive;
   drive = held(asked, range, start.v, inertia, opt.h);
-  if (m.has_ranges) {
+  if (L::Shape::kRanges && m.has_ranges) {
     const Real force = foretold(asked, range, start.v, inertia, opt.h);
     open_drive(opt, asked, range, start.v, force, is_open(asked, range, start.v, inertia, opt.h), row);
     drive = {select(row.active, force, drive.force), select(row.active, zero, drive.damping),

@@ -39,7 +39,8 @@ struct Capacity {
   // What takes part at all; where false, its code and its registers are gone.
   static constexpr bool kAnyJoint =
       true;  // ball joints, joints of several links, several actuators of one, springs of a base
-  static constexpr bool kLoops = true;  // welds, connects, equalities of joints or tendons
+  static constexpr bool kRanges = true;  // joints' servos with bounds of their force
+  static constexpr bool kLoops = true;   // welds, connects, equalities of joints or tendons
   /// All limbs are chains of kLimbLinks links with as many actuators each, so that it is known where they begin.
   static constexpr bool kAlike = false;
   /// Whether geoms of two GeomKinds may meet, type1 <= type2.

@@ -1,5 +1,6 @@
 // The free motion v* of one state by any Lane: the dynamics that a kernel keeps in registers. Plain enough for NVRTC.
 #pragma once
+#include "contact/problem.h"
 #include "dynamics/crba.h"
 #include "dynamics/free_motion.h"
 #include "kinematics/fk.h"
@@ -15,6 +16,7 @@ struct FreeMotionSpace {
   Loads<L> loads;
   TreeMatrix<L> A;
   TreeVector<L> b, v, bias;
+  PerDof<L, ScalarRow<typename L::Real>> drives;
 };
 
 /// q, v, out: (nv) by the links' dofs, hinges and slides behind a free base that stands at the origin.
@@ -37,7 +39,7 @@ HD void free_velocity(const typename L::Group& g, const typename L::Model& m, co
   w.loads.any_force = w.loads.any_wrench = false;
   forward_kinematics<L>(g, m, x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
-  free_motion<L>(g, m, opt, {{x, x, x.v}, w.kin, w.I, w.loads}, w.bias, w.A, w.b);
+  free_motion<L>(g, m, opt, {{x, x, x.v}, w.kin, w.I, w.loads}, w.bias, w.A, w.b, w.drives);
   factor<L>(g, m, w.A);
   Real share[L::kTrunkDofs];
   UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = zero;
