@@ -92,10 +92,18 @@ HD_CALL SomeVertices low_vertices(const HullView<S>& hull, Vec3<T> up, int lowes
   const Vec3<T> later = up - slope;
   const T height = dot(up, hull_vertex<T>(hull, lowest)) + reach + T(hull.radius) * radii * T(kTilt);
   bool room = true;
+  constexpr int kWords = 32;
+  const bool all_marked = hull.count <= 32 * kWords;
+  uint32_t looked_at[kWords] = {};  // one bit for each vertex
   auto add = [&](int i) {
+    if (all_marked) {
+      uint32_t &word = looked_at[i / 32], bit = 1u << (i % 32);
+      if ((word & bit) != 0) return;
+      word |= bit;
+    }
     const Vec3<T> x = hull_vertex<T>(hull, i);
     if (!room || (dot(up, x) > height && dot(later, x) > height + closes)) return;
-    for (int k = 0; k < found.count; ++k)
+    for (int k = 0; !all_marked && k < found.count; ++k)
       if (found.vertex[k] == i) return;
     room = found.count < SomeVertices::kMost;
     if (room) found.vertex[found.count++] = i;
