@@ -116,7 +116,7 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
   int count = candidate_count(a.type, b.type);
   if (a.type == GeomKind::kPlane) {
     Candidate<S> found[4];
-    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *b.hull, lane_of<S>(closing, i), found);
+    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *b.hull, S(lane(reach, i)), lane_of<S>(closing, i), found);
     for (int k = 0; k < count; ++k) set_lane_of(out[k], i, found[k]);
     return;
   }

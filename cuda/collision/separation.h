@@ -1,7 +1,7 @@
 // How far apart two geoms are at least: along any direction, what lies between what they reach.
 //
 // For every unit n the gap |n.d| less both extents along n is a lower bound of the distance of shapes that are symmetric
-// about their origins, d apart: all but meshes. Tried are the directions that part cylinders and boxes: axes of boxes,
+// about their origins, d apart: all but meshes, of which the box around them is. Tried are the directions that part cylinders and boxes: axes of boxes,
 // axes of cylinders and across them towards the other, the line of centres, products of axes.
 #pragma once
 #include "collision/convex/shape.h"
@@ -35,12 +35,17 @@ template <class Real, class Part> HD void each_face(const PlacedGeom<Real>& g, V
   if (g.type == GeomKind::kCylinder) part(d - z * dot(d, z));
 }
 
-/// Worlds where geoms a and b, cylinders or boxes, are seen to be `reach` and more apart; of other types none.
+/// The box around a mesh.
+template <class Real> HD PlacedGeom<Real> box_around(const PlacedGeom<Real>& g) {
+  using S = Scalar<Real>;
+  const Vec3<S> middle = (g.hull->high + g.hull->low) * S(0.5), half = (g.hull->high - g.hull->low) * S(0.5);
+  return {{vec<Real>(half), {g.pose.R, g.pose * vec<Real>(middle)}}, GeomKind::kBox, nullptr};
+}
+
+/// Worlds where geoms a and b, neither a mesh, are seen to be `reach` and more apart.
 template <class Real>
-HD_CALL Mask<Real> parted(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Real& reach) {
+HD_CALL Mask<Real> solids_parted(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Real& reach) {
   auto found = mask_of<Real>(false);
-  if (a.type != GeomKind::kCylinder && a.type != GeomKind::kBox) return found;
-  if (b.type != GeomKind::kCylinder && b.type != GeomKind::kBox) return found;
   const Vec3<Real> d = b.pose.p - a.pose.p;
   auto part = [&](Vec3<Real> n) {
     const Real gap = abs(dot(n, d)) - extent_along(a, n) - extent_along(b, n), length = norm(n);
@@ -52,6 +57,20 @@ HD_CALL Mask<Real> parted(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
   if (all(found)) return found;
   each_face(a, d, [&](Vec3<Real> x) { each_face(b, d, [&](Vec3<Real> y) { part(cross(x, y)); }); });
   return found;
+}
+
+/// Worlds where a plane or a solid, and a solid, are seen to be `reach` and more apart; of planes and of round shapes without a mesh
+/// none are seen to be. A mesh is taken for the box around it.
+template <class Real>
+HD_CALL Mask<Real> parted(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Real& reach) {
+  auto flat = [](int type) { return type == GeomKind::kCylinder || type == GeomKind::kBox || type == GeomKind::kMesh; };
+  if (b.type != GeomKind::kMesh)
+    return flat(a.type) && flat(b.type) ? solids_parted(a, b, reach) : mask_of<Real>(false);
+  const PlacedGeom<Real> box = box_around(b);
+  if (a.type == GeomKind::kMesh) return solids_parted(box_around(a), box, reach);
+  if (a.type != GeomKind::kPlane) return solids_parted(a, box, reach);
+  const Vec3<Real> n = column(a.pose.R, 2), d = box.pose.p - a.pose.p;
+  return dot(n, d) - extent_along(box, n) > reach + norm(d) * Scalar<Real>(1e-5);
 }
 
 }  // namespace stiction

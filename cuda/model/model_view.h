@@ -193,8 +193,11 @@ struct HullView {
   const int* edgeadr;
   const int* edge;
   int count;
-  S radius;  // of the vertex farthest from the frame's origin   m
+  S radius;                    // of the vertex farthest from the frame's origin   m
+  const int* start = nullptr;  // of each of kHullWays directions the vertex farthest along it (hull_way); null: of none
+  Vec3<S> low{-radius, -radius, -radius}, high{radius, radius, radius};  // the box around it   m
 };
+inline constexpr int kHullWays = 96;
 
 /// Counts and features.
 struct ModelCounts {

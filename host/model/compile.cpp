@@ -165,12 +165,7 @@ class Compiler {
   }
 
   void geoms() {
-    for (int i = 0; i < m_.nmesh; ++i) {
-      HullView<double> hull{nullptr, nullptr, nullptr, m_.mesh_vertnum[i], 0};
-      for (int k = 0; k < hull.count; ++k)
-        hull.radius = std::max(hull.radius, norm(vec3_at(m_.mesh_vert, m_.mesh_vertadr[i] + k)));
-      out_->hull.push_back(hull);
-    }
+    for (int i = 0; i < m_.nmesh; ++i) out_->hull.push_back(measured_hull(m_, i, out_->hull_start));
     out_->hull_vert = m_.mesh_vert;
     // Neighbour lists are addressed from each mesh's first vertex on.
     out_->hull_edgeadr = m_.mesh_edgeadr, out_->hull_edge = m_.mesh_edge;

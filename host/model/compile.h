@@ -40,7 +40,7 @@ struct ModelTables : TableVectors<S> {
   ModelView<Capacity, S> view;
   std::vector<HullView<S>> hull;
   std::vector<S> hull_vert;
-  std::vector<int> hull_edgeadr, hull_edge;
+  std::vector<int> hull_edgeadr, hull_edge, hull_start;
 
   ModelTables() = default;
   ModelTables(const ModelTables&) = delete;

@@ -12,7 +12,7 @@ void ModelTables<S>::link() {
   for (HullView<S>& h : hull) {
     h.vert = hull_vert.data() + 3 * first;
     h.edgeadr = hull_edgeadr.empty() ? nullptr : hull_edgeadr.data() + first;
-    h.edge = hull_edge.data();
+    h.edge = hull_edge.data(), h.start = hull_start.data() + kHullWays * (&h - hull.data());
     first += h.count;
   }
 }
@@ -25,9 +25,11 @@ std::unique_ptr<ModelTables<S>> convert(const ModelTables<double>& from) {
     for (const auto& x : all) to.push_back(number_cast<S>(x));
   };
   each_table(from.view, cast, *out, from);
-  for (const auto& h : from.hull) out->hull.push_back({nullptr, nullptr, nullptr, h.count, static_cast<S>(h.radius)});
+  for (const auto& h : from.hull)
+    out->hull.push_back({nullptr, nullptr, nullptr, h.count, static_cast<S>(h.radius), nullptr, number_cast<S>(h.low),
+                         number_cast<S>(h.high)});
   out->hull_vert.assign(from.hull_vert.begin(), from.hull_vert.end());
-  out->hull_edgeadr = from.hull_edgeadr, out->hull_edge = from.hull_edge;
+  out->hull_edgeadr = from.hull_edgeadr, out->hull_edge = from.hull_edge, out->hull_start = from.hull_start;
   out->link();
   return out;
 }

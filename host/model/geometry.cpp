@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "collision/convex/shape.h"
 #include "host/model/links.h"
 #include "model/geom_kind.h"
 
@@ -32,6 +33,27 @@ void bounding_capsule(const Model& m, GeomModel<double>& x) {
   x.capsule_radius = round ? std::max(a, b) : std::hypot(a, b);
   x.capsule_center = x.pose * center;
   x.capsule_axis = column(x.pose.R, longest) * (type == GeomKind::kSphere ? 0 : length);
+}
+
+HullView<double> measured_hull(const Model& m, int mesh, std::vector<int>& start) {
+  HullView<double> hull{nullptr, nullptr, nullptr, m.mesh_vertnum[mesh], 0};
+  auto vertex = [&](int i) { return vec3_at(m.mesh_vert, m.mesh_vertadr[mesh] + i); };
+  Vec3<double> low = hull.count > 0 ? vertex(0) : Vec3<double>{}, high = low;
+  for (int i = 0; i < hull.count; ++i) {
+    const Vec3<double> p = vertex(i);
+    hull.radius = std::max(hull.radius, norm(p));
+    low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
+    high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
+  }
+  hull.low = low, hull.high = high;
+  for (int k = 0; k < kHullWays; ++k) {
+    const Vec3<double> d = hull_way_direction(k);
+    int farthest = 0;
+    for (int i = 1; i < hull.count; ++i)
+      if (dot(d, vertex(i)) > dot(d, vertex(farthest))) farthest = i;
+    start.push_back(farthest);
+  }
+  return hull;
 }
 
 PairModel<double> surface_of(const Model& m, const GeomPair& p) {

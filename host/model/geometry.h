@@ -7,6 +7,9 @@ namespace stiction {
 /// A capsule around a geom: tighter than its ball for what is long. Its segment lies along the longest of the geom's axes.
 void bounding_capsule(const Model& m, GeomModel<double>& x);
 
+/// Bounds of a mesh's hull, and of each of kHullWays directions the vertex farthest along it, which is added to `start`.
+HullView<double> measured_hull(const Model& m, int mesh, std::vector<int>& start);
+
 /// Friction, stiffness and dissipation of two geoms that may touch; springs in series.
 PairModel<double> surface_of(const Model& m, const GeomPair& p);
 

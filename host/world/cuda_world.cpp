@@ -39,12 +39,12 @@ class DeviceTables {
     cast_view(from.view, to);
     each_table(from.view, [this](int, auto& address, const auto& table) { address = copy(table); }, to, from);
     const float* vert = copy(from.hull_vert);
-    const int *edgeadr = copy(from.hull_edgeadr), *edge = copy(from.hull_edge);
+    const int *edgeadr = copy(from.hull_edgeadr), *edge = copy(from.hull_edge), *start = copy(from.hull_start);
     std::vector<HullView<float>> hulls = from.hull;
     for (HullView<float>& h : hulls) {
       h.vert = vert + (h.vert - from.hull_vert.data());
       if (h.edgeadr != nullptr) h.edgeadr = edgeadr + (h.edgeadr - from.hull_edgeadr.data());
-      h.edge = edge;
+      h.edge = edge, h.start = start + (h.start - from.hull_start.data());
     }
     to.hull = copy(hulls), view_on_host = to;
     view_ = static_cast<const ModelView<TileCapacity, float>*>(keep(&to, sizeof(to)));

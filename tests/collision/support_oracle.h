@@ -31,9 +31,18 @@ struct Hull {
   std::vector<double> vert;
   std::vector<float> vert_float;
   std::vector<int> edgeadr, edge;
+  std::vector<int> start;
   template <class S> HullView<S> view() const {
-    if constexpr (sizeof(S) == 8) return {vert.data(), edgeadr.data(), edge.data(), count(), radius()};
-    else return {vert_float.data(), edgeadr.data(), edge.data(), count(), static_cast<float>(radius())};
+    HullView<S> hull{nullptr, edgeadr.data(), edge.data(), count(), static_cast<S>(radius()), start.data()};
+    if constexpr (sizeof(S) == 8) hull.vert = vert.data();
+    else hull.vert = vert_float.data();
+    hull.low = hull.high = hull_vertex<S>(hull, 0);
+    for (int i = 0; i < hull.count; ++i) {
+      const Vec3<S> p = hull_vertex<S>(hull, i);
+      hull.low = {std::min(hull.low.x, p.x), std::min(hull.low.y, p.y), std::min(hull.low.z, p.z)};
+      hull.high = {std::max(hull.high.x, p.x), std::max(hull.high.y, p.y), std::max(hull.high.z, p.z)};
+    }
+    return hull;
   }
   double radius() const {
     double most = 0;
@@ -66,6 +75,13 @@ inline void build_graph(Hull& hull) {
   for (auto& list : next) {
     hull.edge.insert(hull.edge.end(), list.begin(), list.end());
     hull.edgeadr.push_back(static_cast<int>(hull.edge.size()));
+  }
+  for (int k = 0; k < kHullWays; ++k) {
+    const Vec3<double> d = hull_way_direction(k);
+    int farthest = 0;
+    for (int i = 0; i < n; ++i)
+      if (dot(V{d.x, d.y, d.z}, point(i)) > dot(V{d.x, d.y, d.z}, point(farthest))) farthest = i;
+    hull.start.push_back(farthest);
   }
 }
 inline Hull random_hull(int n, unsigned seed) {

@@ -20,14 +20,14 @@ HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T
                          Candidate<T>* out) {
   Penetration<T> s;
   const T ra = radius(a), rb = radius(b);
-  if (closest_points(a, b, T(0), ra + rb + reach, s.on_a, s.on_b) == Distance::kBeyond) {
+  const Distance distance = closest_points(a, b, T(0), ra + rb + reach, s.on_a, s.on_b);
+  if (distance == Distance::kBeyond) {
     for (int k = 0; k < room; ++k) out[k] = absent<T>();
     return;
   }
-  a.start = b.start = 0;  // what is found does not depend on the look above
   // Rounding grows with the larger shape; what counts as one point, or as on a face, with the smaller.
   const T one = extent(a), other = extent(b), scale = max(one, other), size = min(one, other);
-  if (closest_points(a, b, scale * T(1e-9), T(kFar), s.on_a, s.on_b) == Distance::kApart) {
+  if (distance == Distance::kApart && norm(s.on_b - s.on_a) > scale * T(1e-9)) {
     s.normal = s.on_b - s.on_a;
     s.depth = -norm(s.normal);
     s.normal = s.normal * (T(-1) / s.depth);

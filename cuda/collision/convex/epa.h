@@ -118,18 +118,23 @@ HD_CALL void polish(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale, Penetra
   const T delta = T(1e-6);
   SupportPoint<T> x = support_difference(a, b, best.normal);
   best.depth = dot(best.normal, x.w);
-  T step = T(0.5);
+  T step = T(0.5), gt = 0, gu = 0, slope = 0, tt = 0, uu = 0, tu = 0, det = 0;
+  Vec3<T> t, u;
+  bool fell = true;
   for (int i = 0; i < kSteps && step > T(1e-8); ++i) {
-    Mat3<T> frame = frame_of_normal(best.normal);
-    Vec3<T> t = frame.row[0], u = frame.row[1];
-    T gt = dot(t, x.w), gu = dot(u, x.w), slope = sqrt(gt * gt + gu * gu);
-    if (!(slope > scale * T(1e-11))) break;
-    Vec3<T> nt = best.normal + t * delta, nu = best.normal + u * delta;
-    Vec3<T> wt = support_difference(a, b, nt).w - x.w, wu = support_difference(a, b, nu).w - x.w;
-    T tt = dot(t, wt) / delta - best.depth, uu = dot(u, wu) / delta - best.depth;
-    T tu = (dot(u, wt) + dot(t, wu)) * T(0.5) / delta, det = tt * uu - tu * tu;
-    bool fell = false;
-    for (int newton = 1; newton >= 0 && !fell; --newton) {
+    const bool moved = fell;  // else all is as it was but for the step
+    if (moved) {
+      Mat3<T> frame = frame_of_normal(best.normal);
+      t = frame.row[0], u = frame.row[1];
+      gt = dot(t, x.w), gu = dot(u, x.w), slope = sqrt(gt * gt + gu * gu);
+      if (!(slope > scale * T(1e-11))) break;
+      Vec3<T> nt = best.normal + t * delta, nu = best.normal + u * delta;
+      Vec3<T> wt = support_difference(a, b, nt).w - x.w, wu = support_difference(a, b, nu).w - x.w;
+      tt = dot(t, wt) / delta - best.depth, uu = dot(u, wu) / delta - best.depth;
+      tu = (dot(u, wt) + dot(t, wu)) * T(0.5) / delta, det = tt * uu - tu * tu;
+    }
+    fell = false;
+    for (int newton = moved ? 1 : 0; newton >= 0 && !fell; --newton) {
       if (newton == 1 && !(tt > 0 && det > T(1e-12) * tt * uu)) continue;
       T st = newton == 1 ? -(uu * gt - tu * gu) / det : -step * gt / slope;
       T su = newton == 1 ? -(tt * gu - tu * gt) / det : -step * gu / slope;

@@ -90,13 +90,15 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   const Mat3<T> frame = frame_of_normal(l);
   int pick[8];
   T reach[8];
-  for (int k = 0; k < 8; ++k) pick[k] = -1;
-  // What costs more than two radii is extreme in no direction.
-  low_vertices(hull, -l, top, T(2), approach.overlap, approach.start, approach.slope).each(hull, [&](int i) {
+  Vec3<T> way[8];
+  for (int k = 0; k < 8; ++k) pick[k] = -1, way[k] = octagon_direction(frame.row[0], frame.row[1], k);
+  const T costly = 2;  // radii; what costs more is extreme in no direction
+  low_vertices(hull, -l, top, costly, approach.overlap, approach.start, approach.slope).each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
     const T cost = height_cost(-dot(l, x), -highest, approach.at(x));
+    if (cost > T(hull.radius) * (costly * T(1.001))) return;
     for (int k = 0; k < 8; ++k) {
-      const T along = dot(octagon_direction(frame.row[0], frame.row[1], k), x) - cost;
+      const T along = dot(way[k], x) - cost;
       if (pick[k] < 0 || along > reach[k]) reach[k] = along, pick[k] = i;
     }
   });

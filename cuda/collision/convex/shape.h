@@ -26,7 +26,23 @@ template <class T, class S> HD Vec3<T> hull_vertex(const HullView<S>& hull, int 
 /// Whether one looks at all vertices of a hull rather than walk on its graph.
 template <class S> HD bool is_small(const HullView<S>& hull) { return hull.count <= 24 || hull.edgeadr == nullptr; }
 
-/// The vertex farthest along d: by climbing the hull's graph from vertex `start`, or over all vertices of a small hull.
+/// Directions by the cells of a cube of 4 x 4 on each face: that of d, of any length, and a direction in the middle of one.
+template <class T> HD int hull_way(Vec3<T> d) {
+  const T x = abs(d.x), y = abs(d.y), z = abs(d.z);
+  const int face = x >= y && x >= z ? 0 : y >= z ? 1 : 2;
+  const T along = face == 0 ? d.x : face == 1 ? d.y : d.z, u = face == 0 ? d.y : d.x, v = face == 2 ? d.y : d.z;
+  const T half = abs(along) * T(0.5);
+  auto cell = [half](T a) { return int(a > -half) + int(a > 0) + int(a > half); };
+  return ((2 * face + int(along < 0)) * 4 + cell(u)) * 4 + cell(v);
+}
+HD Vec3<double> hull_way_direction(int way) {
+  const int face = way / 32;
+  const double along = (way / 16) % 2 ? -1 : 1, u = 0.5 * ((way / 4) % 4) - 0.75, v = 0.5 * (way % 4) - 0.75;
+  return face == 0 ? Vec3<double>{along, u, v} : face == 1 ? Vec3<double>{u, along, v} : Vec3<double>{u, v, along};
+}
+
+/// The vertex farthest along d: by climbing the hull's graph, from vertex `start` or from where the hull's table has it about, or over
+/// all vertices of a small hull.
 template <class T, class S> HD_CALL int hull_support(const HullView<S>& hull, Vec3<T> d, int start) {
   int best = start;
   T top = dot(d, hull_vertex<T>(hull, best));
@@ -36,6 +52,11 @@ template <class T, class S> HD_CALL int hull_support(const HullView<S>& hull, Ve
       if (height > top) top = height, best = i;
     }
     return best;
+  }
+  if (hull.start != nullptr) {
+    const int about = hull.start[hull_way(d)];
+    const T height = dot(d, hull_vertex<T>(hull, about));
+    if (height > top) top = height, best = about;
   }
   for (int step = 0; step < hull.count; ++step) {
     int from = best;
@@ -71,10 +92,18 @@ HD_CALL SomeVertices low_vertices(const HullView<S>& hull, Vec3<T> up, int lowes
   const Vec3<T> later = up - slope;
   const T height = dot(up, hull_vertex<T>(hull, lowest)) + reach + T(hull.radius) * radii * T(kTilt);
   bool room = true;
+  constexpr int kWords = 32;
+  const bool all_marked = hull.count <= 32 * kWords;
+  uint32_t looked_at[kWords] = {};  // one bit for each vertex
   auto add = [&](int i) {
+    if (all_marked) {
+      uint32_t &word = looked_at[i / 32], bit = 1u << (i % 32);
+      if ((word & bit) != 0) return;
+      word |= bit;
+    }
     const Vec3<T> x = hull_vertex<T>(hull, i);
     if (!room || (dot(up, x) > height && dot(later, x) > height + closes)) return;
-    for (int k = 0; k < found.count; ++k)
+    for (int k = 0; !all_marked && k < found.count; ++k)
       if (found.vertex[k] == i) return;
     room = found.count < SomeVertices::kMost;
     if (room) found.vertex[found.count++] = i;
@@ -134,6 +163,10 @@ template <class T, class S> HD SupportPoint<T> support_difference(ConvexShape<T,
 /// Half the extent of a shape, roughly: what tolerances are relative to.
 template <class T, class S> HD T extent(ConvexShape<T, S>& s) {
   T most = 0;
+  if (s.type == GeomKind::kMesh) {
+    const Vec3<S> low = s.hull.low, high = s.hull.high;
+    return max(T(high.x) - T(low.x), max(T(high.y) - T(low.y), T(high.z) - T(low.z))) * T(0.5);
+  }
   for (int i = 0; i < 3; ++i) {
     Vec3<T> d = column(s.pose.R, i);
     most = max(most, dot(d, support(s, d) - support(s, -d)) * T(0.5));

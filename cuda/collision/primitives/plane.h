@@ -72,18 +72,20 @@ HD void plane_box(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Re
 
 /// One world. T = float or double. Four vertices by worth (see height_cost): the lowest, of several the outermost, the one
 /// farthest from it, the one farthest from their line, and the one farthest to the other side of it. What closes in the step
-/// counts as low but for the first.
+/// counts as low but for the first. None where the mesh is higher than `reach`.
 template <class T>
-HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullView<T>& hull, const Closing<T>& closing,
-                        Candidate<T>* out) {
+HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullView<T>& hull, T reach,
+                        const Closing<T>& closing, Candidate<T>* out) {
   Vec3<T> n = column(a.pose.R, 2), d = transposed_times(b.pose.R, n), p[4];
   // What closes at a vertex x: -n . (v + w x (b x)), linear in x.
   Vec3<T> slope = transposed_times(b.pose.R, cross(closing.w, n));
   const T falls = -dot(n, velocity_at(closing, b.pose.p));
   const int bottom = hull_support(hull, -d, 0);
+  const T lowest = dot(d, hull_vertex<T>(hull, bottom)), up = dot(n, b.pose.p - a.pose.p);
+  for (int k = 0; k < 4; ++k) out[k] = absent<T>();
+  if (up + lowest > reach + (abs(up) + T(hull.radius)) * T(1e-5)) return;
   const T costly = 4;  // radii; what costs more than that is worth less than 2 - costly of them
   const SomeVertices low = low_vertices(hull, d, bottom, costly, T(0), falls, slope);
-  const T lowest = dot(d, hull_vertex<T>(hull, bottom));
   const T radius = hull.radius, step = radius * T(1e-3), tiny = radius * T(1e-6);
   const Vec3<T> out_first = frame_of_normal(d).row[0];
   int chosen[4] = {-1, -1, -1, -1}, count = 0;
@@ -114,7 +116,6 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
       choose([&](Vec3<T> x) { return min(norm(x - p[0]), min(norm(x - p[1]), norm(x - p[2]))); });
     if (chosen[count] < 0) break;
   }
-  for (int k = 0; k < 4; ++k) out[k] = absent<T>();
   bool taken[4] = {};
   for (int last = -1, left = count; left > 0; --left) {  // in the order of the vertices: a slot belongs to a vertex
     int next = hull.count, which = 0;
