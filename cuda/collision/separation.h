@@ -1,8 +1,9 @@
 // How far apart two geoms are at least: along any direction, what lies between what they reach.
 //
 // For every unit n the gap |n.d| less both extents along n is a lower bound of the distance of shapes that are symmetric
-// about their origins, d apart: all but meshes, of which the box around them is. Tried are the directions that part cylinders and boxes: axes of boxes,
-// axes of cylinders and across them towards the other, the line of centres, products of axes.
+// about their origins, d apart: all but meshes, of which the boxes around them are. Tried are the directions that part
+// cylinders and boxes: axes of boxes, axes of cylinders and across them towards the other, the line of centres, products of
+// axes.
 #pragma once
 #include "collision/convex/shape.h"
 
@@ -35,10 +36,13 @@ template <class Real, class Part> HD void each_face(const PlacedGeom<Real>& g, V
   if (g.type == GeomKind::kCylinder) part(d - z * dot(d, z));
 }
 
-/// The box around a mesh.
+/// The box around a mesh, with what rounding may move its sides.
 template <class Real> HD PlacedGeom<Real> box_around(const PlacedGeom<Real>& g) {
   using S = Scalar<Real>;
-  const Vec3<S> middle = (g.hull->high + g.hull->low) * S(0.5), half = (g.hull->high - g.hull->low) * S(0.5);
+  const HullView<S>& hull = *g.hull;
+  const S noise = hull.radius * kLengthNoise<Real>;
+  const Vec3<S> middle = (hull.high + hull.low) * S(0.5),
+                half = (hull.high - hull.low) * S(0.5) + Vec3<S>{noise, noise, noise};
   return {{vec<Real>(half), {g.pose.R, g.pose * vec<Real>(middle)}}, GeomKind::kBox, nullptr};
 }
 
@@ -59,8 +63,7 @@ HD_CALL Mask<Real> solids_parted(const PlacedGeom<Real>& a, const PlacedGeom<Rea
   return found;
 }
 
-/// Worlds where a plane or a solid, and a solid, are seen to be `reach` and more apart; of planes and of round shapes without a mesh
-/// none are seen to be. A mesh is taken for the box around it.
+/// Worlds where geoms a and b are seen to be `reach` and more apart; without a mesh, of cylinders and boxes only.
 template <class Real>
 HD_CALL Mask<Real> parted(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Real& reach) {
   auto flat = [](int type) { return type == GeomKind::kCylinder || type == GeomKind::kBox || type == GeomKind::kMesh; };
