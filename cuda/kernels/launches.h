@@ -30,7 +30,7 @@ struct StepKernels {
 
   StageKernel kernel[kCount];
   int64_t lane_bytes;
-  std::shared_ptr<void> library;  // what keeps them on the device; null: they are the build's
+  std::shared_ptr<void> loaded;  // what keeps them on the device; null: they are the build's
 };
 /// For any robot, every feature.
 StepKernels shipped_kernels();

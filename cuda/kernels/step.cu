@@ -114,7 +114,7 @@ StepKernels load_kernels(const std::map<std::string, std::string>& images, int d
   read_number(libraries->at("find").get(), "slot_lane_bytes", found.lane_bytes);
   read_number(libraries->at("find").get(), "handed_over", handed_over);
   if (handed_over != kHandedOver) throw std::invalid_argument("these kernels are of other sources than the build");
-  found.library = libraries;
+  found.loaded = libraries;
   return found;
 }
 
