@@ -332,12 +332,10 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       }
       drive = stepped(drive, rate, opt.implicit != 0);  // MuJoCo's Euler: everything about tendons is explicit
       const SoftDrive<Real> soft = softened(opt, drive, rate);
-      const Mask<Real> is_soft = soft.slope > Real(1e-12f);
-      row.R = select(is_soft, one / select(is_soft, soft.slope, one), zero);
-      row.e = select(is_soft, -soft.impulse * row.R, zero);
+      const Mask<Real> is_soft = soft_row(soft, range, zero, Real(opt.h), row);
       // Without stiffness and damping the force is constant: bounds that allow nothing else.
-      const Real h(opt.h), constant = clamp(soft.impulse, h * range.low, h * range.high);
-      row.lower = select(is_soft, h * range.low, constant), row.upper = select(is_soft, h * range.high, constant);
+      const Real constant = clamp(soft.impulse, row.lower, row.upper);
+      row.lower = select(is_soft, row.lower, constant), row.upper = select(is_soft, row.upper, constant);
     }
     row.free = along(problem.free);
     problem.tie_live[i] = g.any(row.active);

@@ -62,20 +62,20 @@ HD Drive<Real> held(const Drive<Real>& x, const ForceRange<Real>& range, Real v,
           select(free, x.stiffness, zero)};
 }
 
-/// Whether the range decides: the force is within it at some of the velocities that the step may end with, and beyond it at others. Those
-/// are 0, v, and that of held(). A contact, a load, damping or another joint may keep a light joint from moving as held() says, and then
-/// its servo would push with more than it has.
+/// The force that held() foretells, and whether the range decides: the force is within it at some of the velocities that the step may end
+/// with, and beyond it at others. Those are 0, v, and that of held(). A contact, a load, damping or another joint may keep a light joint
+/// from moving as held() says, and then its servo would push with more than it has.
+template <class Real>
+struct Foretold {
+  Real force;
+  Mask<Real> open;
+};
 template <class Real, class S>
-HD Mask<Real> is_open(const Drive<Real>& x, const ForceRange<Real>& range, Real v, Real mass, S h) {
+HD Foretold<Real> foretell(const Drive<Real>& x, const ForceRange<Real>& range, Real v, Real mass, S h) {
   const Real slope = x.damping + x.stiffness * h, now = x.force - slope * v, end = now * mass / (mass + slope * h);
   const Real least = min(x.force, min(now, end)), most = max(x.force, max(now, end));
-  return (least < range.high) & (most > range.low) & ((most > range.high) | (least < range.low));
-}
-/// The force that held() foretells.
-template <class Real, class S>
-HD Real foretold(const Drive<Real>& x, const ForceRange<Real>& range, Real v, Real mass, S h) {
-  const Real slope = x.damping + x.stiffness * h;
-  return clamp((x.force - slope * v) * mass / (mass + slope * h), range.low, range.high);
+  return {clamp(end, range.low, range.high),
+          (least < range.high) & (most > range.low) & ((most > range.high) | (least < range.low))};
 }
 
 /// The impulse of a drive, impulse - slope v, v that at the end of the step: h f - b_s v.                  N s | N m s, and per m/s
@@ -93,6 +93,16 @@ HD SoftDrive<Real> softened(const Options<S>& opt, const Drive<Real>& x, Real v)
     force = force - (x.damping * damped + x.stiffness * moved) * v;
   }
   return {h * force, h * opt.theta * x.damping + h * opt.theta * (h * opt.theta_vq) * x.stiffness};
+}
+
+/// Its row, l = h f - b_s v between bounds, less the impulse `known` that b has of it; worlds in which it is one.
+template <class Real, class Row>
+HD Mask<Real> soft_row(const SoftDrive<Real>& x, const ForceRange<Real>& range, Real known, Real h, Row& row) {
+  const Real zero(0), one(1);
+  const Mask<Real> is = x.slope > Real(1e-12f);
+  row.R = select(is, one / select(is, x.slope, one), zero), row.e = (known - x.impulse) * row.R;
+  row.lower = range.low * h - known, row.upper = range.high * h - known;
+  return is;
 }
 
 template <class Real>

@@ -75,17 +75,6 @@ struct JointInputs {
   Real applied;
 };
 
-/// The drive of a joint whose range the end of the step decides upon, as a row: less the impulse that b has of it.
-template <class Row, class Real, class S>
-HD void open_drive(const Options<S>& opt, const Drive<Real>& drive, const ForceRange<Real>& range, Real v,
-                   Real foretold, Mask<Real> open, Row& row) {
-  const SoftDrive<Real> soft = softened(opt, drive, v);
-  const Real impulse = foretold * opt.h;
-  row.active = open & (soft.slope > Real(1e-12f));
-  row.R = Real(1) / select(row.active, soft.slope, Real(1)), row.e = (impulse - soft.impulse) * row.R;
-  row.lower = range.low * opt.h - impulse, row.upper = range.high * opt.h - impulse;
-}
-
 /// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -from / h on entry, b on exit; row: of its drive.
 template <class L, class Row, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link,
@@ -112,9 +101,9 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
   const Drive<Real> asked = drive;
   drive = held(asked, range, start.v, inertia, opt.h);
   if (L::Shape::kRanges && m.has_ranges) {
-    const Real force = foretold(asked, range, start.v, inertia, opt.h);
-    open_drive(opt, asked, range, start.v, force, is_open(asked, range, start.v, inertia, opt.h), row);
-    drive = {select(row.active, force, drive.force), select(row.active, zero, drive.damping),
+    const Foretold<Real> end = foretell(asked, range, start.v, inertia, opt.h);
+    row.active = end.open & soft_row(softened(opt, asked, start.v), range, end.force * h, h, row);
+    drive = {select(row.active, end.force, drive.force), select(row.active, zero, drive.damping),
              select(row.active, zero, drive.stiffness)};
   }
   if (opt.newton) drive.force = drive.force - drive.stiffness * (x.q - start.q);
