@@ -216,9 +216,8 @@ TEST(NarrowPhaseOfHulls, GraphChangesNothing) {
       for (int i = 0; i < 300; ++i, ++round) {
         Body x = random.body(other, nullptr), y = random.body(GeomKind::kMesh, &hull);
         random.place(x, y);
-        if (other == GeomKind::kPlane &&
-            i % 3 == 0)  // elsewhere closest points begin at another of equally far vertices
-          x.geom.pose.R = y.geom.pose.R = rotation(Quat<double>{1, 0, 0, 0});
+        // Level; beside other shapes closest points would begin at another of equally far vertices.
+        if (other == GeomKind::kPlane && i % 3 == 0) x.geom.pose.R = y.geom.pose.R = rotation(Quat<double>{1, 0, 0, 0});
         const float speed = i % 2 == 0 ? 0.0f : 0.003f;
         Reach<float> reach = still(kFar);
         Motion<float> way = {{speed * normal(rng), speed * normal(rng), speed * normal(rng)},

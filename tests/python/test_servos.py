@@ -195,8 +195,16 @@ def test_a_servo_gives_no_more_than_its_range_to_what_damps_it(mass, kv, limit, 
 def test_a_finger_presses_a_wall_with_no_more_than_its_servo_has(mass, kp, kv, dtype):
     sim = Simulation(Model.from_mjcf(FINGER.format(mass=mass, kp=kp, kv=kv)), 1, dtype=dtype, num_threads=1)
     sim.ctrl[:] = 0.04 + 10 / kp
+    m = mujoco.MjModel.from_xml_string(FINGER.format(mass=mass, kp=kp, kv=kv))
+    m.opt.integrator, d = mujoco.mjtIntegrator.mjINT_IMPLICITFAST, mujoco.MjData(m)
+    d.ctrl[:] = sim.ctrl[0]
+    mujoco.mj_step(m, d, 1000)
     for _ in range(500):
         sim.step()
+    felt = abs(sim.net_contact_force[0, 1, 0])
+    print(
+        f"{mass} kg, kp {kp}, kv {kv}, {dtype}: the wall feels {felt:.2f} N, MuJoCo's {abs(d.qfrc_constraint[0]):.2f} N"
+    )
     for _ in range(20):
         sim.step()
         assert abs(sim.net_contact_force[0, 1, 0]) == pytest.approx(5, rel=1e-3)
