@@ -18,6 +18,7 @@ find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)  # it keeps nothing that is made from them
 endif()
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
@@ -35,6 +36,9 @@ target_include_directories(stiction_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${P
 target_compile_options(stiction_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-psabi;-ffp-contract=off;-fno-math-errno;-fno-trapping-math>")
 
+if(STICTION_CUDA STREQUAL "EMULATED")
+  add_compile_options(-O1)  # nobody measures it
+endif()
 if(STICTION_SANITIZE)
   add_compile_options(-O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=address,undefined)

@@ -18,7 +18,7 @@ function(stiction_add_cpu_library isa float32)
     "STICTION_FLOAT32=$<BOOL:${float32}>")
   set(optimization -O3)
   if(STICTION_SANITIZE OR STICTION_CUDA_EMULATED)
-    set(optimization -O1)  # nobody measures these
+    set(optimization -O1)
   endif()
   target_compile_options(${target} PRIVATE ${optimization} -fno-tree-slp-vectorize -fno-semantic-interposition ${ARGN})
   if(UNIX AND NOT APPLE AND NOT STICTION_SANITIZE)

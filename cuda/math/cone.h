@@ -16,8 +16,19 @@ struct SixVec {
 template <class Real> HD SixVec<Real> operator-(const SixVec<Real>& a, const SixVec<Real>& b) {
   return {a.l - b.l, a.c - b.c};
 }
+template <class Real> HD SixVec<Real> operator+(const SixVec<Real>& a, const SixVec<Real>& b) {
+  return {a.l + b.l, a.c + b.c};
+}
 template <class Real> HD SixVec<Real> operator*(const SixVec<Real>& a, Real s) { return {a.l * s, a.c * s}; }
-template <class Real> HD Real norm(const SixVec<Real>& a) { return sqrt(dot(a.l, a.l) + dot(a.c, a.c)); }
+template <class Real> HD Real dot(const SixVec<Real>& a, const SixVec<Real>& b) { return dot(a.l, b.l) + dot(a.c, b.c); }
+template <class Real> HD Real norm(const SixVec<Real>& a) { return sqrt(dot(a, a)); }
+template <class M, class Real>
+HD SixVec<Real> select(const M& is, const SixVec<Real>& a, const SixVec<Real>& b) {
+  return {select(is, a.l, b.l), select(is, a.c, b.c)};
+}
+/// The largest entry.
+template <class Real> HD Real largest(Vec3<Real> a) { return max(max(abs(a.x), abs(a.y)), abs(a.z)); }
+template <class Real> HD Real largest(const SixVec<Real>& a) { return max(largest(a.l), largest(a.c)); }
 /// The size of what is tangential.
 template <class Real> HD Real tangential(const SixVec<Real>& a) {
   return sqrt(a.l.x * a.l.x + a.l.y * a.l.y + dot(a.c, a.c));

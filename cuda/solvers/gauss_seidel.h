@@ -23,9 +23,9 @@ struct GaussSeidel {
   HD void carve(Arena<Real>& arena) { u = arena.take(p.width), best.impulse = arena.take(p.rows()); }
 
   HD Real slip(int i) const { return p.slip(i, l, u); }
-  /// W_ii of contact k.
-  HD SymMat3<Real> own_block(int k) const {
-    auto W = [&](int a, int b) { return p.along(3 * k + a, p.row(3 * k + b)); };
+  /// W of three rows from `first` on, as of a contact.
+  HD SymMat3<Real> own_block(int first) const {
+    auto W = [&](int a, int b) { return p.along(first + a, p.row(first + b)); };
     return {W(0, 0), W(0, 1), W(0, 2), W(1, 1), W(1, 2), W(2, 2)};
   }
   /// l_i becomes `next`, which is `change` more.

@@ -81,16 +81,15 @@ class EpisodeStatistics:
         self._steps.copy_(state["steps"])
 
     def update(self, rewards: torch.Tensor, ended: torch.Tensor, infos: dict | None = None) -> Episodes | None:
-        """One step: ``rewards`` and ``ended`` (num_envs,), ``infos`` of the step where terms are wanted.
+        """One step: ``rewards`` and ``ended`` (num_envs,), ``infos`` of the step where there are terms.
 
         Returns the episodes that it ended, or None.
         """
         self._sums[0] += rewards
-        last = {} if infos is None else infos.get("final_info", {})
-        for row, name in enumerate(self._terms, 1):  # an ended environment tells its terms in final_info alone
-            self._sums[row] += torch.as_tensor(infos[name])
-            if name in last:
-                self._sums[row] += torch.as_tensor(last[name])
+        if self._terms:  # an ended environment tells its terms in final_info alone
+            last = infos.get("final_info", {})
+            for told in (infos, last) if self._terms[0] in last else (infos,):
+                self._sums[1:] += torch.stack([torch.as_tensor(told[name]) for name in self._terms])
         self._steps += 1
         if not ended.any():
             return None

@@ -87,7 +87,7 @@ struct Sweeper : GaussSeidel<Real> {
   }
   HD SolveStats<Real> solve() {
     for (int k = 0; k < p.contacts; ++k)
-      block[k] = contact_block(Base::own_block(k), p.R[3 * k], p.R[3 * k + 2], p.W[3 * k + 2]);
+      block[k] = contact_block(Base::own_block(3 * k), p.R[3 * k], p.R[3 * k + 2], p.W[3 * k + 2]);
     if (opt.accelerate) start.begin(p);
     return Base::solve(opt.law(), 1, [&](const M& running) { sweep(running); });
   }

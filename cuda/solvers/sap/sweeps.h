@@ -6,11 +6,25 @@
 //   row       l <- clamp(l - s / (W_kk + R))
 //
 // Sweeps begin where Anderson's acceleration says (SweepStart); a world rests where one changes less than the tolerance asks.
-// With couples one step a contact, r the sum of its six W_kk + R.
+// With couples a contact has six rows, and r is |W_ii + R|_F of the three of its force and the sum of W_kk + R of the others.
 #pragma once
 #include "solvers/gauss_seidel.h"
 
 namespace stiction {
+
+/// W_ii + R of a contact with couples: of its force, of its couple, and what each does to the other (rows of the force).
+template <class Real>
+struct SixBlock {
+  const SymMat3<Real>&force, &couple;
+  const Real* between;  // (3, 3)
+};
+template <class Real>
+HD SixVec<Real> operator*(const SixBlock<Real>& W, const SixVec<Real>& x) {
+  const Real* b = W.between;
+  const Vec3<Real> rows[] = {{b[0], b[1], b[2]}, {b[3], b[4], b[5]}, {b[6], b[7], b[8]}};
+  return {W.force * x.l + Vec3<Real>{dot(rows[0], x.c), dot(rows[1], x.c), dot(rows[2], x.c)},
+          W.couple * x.c + rows[0] * x.l.x + rows[1] * x.l.y + rows[2] * x.l.z};
+}
 
 template <class Real>
 struct ConvexSweeps : GaussSeidel<Real> {
@@ -21,57 +35,74 @@ struct ConvexSweeps : GaussSeidel<Real> {
   static constexpr int kInner = 16;
   static constexpr Scalar<Real> kEnough = 0.1;  // of the tolerance: what steps and sweeps are to change no more
 
-  SymMat3<Real>* block;  // (contacts) W_ii + R
-  Real* rate;            // (contacts) 1 / r
+  SymMat3<Real>*block, *spin_block;  // (contacts) W_ii + R of forces, and of couples
+  Real* coupling;                    // (contacts, 9)
+  Real* rate;                        // (contacts) 1 / r
   SweepStart<Real> start;
 
   HD ConvexSweeps(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits)
       : Base(problem, limits, nullptr) {}
   HD void carve(Arena<Real>& arena) {
     this->u = arena.take(p.width);  // no sweep is tested, so none is the best
+    const int couples = p.spins > 0 ? p.contacts : 0;
     block = arena.template take_as<SymMat3<Real>>(p.contacts), rate = arena.take(p.contacts);
+    spin_block = arena.template take_as<SymMat3<Real>>(couples), coupling = arena.take(9 * couples);
     start.carve(p.rows(), arena);
   }
 
+  HD void prepare_couple(int k, Real R_t) {
+    const int c = p.spin_row(k);
+    SymMat3<Real>& b = spin_block[k];
+    b = Base::own_block(c);
+    b.xx = b.xx + R_t, b.yy = b.yy + R_t, b.zz = b.zz + R_t;
+    for (int i = 0; i < 9; ++i) coupling[9 * k + i] = p.along(3 * k + i / 3, p.row(c + i % 3));
+  }
   HD void prepare() {
     for (int k = 0; k < p.contacts; ++k) {
       const Real R_t = p.R[3 * k];
       SymMat3<Real>& b = block[k];
-      b = Base::own_block(k);
+      b = Base::own_block(3 * k);
       b.xx = b.xx + R_t, b.yy = b.yy + R_t, b.zz = b.zz + p.R[3 * k + 2];
+      if (p.spins > 0) prepare_couple(k, R_t);
       Real bound = sqrt(b.xx * b.xx + b.yy * b.yy + b.zz * b.zz + (b.xy * b.xy + b.xz * b.xz + b.yz * b.yz) * Real(2));
       for (int i = p.spin_row(k); p.spins > 0 && i < p.spin_row(k + 1); ++i) bound = bound + p.W[i] + R_t;
       rate[k] = select(bound > Real(0), Real(1) / bound, Real(0));
     }
   }
-  HD void solve_contact(const M& on, int k) {
-    const int i = 3 * k;
-    const Vec3<Real> old{l[i], l[i + 1], l[i + 2]};
-    Vec3<Real> s{slip(i), slip(i + 1), slip(i + 2)}, f = old, ahead = old, slip_ahead = s;
+  /// What contact k is to push with, from `f` at slip s, of its own block; by projected steps.
+  template <class Vector, class Block>
+  HD Vector nearest(const M& on, int k, Vector f, Vector s, const Block& W) const {
+    Vector ahead = f, slip_ahead = s;
     const Real enough = p.scale_of(k) * rate[k] * (kEnough * Base::limits.tolerance);
     Real age(0);
     M moving = on;
     for (int step = 0; step < kInner && any(moving); ++step) {
-      const Vec3<Real> next = project_proximal(ahead - slip_ahead * rate[k], p.mu[k]),
-                       slip_next = slip_ahead + block[k] * (next - ahead);
+      const Vector next = project_proximal(ahead - slip_ahead * rate[k], p.mu[k]),
+                   slip_next = slip_ahead + W * (next - ahead);
       age = select(dot(ahead - next, next - f) > Real(0), Real(0), age + Real(1));
       const Real momentum = age / (age + Real(3));
-      const Vec3<Real> change = next - ahead;
-      const M far = max(max(abs(change.x), abs(change.y)), abs(change.z)) > enough;
+      const M far = largest(next - ahead) > enough;
       ahead = next + (next - f) * momentum, slip_ahead = slip_next + (slip_next - s) * momentum;
       f = select(moving, next, f), s = slip_next;
       moving = moving & far;
     }
+    return f;
+  }
+  HD void solve_contact(const M& on, int k) {
+    const int i = 3 * k;
+    const Vec3<Real> old{l[i], l[i + 1], l[i + 2]},
+        f = nearest(on, k, old, Vec3<Real>{slip(i), slip(i + 1), slip(i + 2)}, block[k]);
     put(on, i, f.x, old.x), put(on, i + 1, f.y, old.y), put(on, i + 2, f.z, old.z);
   }
   HD void solve_six(const M& on, int k) {
     const int i = 3 * k, c = p.spin_row(k);
-    auto step = [&](int row) { return l[row] - slip(row) * rate[k]; };
-    const SixVec<Real> next = project_proximal(
-        SixVec<Real>{{step(i), step(i + 1), step(i + 2)}, {step(c), step(c + 1), step(c + 2)}}, p.mu[k]);
-    put(on, i, next.l.x, l[i]), put(on, i + 1, next.l.y, l[i + 1]), put(on, i + 2, next.l.z, l[i + 2]);
-    auto put_spin = [&](int row, Real to) { put(on & (p.W[row] > Real(0)), row, to, l[row]); };
-    put_spin(c, next.c.x), put_spin(c + 1, next.c.y), put_spin(c + 2, next.c.z);
+    auto turns = [&](int row, Real x) { return select(p.W[row] > Real(0), x, Real(0)); };
+    auto turning = [&](auto x) { return Vec3<Real>{turns(c, x(c)), turns(c + 1, x(c + 1)), turns(c + 2, x(c + 2))}; };
+    const SixVec<Real> old{{l[i], l[i + 1], l[i + 2]}, turning([&](int row) { return l[row]; })},
+        s{{slip(i), slip(i + 1), slip(i + 2)}, turning([&](int row) { return slip(row); })},
+        f = nearest(on, k, old, s, SixBlock<Real>{block[k], spin_block[k], coupling + 9 * k});
+    put(on, i, f.l.x, old.l.x), put(on, i + 1, f.l.y, old.l.y), put(on, i + 2, f.l.z, old.l.z);
+    put(on, c, f.c.x, old.c.x), put(on, c + 1, f.c.y, old.c.y), put(on, c + 2, f.c.z, old.c.z);
   }
   HD void put(const M& on, int i, Real next, Real from) { Base::take(on, i, next, next - from); }
 
