@@ -75,10 +75,16 @@ class Tally:
         }
 
 
-def on_rollout(scene, amplitude: float, seconds: float, num_envs: int, *, every=5, sample=5, claim=CLAIM, **options):
-    """Tallies by start: the contact states of every so-many-th step of a rollout are solved anew."""
+def on_rollout(
+    scene, amplitude: float, seconds: float, num_envs: int, *, every=5, sample=5, claim=CLAIM, couples=False, **options
+):
+    """Tallies by start: the contact states of every so-many-th step of a rollout are solved anew.
+
+    ``couples``: with the file's torsional and rolling friction, which the oracle lacks.
+    """
     scene = replace(scene, amplitude=amplitude)
-    model = stiction.Model.from_mjmodel(scene.mjmodel()).with_friction(torsional=0, rolling=0)  # which problems lack
+    model = stiction.Model.from_mjmodel(scene.mjmodel())
+    model = model if couples else model.with_friction(torsional=0, rolling=0)
     engine = Stiction(scene, model, num_envs, dtype="float64", solver=stiction.SolverOptions(**COMMON))
     solvers = {
         name: stiction.Simulation(
@@ -87,7 +93,7 @@ def on_rollout(scene, amplitude: float, seconds: float, num_envs: int, *, every=
         for name, start in STARTS.items()
     }
     tallies = {name: Tally(claim) for name in solvers}
-    model_of_oracle = oracle.model(model)
+    model_of_oracle = None if couples else oracle.model(model)
     sim = engine.sim
     for step in range(round(seconds / engine.timestep)):
         if step % HOLD == 0 and sim.ctrl.shape[1]:
@@ -180,6 +186,7 @@ def main(argv=None) -> dict:
     add("--length", type=float, default=1.0, help="of the rollouts, as a multiple of each robot's")
     add("--solver", default="subadmm")
     add("--claim", type=float, default=CLAIM, help="times V")
+    add("--couples", action="store_true", help="keep torsional and rolling friction; then the oracle does not judge")
     add("--random", type=int, default=2000, help="number of random robots")
     add("--option", nargs="+", type=option, default=[], metavar="NAME=VALUE", help="fields of stiction.SolverOptions")
     add("--output", type=Path, help="JSON; default bench/results/<machine>/claims.json; '-' writes none")
@@ -197,7 +204,9 @@ def main(argv=None) -> dict:
     result = {"machine": machine.description(), "solver": SOLVER | claim, "robots": {}}
     for name in arguments.robots:
         scene, amplitude, seconds = ROBOTS[name]
-        tallies = on_rollout(scene, amplitude, seconds * arguments.length, arguments.envs, **claim)
+        tallies = on_rollout(
+            scene, amplitude, seconds * arguments.length, arguments.envs, couples=arguments.couples, **claim
+        )
         result["robots"][name] = {start: tally.figures() for start, tally in tallies.items()}
         for start, figures in result["robots"][name].items():
             print(line(f"{name}, {start}", figures, NEEDED["robots"]), flush=True)

@@ -74,8 +74,8 @@ template <class Real, class S>
 HD Foretold<Real> foretell(const Drive<Real>& x, const ForceRange<Real>& range, Real v, Real mass, S h) {
   const Real slope = x.damping + x.stiffness * h, now = x.force - slope * v, end = now * mass / (mass + slope * h);
   const Real least = min(x.force, min(now, end)), most = max(x.force, max(now, end));
-  return {clamp(end, range.low, range.high),
-          (least < range.high) & (most > range.low) & ((most > range.high) | (least < range.low))};
+  const Mask<Real> open = (least < range.high) & (most > range.low) & ((most > range.high) | (least < range.low));
+  return {clamp(end, range.low, range.high), open};
 }
 
 /// The impulse of a drive, impulse - slope v, v that at the end of the step: h f - b_s v.                  N s | N m s, and per m/s

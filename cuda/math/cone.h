@@ -20,7 +20,9 @@ template <class Real> HD SixVec<Real> operator+(const SixVec<Real>& a, const Six
   return {a.l + b.l, a.c + b.c};
 }
 template <class Real> HD SixVec<Real> operator*(const SixVec<Real>& a, Real s) { return {a.l * s, a.c * s}; }
-template <class Real> HD Real dot(const SixVec<Real>& a, const SixVec<Real>& b) { return dot(a.l, b.l) + dot(a.c, b.c); }
+template <class Real> HD Real dot(const SixVec<Real>& a, const SixVec<Real>& b) {
+  return dot(a.l, b.l) + dot(a.c, b.c);
+}
 template <class Real> HD Real norm(const SixVec<Real>& a) { return sqrt(dot(a, a)); }
 template <class M, class Real>
 HD SixVec<Real> select(const M& is, const SixVec<Real>& a, const SixVec<Real>& b) {
