@@ -21,7 +21,7 @@ struct Capacity {
   static constexpr int kTrunkLinks = 13;  // the base, and hinges or slides below it
   static constexpr int kTrunkDofs = 18;   // 6 of a floating base + 12
   static constexpr int kLimbs = 40;
-  static constexpr int kLimbLinks = 28;    // of one limb
+  static constexpr int kLimbLinks = 40;    // of one limb
   static constexpr int kLinks = 240;       // of all limbs
   static constexpr int kEntries = 1600;    // of all limbs' blocks of a tree matrix
   static constexpr int kSlots = 320;       // world slots

@@ -120,6 +120,11 @@ class Compiler {
   void add_limb(int attach, int root) {
     View& v = view();
     require_at_most("limbs (chains and free bodies)", v.limbs_ + 1, room_, &Room::limbs);
+    const int joint = node(root).joint, dofs = size(root) + (node(root).free ? 5 : 0);
+    const std::string& name = m_.joint_names[joint];
+    require_at_most(
+        "degrees of freedom in the limb from joint " + (name.empty() ? std::to_string(joint) : name) + " on", dofs,
+        room_, &Room::limb_links);
     LimbModel& limb = v.limb[v.limbs_++];
     limb.attach = attach, limb.first_link = links_;
     std::map<int, int> local;  // node -> link of this limb, its last
@@ -148,7 +153,6 @@ class Compiler {
 
   int push_link(LimbModel& limb, const LinkModel<double>& link) {
     require_at_most("degrees of freedom in limbs", links_ + 1, room_, &Room::links);
-    require_at_most("degrees of freedom in one limb", limb.links + 1, room_, &Room::limb_links);
     view().link[links_++] = link;
     return limb.links++;
   }

@@ -382,8 +382,9 @@ class Simulation:
         ``qacc`` (num_envs, nv), rad/s^2 or m/s^2; controls and ``xfrc_applied`` as they are, ``qfrc_applied`` replaced.
         A velocity says what compliant contacts do (those of `Model.with_material`, and normal forces under the default
         ``penetration_allowance``). It does not say the normal forces of rigid contacts, nor what friction holds where
-        nothing slides: ``guess`` None takes 0 there, "last" the impulses of the last step. On the CPU only; in float32
-        as accurate as float32 is.
+        nothing slides: ``guess`` None takes 0 there, "last" the impulses of the last step. Coulomb's law may allow
+        several velocities under the same forces (one foot slides or holds); a step may then find another. On the CPU
+        only; in float32 as accurate as float32 is.
         """
         return inverse_dynamics(self._world, self._num_envs, self._model.nv, qacc, guess)
 

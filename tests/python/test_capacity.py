@@ -114,3 +114,30 @@ def test_what_is_beyond_is_refused_by_name(device):
     with pytest.raises(ValueError, match="at most") as refused:
         Simulation(boxes(count), 1)
     assert hint in str(refused.value)
+
+
+def chain(joints):
+    """Hinges that hang one from another, of 20 g links with damping."""
+    inside = ""
+    for i in reversed(range(joints)):
+        inside = (
+            f'<body pos="0 0 -.03"><joint name="hinge{i}" axis="{i % 2} {(i + 1) % 2} 0" damping="1e-4"/>'
+            f'<geom type="capsule" size=".005" fromto="0 0 0 0 0 -.03" mass=".02" contype="0" conaffinity="0"/>{inside}</body>'
+        )
+    return Model.from_mjcf(f'<mujoco><option timestep="0.001"/><worldbody>{inside}</worldbody></mujoco>')
+
+
+@pytest.mark.on_cpu
+def test_a_chain_of_forty_hinges_hangs():
+    sim = Simulation(chain(40), 2, dtype="float64")
+    sim.qpos[:, 0] = 0.3
+    energies = []
+    for _ in range(4):
+        sim.step(100)
+        energies.append(float(np.abs(sim.qvel).max()))
+    assert not sim.status.any() and np.isfinite(energies).all() and np.abs(sim.qpos).max() < 3
+
+
+def test_a_limb_beyond_is_refused_by_its_first_joint(device):
+    with pytest.raises(ValueError, match=r"has 41 degrees of freedom in the limb from joint hinge0 on.*at most"):
+        Simulation(chain(41), device=device)
