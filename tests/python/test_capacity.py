@@ -122,7 +122,8 @@ def chain(joints):
     for i in reversed(range(joints)):
         inside = (
             f'<body pos="0 0 -.03"><joint name="hinge{i}" axis="{i % 2} {(i + 1) % 2} 0" damping="1e-4"/>'
-            f'<geom type="capsule" size=".005" fromto="0 0 0 0 0 -.03" mass=".02" contype="0" conaffinity="0"/>{inside}</body>'
+            f'<geom type="capsule" size=".005" fromto="0 0 0 0 0 -.03" mass=".02" contype="0" conaffinity="0"/>'
+            f"{inside}</body>"
         )
     return Model.from_mjcf(f'<mujoco><option timestep="0.001"/><worldbody>{inside}</worldbody></mujoco>')
 
