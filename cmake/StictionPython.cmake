@@ -10,7 +10,8 @@ find_package(pybind11 CONFIG REQUIRED)
 
 file(GLOB bind_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bind/*.cpp")
 if(bind_sources)
-  pybind11_add_module(_core MODULE NO_EXTRAS ${bind_sources})  # nothing hot is in it to optimise when it is linked
+  pybind11_add_module(_core MODULE NO_EXTRAS ${bind_sources})
+  target_compile_options(_core PRIVATE -O1)  # nothing in it is hot
   target_precompile_headers(_core PRIVATE <pybind11/numpy.h> <pybind11/stl.h>)
   target_link_libraries(_core PRIVATE ${STICTION_LINK})
   target_compile_definitions(_core PRIVATE "STICTION_VERSION=\"${PROJECT_VERSION}\"")

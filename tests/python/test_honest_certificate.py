@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("mujoco")
 
 from scenes import body, box, scene, sliding_box, sphere  # noqa: E402
-from stiction import Model, Simulation  # noqa: E402
+from stiction import Model, Sap, Simulation  # noqa: E402
 from stiction.solver_options import SolverOptions, solver_names  # noqa: E402
 from stiction.status import Status  # noqa: E402
 
@@ -70,7 +70,8 @@ def test_large_friction_hides_no_error():
 
 @pytest.mark.parametrize("solver", solver_names())
 def test_what_touches_nothing_takes_no_iterations_beside_what_does(solver):
-    sim = Simulation(Model.from_mjcf(sliding_box(mu=0.5)), 3, solver=solver)
+    alone = Sap(sweeps=0) if solver == "sap" else solver  # whose sweeps solve it before there is an iteration
+    sim = Simulation(Model.from_mjcf(sliding_box(mu=0.5)), 3, solver=alone)
     sim.qpos[1, 2] = 2
     sim.qvel[:, 0] = 1
     sim.step()
