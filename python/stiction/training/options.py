@@ -25,18 +25,20 @@ _WALKS = {
     "hidden": (128, 64),
     "initial_std": 0.5,
 }
+_ARMS = {
+    "num_envs": 512,
+    "minibatch": 4096,
+    "gamma": 0.97,
+    "gae": 0.95,
+    "entropy": 0.003,
+    "hidden": (128, 64),
+    "initial_std": 0.33,
+}
 #: Environment without namespace and version -> what differs from the defaults.
 TASKS: dict[str, dict] = {
     "Ant": {"num_envs": 256, "steps": 32, "minibatch": 2048, "gae": 0.95, "hidden": (128, 64)},
-    "ArmLift": {
-        "num_envs": 512,
-        "minibatch": 4096,
-        "gamma": 0.97,
-        "gae": 0.95,
-        "entropy": 0.003,
-        "hidden": (128, 64),
-        "initial_std": 0.33,
-    },
+    "ArmLift": _ARMS,
+    "ArmStack": _ARMS,
     # The swing takes seconds of 100 steps each; once learned, larger steps or less noise forget it at times.
     "CartPoleSwingUp": {"gamma": 0.995, "max_learning_rate": 1e-3, "min_std": 0.1},
     "HalfCheetah": {"minibatch": 512},
