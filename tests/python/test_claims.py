@@ -32,6 +32,21 @@ def test_on_contact_states_of_rollouts(robot):
         check(tally.figures(), claims.NEEDED["robots"], 50)
 
 
+@pytest.mark.parametrize("robot, couples", [("ant", 0), ("humanoid", 0), ("anymal_c", 0), ("go1", 0), ("go1", 1)])
+def test_sap_hardly_ever_takes_a_newton_step(robot, couples):
+    """Six in the mean and 14 at most were asked for; ``couples``: feet with torsional and rolling friction."""
+    scene, amplitude, seconds = claims.ROBOTS[robot]
+    sap = {"name": "sap", "certify": 1e-6, "tolerance": 1e-6}
+    try:
+        tallies = claims.on_rollout(scene, amplitude, 0.4 * seconds, 12, claim=1e-6, couples=bool(couples), **sap)
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    figures = tallies["warm"].figures()
+    print(figures)
+    assert figures["states"] > 100 and figures["claims"] == 1
+    assert figures["iterations"]["mean"] <= 0.5 and figures["iterations"]["p100"] <= 14
+
+
 def test_on_random_robots_with_independent_contact_rows():
     check(claims.on_random_robots(400).figures(), claims.NEEDED["random"], 300)
 
