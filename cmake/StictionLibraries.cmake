@@ -56,7 +56,7 @@ set(STICTION_CUDA_LIBRARY)
 function(stiction_emulate_sources)
   if(STICTION_CUDA_EMULATED AND ARGN)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
-      "-xc++;-O1;-include;cuda_runtime.h;-Wno-unknown-pragmas")
+      "-xc++;-include;cuda_runtime.h;-Wno-unknown-pragmas")
   endif()
 endfunction()
 if(STICTION_WITH_CUDA)

@@ -70,8 +70,8 @@ def test_large_friction_hides_no_error():
 
 @pytest.mark.parametrize("solver", solver_names())
 def test_what_touches_nothing_takes_no_iterations_beside_what_does(solver):
-    alone = Sap(sweeps=0) if solver == "sap" else solver  # whose sweeps solve it before there is an iteration
-    sim = Simulation(Model.from_mjcf(sliding_box(mu=0.5)), 3, solver=alone)
+    solver = Sap(sweeps=0) if solver == "sap" else solver  # sweeps solve it before there is an iteration
+    sim = Simulation(Model.from_mjcf(sliding_box(mu=0.5)), 3, solver=solver)
     sim.qpos[1, 2] = 2
     sim.qvel[:, 0] = 1
     sim.step()
