@@ -3,6 +3,7 @@
 //   e = phi / h                                  phi > 0: what the gap allows (speculative)
 //   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed; faster than kept_recovery of positions only
 //   e = min(e, restitution n'J v0), R_n = 0      what hits in the step                         contact.bounce
+//   e + bend                                     of contacts of bodies that turn together         step/carried.h
 //   R_n = W_nn min(1/150, r a / (g h^2)) / stiffer  near-rigid contact; e = r phi / h for phi < 0     near_rigid() of contact/law.h
 //   R_n = 1 / (h k (h + tau_d))                  compliant contact; e = phi / (h + tau_d) for phi < 0   [Castro2023]
 //   R_t = tangential_compliance tr(W) / 3        0 by default: what friction holds does not creep
@@ -56,6 +57,7 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real far
   const Mask<Real> hits = x.bounce < zero;
   row.e = select(hits, min(row.e, x.bounce), row.e);
   row.e = select(movable & (wn > sum * S(1e-7)), row.e, max(row.e, zero));
+  row.e = row.e + row.bend.z;
   row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), select(hits, zero, near.R_n));
   row.R_t = sum * (opt.tangential_compliance / 3);
   problem.immovable = problem.immovable | (x.active & negate(moves));
@@ -103,6 +105,7 @@ HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, 
         const Vec3<Real> w = compliance<L>(limb, at, problem.factor, kin.S, s, axis_forces(x.p, x.frame),
                                            problem.table.visit(limb, at, places));
         ContactRow<Real>& row = problem.row.slot[c];
+        row.bend = Vec3<Real>{};
         contact_row(opt, x, norm(x.p), m.mean_mass, w, row, problem);
         if (!m.has_spin) return;
         row.spin_W = Vec3<Real>{};

@@ -28,6 +28,7 @@ struct ContactRow {
   Real R_t, R_n;    // compliance                                                         1/kg
   Real W_t, W_n;    // (W_11 + W_22) / 2 and W_33 of J A^-1 J'; 1 where inactive           1/kg
   Vec3<Real> free;  // J v*                                                               m/s
+  Vec3<Real> bend;  // what paths part by besides: part of e in all directions            m/s
   // Of its couple, see spin_arms: W's diagonal, 0 where there is no such friction (1/kg), and the free motion (m/s).
   Vec3<Real> spin_W, spin_free;
 };

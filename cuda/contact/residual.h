@@ -86,7 +86,7 @@ HD Real mean_mobility(const ContactRow<Real>& row) {
 /// s of a contact.
 template <class Real>
 HD Vec3<Real> slip_of(const ContactRow<Real>& row, Vec3<Real> w, Vec3<Real> l) {
-  return {w.x + row.R_t * l.x, w.y + row.R_t * l.y, w.z + row.e + row.R_n * l.z};
+  return {w.x + row.bend.x + row.R_t * l.x, w.y + row.bend.y + row.R_t * l.y, w.z + row.e + row.R_n * l.z};
 }
 
 /// r_mdp and r_split of the contact at that place among the half-solved rows, which have W_nt.

@@ -232,7 +232,7 @@ HD_CALL DenseProblem<T> dense_problem(const typename L::Model& m, const Kinemati
     const ContactRow<Real>& r = *list.contact[i];
     const Vec3<Real>& l = *list.contact_impulse[i];
     for (int k = 0; k < 3; ++k) {
-      d.e[3 * nc + k] = k == 2 ? T(lane(r.e, w)) : T(0);
+      d.e[3 * nc + k] = lane(k == 0 ? r.bend.x : k == 1 ? r.bend.y : r.e, w);
       d.R[3 * nc + k] = lane(k == 2 ? r.R_n : r.R_t, w);
       d.impulse[3 * nc + k] = lane(k == 0 ? l.x : k == 1 ? l.y : l.z, w);
     }

@@ -190,7 +190,8 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       blend(is, r.free.x, rows.free[i]), blend(is, r.free.y, rows.free[i + 1]), blend(is, r.free.z, rows.free[i + 2]);
       blend(is, r.R_t, rows.R[i]), blend(is, r.R_t, rows.R[i + 1]), blend(is, r.R_n, rows.R[i + 2]);
       blend(is, r.W_t, rows.W[i]), blend(is, r.W_t, rows.W[i + 1]), blend(is, r.W_n, rows.W[i + 2]);
-      blend(is, r.e, rows.e[i + 2]), blend(is, x.mu, rows.mu[k]);
+      blend(is, r.bend.x, rows.e[i]), blend(is, r.bend.y, rows.e[i + 1]), blend(is, r.e, rows.e[i + 2]);
+      blend(is, x.mu, rows.mu[k]);
       if (!m.has_spin) return;
       Real *free = rows.free + rows.spin_row(k), *W = rows.W + rows.spin_row(k);
       blend(is & (r.spin_W.x > zero), r.spin_free.x, free[0]), blend(is, r.spin_W.x, W[0]);

@@ -67,29 +67,6 @@ HD Real change_of_jointed(const typename L::Group& g, const typename L::Model& m
   return g.max(worst);
 }
 
-/// What the origins of free roots are accelerated by while their centres of mass go straight, w x (w x c), taken off a. v: as w.
-template <class L, class Real = typename L::Real>
-HD void hold_centres(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                     const PerLink<L, RigidInertia<Real>>& I, const TreeMatrix<L>& A, const TreeVector<L>& v,
-                     TreeVector<L>& a) {
-  if (m.free_base()) {
-    const Vec3<Real> w = twist(v.trunk).w, f = cross(w, moment_of_base<L>(A) * w);
-    const Real inverse = over_mass(Real(1), mass_of_base<L>(g, m, I));
-    a.trunk[3] = a.trunk[3] - f.x * inverse, a.trunk[4] = a.trunk[4] - f.y * inverse,
-    a.trunk[5] = a.trunk[5] - f.z * inverse;
-  }
-  if constexpr (L::Shape::kAnyJoint)
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      if (!is_free_body(limb) || is_lone_body(limb)) return;
-      const Real *H = A.limb + at.entry, *u = v.limb + at.link;
-      Real* to = a.limb + at.link;
-      const Vec3<Real> w{u[3], u[4], u[5]},
-          f = cross(kin.pose.limb[at.link + 3].R * w, moment_of_free_body(H) * w);
-      const Real inverse = over_mass(Real(1), mass_of_limb<L>(limb, at, I));
-      to[0] = to[0] - f.x * inverse, to[1] = to[1] - f.y * inverse, to[2] = to[2] - f.z * inverse;
-    });
-}
-
 /// A step's A and what its Coriolis forces are made of. A: its blocks between turning and moving are those of M.
 template <class L>
 struct CoriolisInputs {
@@ -116,7 +93,7 @@ HD_ONCE void move_at_mean(const typename L::Group& g, const typename L::Model& m
   TreeVector<L> u, a;
   each_dof<L>(g, m, [h](Real x, Real y, Real& mean, Real& rate) { mean = (x + y) * S(0.5), rate = x * (S(-1) / h); },
               in.v0, v, u, a);
-  hold_centres<L>(g, m, in.kin, in.I, in.A, u, a);
+  hold_centres<L>(g, m, in.kin, in.I, in.A, u, false, a);
   inverse_dynamics<L>(g, m, in.kin, in.I, u, a, free);
   each_jointed<L>(
       g, m, [&](bool, Real all, Real c, Real& bi) { bi = select(active, all - c * h, bi); }, base, free, b);

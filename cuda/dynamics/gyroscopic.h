@@ -115,6 +115,29 @@ HD Real mass_of_base(const typename L::Group& g, const typename L::Model& m, con
   return mass;
 }
 
+/// What the origins of free roots are accelerated by while their centres of mass go straight, w x (w x c), taken off a; `lone`:
+/// of bodies on their own, too.
+template <class L, class Real = typename L::Real>
+HD void hold_centres(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                     const PerLink<L, RigidInertia<Real>>& I, const TreeMatrix<L>& A, const TreeVector<L>& v, bool lone,
+                     TreeVector<L>& a) {
+  if (m.free_base()) {
+    const Vec3<Real> w = twist(v.trunk).w, f = cross(w, moment_of_base<L>(A) * w);
+    const Real inverse = over_mass(Real(1), mass_of_base<L>(g, m, I));
+    a.trunk[3] = a.trunk[3] - f.x * inverse, a.trunk[4] = a.trunk[4] - f.y * inverse,
+    a.trunk[5] = a.trunk[5] - f.z * inverse;
+  }
+  if constexpr (L::Shape::kAnyJoint)
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      if (!is_free_body(limb) || (is_lone_body(limb) && !lone)) return;
+      const Real *H = A.limb + at.entry, *u = v.limb + at.link;
+      Real* to = a.limb + at.link;
+      const Vec3<Real> w{u[3], u[4], u[5]}, f = cross(kin.pose.limb[at.link + 3].R * w, moment_of_free_body(H) * w);
+      const Real inverse = over_mass(Real(1), mass_of_limb<L>(limb, at, I));
+      to[0] = to[0] - f.x * inverse, to[1] = to[1] - f.y * inverse, to[2] = to[2] - f.z * inverse;
+    });
+}
+
 /// What the bias of a free root has too much of, times h: of its turning (about `turn`'s axes) and its moving.
 /// J, m, moment: its blocks of M, [J moment'; moment m]. p: momentum of its joints' own motion, turning and moving. to_world:
 /// columns are the axes of its turning.

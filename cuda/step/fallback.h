@@ -13,6 +13,8 @@
 
 namespace stiction {
 
+/// What is asked of an answer, as a part of `certify`: the last tenth costs Newton four times as many steps as the rest.
+inline constexpr double kAsked = 0.3;
 /// Sweeps over exact contacts before Newton is called: quadrupeds need a few (bench/README.md).
 inline constexpr int kExactSweeps = 25;
 /// Outer passes of Newton, and of the second try of what is left.

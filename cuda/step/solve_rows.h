@@ -222,7 +222,7 @@ HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* 
   using Rows = DoubleRows<Double, Real>;
   constexpr int W = Rows::W;
   SolveLimits<double> sweeps, slow, limits;
-  sweeps.tolerance = slow.tolerance = limits.tolerance = 0.1 * plan.certify;
+  sweeps.tolerance = slow.tolerance = limits.tolerance = kAsked * plan.certify;
   sweeps.iterations = kExactSweeps, slow.iterations = kSlowSweeps;
   limits.iterations = second ? kSecondPasses : kNewtonPasses;
   BisectionOptions<double> exact;

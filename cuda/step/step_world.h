@@ -17,6 +17,7 @@
 #include "contact/rows.h"
 #include "dynamics/integrate.h"
 #include "dynamics/lifts.h"
+#include "step/carried.h"
 #include "step/loops.h"
 #include "step/thrown.h"
 #include "step/verdict.h"
@@ -64,6 +65,7 @@ HD_ONCE void assemble_rows(const typename L::Group& g, const typename L::Model& 
   dof_rows<L>(g, m, opt, x.q, problem);
   tie_rows<L>(g, m, opt, x, w.loads.tie_ctrl, problem);
   bond_rows<L>(g, m, opt, w.kin, mocap, problem);
+  bend_contacts<L>(g, m, opt, w.kin, w.I, x.v, w.contacts, w.free, w.motions, problem);
   row_velocities<L>(
       g, m, w.kin, w.contacts, problem.free, w.motions,
       [&](const auto&, int c, const Motion<Real>& V) { free_row(m, w.contacts.point.slot[c], V, problem.row.slot[c]); },

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "host/reference/centres.h"
 #include "host/reference/loops.h"
 
 namespace stiction::reference {
@@ -108,9 +109,41 @@ double from_root(const Model& model, const Kinematics& k, int geom, const Vector
   return (x - k.body_pos[body]).norm();
 }
 
+/// How the paths of two bodies that turn together part in a step at x, but for their velocities: docs/theory.md, section 3.3.   m/s
+Vector3d parting(const Model& model, const Kinematics& k, const Vector& q, const Vector& v, const StepOptions& o,
+                 int body1, int body2, const Vector3d& x) {
+  if (model.body_weldid[body1] == 0 || model.body_weldid[body2] == 0) return Vector3d::Zero();
+  const std::vector<BodyMotion> motions = body_motions(model, k, q, v);
+  const std::vector<Root> roots = o.integrator == Integrator::kImplicit ? free_roots(model, q) : std::vector<Root>{};
+  auto velocity = [&](int body) -> Vector3d {
+    return motions[body].linear + motions[body].angular.cross(x - k.body_pos[body]);
+  };
+  auto acceleration = [&](int body) {
+    const BodyMotion& motion = motions[body];
+    const Vector3d w = motion.angular, r = x - k.body_pos[body];
+    Vector3d a = motion.linear_acceleration + motion.angular_acceleration.cross(r) + w.cross(w.cross(r));
+    int base = body;
+    while (model.body_parentid[base] != 0) base = model.body_parentid[base];
+    for (const Root& root : roots)
+      if (model.body_jntadr[base] >= 0 && model.jnt_dofadr[model.body_jntadr[base]] == root.dof) {
+        const Vector3d spin = motions[base].angular;
+        a -= spin.cross(spin.cross(root.c));
+      }
+    return a;
+  };
+  const Vector3d w1 = motions[body1].angular, w2 = motions[body2].angular;
+  const double fastest = std::max(w1.squaredNorm(), w2.squaredNorm());
+  if (fastest == 0) return Vector3d::Zero();
+  const Vector3d d = o.timestep / 2 * (acceleration(body2) - acceleration(body1));
+  const double fall = kStandardGravity * o.timestep, rolls = 4 * (w2 - w1).squaredNorm() / fastest,
+               slides = (velocity(body2) - velocity(body1)).squaredNorm() / (16 * (d.squaredNorm() + fall * fall));
+  return std::clamp(2 - std::max(rolls, slides), 0.0, 1.0) * d;
+}
+
 /// The next contact of the problem.
 void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor, const Contact& c,
-                 const Vector& v, const Vector& v_free, const StepOptions& o, ContactProblem& problem) {
+                 const Vector& q, const Vector& v, const Vector& v_free, const StepOptions& o,
+                 ContactProblem& problem) {
   const int i = static_cast<int>(problem.geoms.size());
   auto valid = [&](int g) { return g >= 0 && g < model.ngeom; };
   if (!valid(c.geom1) || !valid(c.geom2))
@@ -146,11 +179,15 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
     R = std::min(rate / (h * h * stiffness), 1 / (150 * mass)) / stiffer;
     if (c.dist <= 0) e = std::max(rate * c.dist / h, -kept_recovery(o));
   }
-  if (soft.stiffness > 0) return;
+  const Vector3d bend =
+      c.frame * parting(model, k, q, v, o, model.geom_bodyid[c.geom1], model.geom_bodyid[c.geom2], c.pos);
+  auto bent = [&] { problem.e.segment<3>(3 * i) += bend; };
+  if (soft.stiffness > 0) return bent();
   const double restitution = std::max(model.geom_restitution[c.geom1], model.geom_restitution[c.geom2]);
   const double speed = J.row(2).dot(v);
   if (restitution > 0 && c.dist + h * speed <= 0 && speed < -2 * kStandardGravity * h)
     e = std::min(e, restitution * speed), R = 0;
+  bent();
 }
 
 double mean_moving_mass(const Model& model) {
@@ -210,7 +247,7 @@ ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, co
   problem.e = problem.R = Vector::Zero(3 * nc);
   problem.mu = problem.phi = Vector::Zero(nc);
   Eigen::LLT<Matrix> factor(free.A);
-  for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], v, free.v_free, o, problem);
+  for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], q, v, free.v_free, o, problem);
   return problem;
 }
 

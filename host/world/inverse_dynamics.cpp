@@ -16,11 +16,10 @@ constexpr int kPasses = 100;
 /// below it: what it left of a velocity is no direction for friction.
 constexpr double kAtRest = 1e-4;
 
-/// The impulse of a contact that moves at w: Signorini and Coulomb one after the other, the strict projection of -(w + e) / R where
+/// The impulse of a contact at w, J v + e: Signorini and Coulomb one after the other, the strict projection of -w / R where
 /// R > 0; what a rigid one leaves open is the guess.
-Vec3<double> contact_impulse(Vec3<double> w, double e, double R_t, double R_n, double mu, Vec3<double> guess,
-                             double rest) {
-  const double s = w.z + e, slip = std::hypot(w.x, w.y);
+Vec3<double> contact_impulse(Vec3<double> w, double R_t, double R_n, double mu, Vec3<double> guess, double rest) {
+  const double s = w.z, slip = std::hypot(w.x, w.y);
   const double n = R_n > 0 ? -s / R_n : s <= rest ? guess.z : 0;
   if (!(n > 0)) return {0, 0, 0};
   if (R_t > 0) return project_strict(Vec3<double>{-w.x / R_t, -w.y / R_t, n}, mu);
@@ -46,9 +45,10 @@ void set_impulses(DenseProblem<double>& d, const double* v, double least_velocit
   for (int k = 0; k < d.contacts; ++k) {
     double* l = d.impulse + 3 * k;
     const double* J = d.J + 3ll * k * d.nv;
-    const Vec3<double> w{times(d.nv, J, v), times(d.nv, J + d.nv, v), times(d.nv, J + 2 * d.nv, v)};
-    const Vec3<double> f =
-        contact_impulse(w, d.e[3 * k + 2], d.R[3 * k], d.R[3 * k + 2], d.mu[k], {l[0], l[1], l[2]}, rest);
+    const double* e = d.e + 3 * k;
+    const Vec3<double> w{times(d.nv, J, v) + e[0], times(d.nv, J + d.nv, v) + e[1],
+                         times(d.nv, J + 2 * d.nv, v) + e[2]};
+    const Vec3<double> f = contact_impulse(w, d.R[3 * k], d.R[3 * k + 2], d.mu[k], {l[0], l[1], l[2]}, rest);
     l[0] = f.x, l[1] = f.y, l[2] = f.z;
   }
   for (int k = 0; k < d.rows; ++k)

@@ -1,0 +1,79 @@
+// What is carried stays where it lies: how far the paths of two bodies in touch part in a step, besides by their relative velocity.
+//
+// Positions follow the velocities of a step along arcs and straight lines: what rides on a turntable at radius r leaves it by
+// h^2 w^2 r / 2 in every step, although J v = 0 held. So contacts of two bodies that turn together have the bend
+//
+//   b = k d,   d = h / 2 (a_2(p) - a_1(p)),   a_i(p) = A_i + A_wi x p + w_i x v_i(p)
+//   k = 2 - max(4 |w_2 - w_1|^2 / max |w_i|^2, |v_2(p) - v_1(p)|^2 / 16 (|d|^2 + (g h)^2)), from 0 to 1
+//
+// in e, in all three directions: a_i are their points' accelerations along the paths that the integrator takes while no velocity
+// changes, of the velocities before the step. What rolls or pivots on another, slides or hits it has no bend: where they touch then
+// travels as their surfaces are curved, or velocities are not what they were.
+// docs/theory.md, section 3.3.
+#pragma once
+#include "contact/problem.h"
+#include "dynamics/gyroscopic.h"
+
+namespace stiction {
+
+/// Twists V of all links, and their accelerations A while joints and roots keep theirs but for `a`; at the origin of their tree.
+template <class L, class Real = typename L::Real>
+HD void link_paths(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                   const TreeVector<L>& v, const TreeVector<L>& a, PerLink<L, Motion<Real>>& V,
+                   PerLink<L, Motion<Real>>& A) {
+  const Motion<Real> still = zero_motion<Real>();
+  if (m.free_base()) {
+    V.trunk[0] = twist(v.trunk), A.trunk[0] = twist(a.trunk);
+    A.trunk[0].v = A.trunk[0].v + cross(V.trunk[0].v, V.trunk[0].w);
+  }
+  UNROLL for (int t = m.base_links(); t < m.trunk_links(); ++t) {
+    const int dof = t + m.base_dofs() - m.base_links();
+    const Motion<Real> qd = kin.S.trunk[dof] * v.trunk[dof], up = t == 0 ? still : V.trunk[t - 1];
+    V.trunk[t] = up + qd, A.trunk[t] = (t == 0 ? still : A.trunk[t - 1]) + cross(up, qd);
+  }
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    const Motion<Real> root_V = limb.on_trunk() ? V.trunk[limb.attach()] : still,
+                       root_A = limb.on_trunk() ? A.trunk[limb.attach()] : still;
+    Motion<Real> ball = still;
+    UNROLL for (int k = 0; k < limb.links(); ++k) {
+      const int up = limb.parent(k), i = at.link + k;
+      const auto& link = limb.link(k);
+      const Motion<Real> up_V = up < 0 ? root_V : V.limb[at.link + up], up_A = up < 0 ? root_A : A.limb[at.link + up],
+                         qd = kin.S.limb[i] * v.limb[i];
+      if (L::Shape::kAnyJoint && link.kind == kBallLink) ball = up_V;
+      V.limb[i] = up_V + qd;
+      A.limb[i] = up_A + kin.S.limb[i] * a.limb[i] + cross(L::Shape::kAnyJoint && link.kind == kBallNextLink ? ball : up_V, qd);
+    }
+  });
+}
+
+/// The bends of contacts between two moving links. V, A: scratch.
+template <class L, class Real = typename L::Real>
+HD_ONCE void bend_contacts(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                           const Kinematics<L>& kin, const PerLink<L, RigidInertia<Real>>& I, const TreeVector<L>& v,
+                           const Contacts<L>& contacts, PerLink<L, Motion<Real>>& V, PerLink<L, Motion<Real>>& A,
+                           ContactProblem<L>& problem) {
+  if (contacts.pairs == 0) return;
+  using S = Scalar<Real>;
+  const Real zero(0), one(1), fall(S(9.81) * opt.h);
+  TreeVector<L> a;
+  each_dof<L>(g, m, [&](Real& x) { x = zero; }, a);
+  if (opt.moves_centres()) hold_centres<L>(g, m, kin, I, problem.A, v, true, a);
+  link_paths<L>(g, m, kin, v, a, V, A);
+  g.sync();
+  for (int s = 0; s < contacts.pairs; ++s) {
+    const PairContact<L>& c = contacts.pair[s];
+    const Motion<Real> V1 = gather<L>(g, m, V, c.link1), V2 = gather<L>(g, m, V, c.link2),
+                       A1 = gather<L>(g, m, A, c.link1), A2 = gather<L>(g, m, A, c.link2);
+    const Vec3<Real> v1 = velocity_at(V1, c.p1), v2 = velocity_at(V2, c.point.p), slip = v2 - v1, turn = V2.w - V1.w,
+                     bend = (velocity_at(A2, c.point.p) + cross(V2.w, v2) - velocity_at(A1, c.p1) - cross(V1.w, v1)) *
+                            (opt.h * S(0.5));
+    const Real fastest = max(dot(V1.w, V1.w), dot(V2.w, V2.w));
+    const Mask<Real> turns = fastest > zero;
+    const Real rolls = dot(turn, turn) * S(4) / select(turns, fastest, one),
+               slides = dot(slip, slip) / ((dot(bend, bend) + fall * fall) * S(16)), k = clamp(Real(2) - max(rolls, slides), zero, one);
+    problem.pair_row[s].bend = (c.point.frame * bend) * select(turns, k, zero);
+  }
+}
+
+}  // namespace stiction

@@ -1,0 +1,142 @@
+"""What is carried stays where it lies, however fast it is turned: docs/theory.md, section 3.3."""
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip("mujoco")
+
+from stiction import Model, Simulation, SolverOptions  # noqa: E402
+
+DTYPES = pytest.mark.parametrize("dtype", ["float32", "float64"])
+
+TABLE = """<mujoco><option timestep="{h}" integrator="{integrator}"/><default><geom friction="1 0 0"/></default>
+  <worldbody>
+  <body name="table"><joint name="turn" axis="0 0 1"/><geom type="cylinder" size=".6 .02" mass="20"/></body>
+  <body name="below" pos=".3 0 .045"><freejoint/><geom type="box" size=".025 .025 .025" mass=".1" {offset}/></body>
+  <body name="above" pos=".3 0 .08"><freejoint/><geom type="box" size=".02 .02 .01" mass=".02"/></body></worldbody>
+  <actuator><velocity joint="turn" kv="1000"/></actuator></mujoco>"""
+
+# An arm that swings a box about a vertical axis between two jaws, which press along the tangent.
+SWING = """<mujoco><option timestep="{h}"/><default><geom friction="1 0 0"/></default><worldbody>
+  <body name="arm"><joint name="turn" axis="0 0 1"/><geom type="capsule" size=".02" fromto="0 0 .2 .4 0 .2" mass="2"
+      contype="0" conaffinity="0"/>
+    <body name="left" pos=".4 -.03 0"><joint name="left" type="slide" axis="0 1 0"/>
+      <geom type="box" size=".02 .005 .02" mass=".1"/></body>
+    <body name="right" pos=".4 .03 0"><joint name="right" type="slide" axis="0 -1 0"/>
+      <geom type="box" size=".02 .005 .02" mass=".1"/></body></body>
+  <body name="box" pos=".4 0 0"><freejoint/><geom type="box" size=".025 .025 .025" mass=".1"/></body></worldbody>
+  <equality><joint joint1="left" joint2="right"/></equality>
+  <actuator><velocity joint="turn" kv="1000"/>
+    <motor joint="left"/><motor joint="right"/></actuator></mujoco>"""
+
+
+def in_frame(sim, name, of):
+    """The position of a body as another sees it, (num_envs, 3) m."""
+    body, frame = sim.model.body_id(name), sim.model.body_id(of)
+    w, x, y, z = sim.xquat[:, frame].astype(float).T
+    R = np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                  [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                  [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]])  # fmt: skip
+    return np.einsum("jie,ej->ei", R, sim.xpos[:, body].astype(float) - sim.xpos[:, frame].astype(float))
+
+
+def turned(sim, ctrl, speed, names, of, seconds=2.0):
+    """How far bodies move in the frame of another that reaches its speed in a second, in the time after."""
+    steps = round(1 / sim.timestep)
+    for k in range(steps):
+        sim.ctrl[:] = [speed * (k + 1) / steps, *ctrl]
+        sim.step()
+    before = [in_frame(sim, name, of) for name in names]
+    for _ in range(round(seconds / sim.timestep)):
+        sim.step()
+    return max(np.abs(in_frame(sim, name, of) - x).max() for name, x in zip(names, before, strict=True))
+
+
+def drift_in_mujoco(mjmodel, speed, seconds=2.0):
+    """The same of the lower box in MuJoCo, with its firmest friction; m."""
+    mjmodel.opt.cone, mjmodel.opt.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100
+    mjmodel.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    data, h, places = mujoco.MjData(mjmodel), mjmodel.opt.timestep, []
+    table, box = data.body("table"), data.body("below")
+    for k in range(round((1 + seconds) / h)):
+        data.ctrl[:] = speed * min(1, (k + 1) * h)
+        mujoco.mj_step(mjmodel, data)
+        places.append(table.xmat.reshape(3, 3).T @ (box.xpos - table.xpos))
+    return np.abs(places[-1] - places[round(1 / h) - 1]).max()
+
+
+@DTYPES
+@pytest.mark.parametrize("integrator", ["implicitfast", "Euler"])
+@pytest.mark.parametrize(("h", "most"), [(0.002, 5e-5), (0.01, 1e-3)])
+def test_a_stack_stays_on_a_turntable(dtype, integrator, h, most):
+    """At 4 rad/s the chords of 2 ms took it out by 4.8 mm a second, of 10 ms by 24."""
+    model = Model.from_mjcf(TABLE.format(h=h, integrator=integrator, offset=""))
+    drift = turned(Simulation(model, 1, dtype=dtype), [], 4.0, ["below", "above"], "table")
+    theirs = drift_in_mujoco(model.mjmodel, 4.0)
+    print(f"{1e6 * drift:.1f} um, MuJoCo {1e3 * theirs:.0f} mm")
+    assert drift <= most
+
+
+@DTYPES
+def test_where_the_frame_of_a_body_is_does_not_matter(dtype):
+    model = Model.from_mjcf(TABLE.format(h=0.002, integrator="implicitfast", offset='pos=".01 -.01 0"'))
+    assert turned(Simulation(model, 1, dtype=dtype), [], 4.0, ["below", "above"], "table") <= 5e-5
+
+
+@DTYPES
+@pytest.mark.parametrize(("h", "most"), [(0.002, 1e-4), (0.005, 1e-3)])
+def test_a_box_stays_in_a_grip_that_swings(dtype, h, most):
+    """It takes 3.6 N of 10 to hold it on a circle; the chords alone took it out by 14 and 36 mm a second at 6 rad/s."""
+    sim = Simulation(Model.from_mjcf(SWING.format(h=h)), 1, dtype=dtype)
+    drift = turned(sim, [10.0, 10.0], 6.0, ["box"], "arm")
+    print(f"{1e6 * drift:.1f} um")
+    assert drift <= most
+
+
+def test_what_rolls_has_no_bend():
+    """A box on driven rollers travels as fast as they turn, and neither hops nor sinks."""
+    rollers = "".join(
+        f'<body pos="{0.1 * k} 0 0"><joint name="r{k}" axis="0 1 0"/><geom type="cylinder" size=".03 .2" euler="90 0 0"'
+        ' mass="1"/></body>'
+        for k in range(12)
+    )
+    model = Model.from_mjcf(
+        '<mujoco><option timestep=".002"/><default><geom friction="1 0 0"/></default><worldbody>'
+        f'{rollers}<body name="box" pos=".15 0 .05"><freejoint/><geom type="box" size=".12 .1 .02" mass="1"/></body>'
+        + "</worldbody><actuator>" + "".join(f'<velocity joint="r{k}" kv="10"/>' for k in range(12))
+        + "</actuator></mujoco>"
+    )  # fmt: skip
+    sim = Simulation(model, 1, dtype="float64")
+    sim.ctrl[:] = 20.0  # rad/s: 0.6 m/s
+    heights = []
+    for k in range(600):
+        sim.step()
+        if k >= 300:
+            heights.append(sim.xpos[0, model.body_id("box"), 2])
+    assert sim.qvel[0, 12] == pytest.approx(0.6, rel=2e-3)
+    assert np.ptp(heights) < 2e-5
+
+
+@DTYPES
+def test_the_bend_is_part_of_the_problem(dtype):
+    """Of contacts that turn together: what their points' accelerations take them apart by, in all three directions."""
+    sim = Simulation(Model.from_mjcf(TABLE.format(h=0.002, integrator="implicitfast", offset="")), 1, dtype=dtype,
+                     solver=SolverOptions(penetration_allowance=0))  # fmt: skip
+    turned(sim, [], 4.0, ["below"], "table", seconds=0.1)
+    table, below = sim.model.body_id("table"), sim.model.body_id("below")
+    place = sim.xpos[0, below].astype(float) * (1, 1, 0)
+    sim.step()
+    problem, contact = sim.contact_problem(), sim.contact
+    e = problem.e.reshape(-1, 3)
+    checked = 0
+    for c in range(contact.count[0]):
+        bodies = sim.model.mjmodel.geom_bodyid[contact.geom[0, c]]
+        if set(bodies) != {table, below}:
+            continue
+        frame = contact.frame[0, c].astype(float)
+        sign = 1 if bodies[1] == below else -1
+        # The centre of the box goes straight: its points are carried by w x (w x place) less than those of the table.
+        expected = frame @ (sign * 0.001 * 16 * place)
+        np.testing.assert_allclose(e[c, :2], expected[:2], atol=2e-3 * np.abs(expected).max())
+        checked += 1
+    assert checked >= 3
