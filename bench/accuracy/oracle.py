@@ -43,7 +43,8 @@ def assembled(model_of_oracle, sim, before, env: int) -> tuple[dict, np.ndarray,
     options = sim.integrator, sim.timestep, sim.solver.erp, sim.solver.max_recovery
     softness = {name: getattr(sim.solver, name) for name in ("penetration_allowance", "tangential_compliance")}
     softness["rounding"] = 1e-5 if sim.dtype == "float32" else 0.0
-    problem = reference.assemble(model_of_oracle, q, v, ctrl, contacts, *options, **softness)
+    *_, owed = (part[env] for part in sim._world.previous_states())
+    problem = reference.assemble(model_of_oracle, q, v, ctrl, contacts, *options, **softness, owed=owed)
     for rows in ("J_row", "e_row", "R_row", "lower", "upper"):
         problem.pop(rows)
     return problem, solved_velocity(model_of_oracle, sim, before, env), impulse

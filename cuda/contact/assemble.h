@@ -21,8 +21,9 @@ namespace stiction {
 template <class Real, class S>
 HD Real recovery_bias(const Options<S>& opt, const ContactPoint<Real>& x, const ContactRow<Real>& row) {
   const Real zero(0), bias = normal_bias(opt, x.gap);
-  const Mask<Real> faster = x.active & (x.stiffness <= zero) & (row.e < zero) & (bias < Real(-kept_recovery(opt)));
-  return select(faster, min(bias, row.e), row.e);
+  const Mask<Real> faster =
+      x.active & (x.stiffness <= zero) & (row.e < row.bend.z) & (bias < Real(-kept_recovery(opt)));
+  return select(faster, min(bias + row.bend.z, row.e), row.e);
 }
 
 /// The free velocities of a contact, from those of its point in its frame.

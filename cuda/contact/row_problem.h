@@ -59,9 +59,10 @@ struct RowProblem : RowCounts {
   const Real* W = nullptr;   // (n)   W_ii, of a contact (W_11 + W_22) / 2 twice and W_33; 0: not used   1/kg
   const Real* mu = nullptr;  // (contacts)
   const Real *lower = nullptr, *upper = nullptr;  // (scalars) bounds of l               N s
-  Real least_velocity;                            // floor of all velocity scales        m/s
-  Real scale;                                     // V, by what is closed or warm before anything is solved   m/s
-  const Real* scales = nullptr;                   // (contacts + scalars) of each alone, at most V; null: V of all
+  const Real* bend = nullptr;    // (contacts + scalars) what e, a contact's along its normal, has besides gaps   m/s
+  Real least_velocity;           // floor of all velocity scales        m/s
+  Real scale;                    // V, by what is closed or warm before anything is solved   m/s
+  const Real* scales = nullptr;  // (contacts + scalars) of each alone, at most V; null: V of all
 
   /// V of contact k; of another row, counted behind the contacts. 0 of a place that is not used.
   HD Real scale_of(int k) const { return scales ? scales[k] : scale; }
@@ -124,7 +125,7 @@ struct RowArrays : RowCounts {
   uint32_t* touched = nullptr;
   bool apart = false;
   Real *Y = nullptr, *free = nullptr, *e = nullptr, *R = nullptr, *W = nullptr;
-  Real *mu = nullptr, *lower = nullptr, *upper = nullptr;
+  Real *mu = nullptr, *lower = nullptr, *upper = nullptr, *bend = nullptr;
   Real* scale = nullptr;    // (contacts + scalars), or null
   Real* impulse = nullptr;  // (n) warm start on a solver's entry, its answer on exit                         N s
   int64_t used = 0;
@@ -135,6 +136,7 @@ struct RowArrays : RowCounts {
     Y = arena.take(n * width);
     free = arena.take(n), e = arena.take(n), R = arena.take(n), W = arena.take(n), impulse = arena.take(n);
     mu = arena.take(contacts), lower = arena.take(scalars), upper = arena.take(scalars);
+    bend = arena.take(contacts + scalars);
     if (by_tree) scale = arena.take(contacts + scalars);
     touched = arena.take_bits(contacts + scalars);
     used = arena.used() - begin;
@@ -154,7 +156,7 @@ struct RowArrays : RowCounts {
     RowProblem<Real> p;
     static_cast<RowCounts&>(p) = *this;
     p.near = near, p.blocks = blocks, p.touched = touched, p.apart = apart, p.Y = Y, p.free = free, p.e = e, p.R = R,
-    p.W = W, p.mu = mu, p.lower = lower, p.upper = upper;
+    p.W = W, p.mu = mu, p.lower = lower, p.upper = upper, p.bend = bend;
     p.least_velocity = least_velocity, p.scale = largest, p.scales = scale;
     return p;
   }

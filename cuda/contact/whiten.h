@@ -191,7 +191,7 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       blend(is, r.R_t, rows.R[i]), blend(is, r.R_t, rows.R[i + 1]), blend(is, r.R_n, rows.R[i + 2]);
       blend(is, r.W_t, rows.W[i]), blend(is, r.W_t, rows.W[i + 1]), blend(is, r.W_n, rows.W[i + 2]);
       blend(is, r.bend.x, rows.e[i]), blend(is, r.bend.y, rows.e[i + 1]), blend(is, r.e, rows.e[i + 2]);
-      blend(is, x.mu, rows.mu[k]);
+      blend(is, x.mu, rows.mu[k]), blend(is, r.bend.z, rows.bend[k]);
       if (!m.has_spin) return;
       Real *free = rows.free + rows.spin_row(k), *W = rows.W + rows.spin_row(k);
       blend(is & (r.spin_W.x > zero), r.spin_free.x, free[0]), blend(is, r.spin_W.x, W[0]);
@@ -199,10 +199,10 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       blend(is & (r.spin_W.z > zero), r.spin_free.z, free[2]), blend(is, r.spin_W.z, W[2]);
     });
   };
-  auto scalar = [&](const ScalarRow<Real>& r, const Places<Real>& places, uint32_t touched) {
+  auto scalar = [&](const ScalarRow<Real>& r, const Places<Real>& places, uint32_t touched, const Real& bend) {
     places.each([&](int k, const Mask<Real>& is) {
       const int i = 3 * rows.contacts + k;
-      rows.touched[rows.contacts + k] |= touched;
+      rows.touched[rows.contacts + k] |= touched, blend(is, bend, rows.bend[rows.contacts + k]);
       blend(is, r.free, rows.free[i]), blend(is, r.R, rows.R[i]), blend(is, r.W, rows.W[i]);
       blend(is, r.e, rows.e[i]), blend(is, r.lower, rows.lower[k]), blend(is, r.upper, rows.upper[k]);
     });
@@ -223,7 +223,7 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       }
       const Places<Real> places(table.dof[kind].trunk[t]);
       row.W = trunk_dof_compliance<L>(problem.factor, t, table.visit(places, row.sign));
-      scalar(row, places, trunk_touched(m, 0));
+      scalar(row, places, trunk_touched(m, 0), zero);
     }
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       for (int k = 0; k < limb.links(); ++k) {
@@ -232,7 +232,7 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
         ScalarRow<Real>& row = of.row.limb[i];
         const Places<Real> places(table.dof[kind].limb[i]);
         row.W = dof_compliance<L>(limb, at, problem.factor, k, table.visit(limb, at, places, row.sign));
-        scalar(row, places, limb_touched(m, limb.number));
+        scalar(row, places, limb_touched(m, limb.number), zero);
       }
     });
   }
@@ -245,15 +245,21 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       });
       contact(c.point, problem.pair_row[i], table.pair[i], touched);
     }
-    for (int i = 0; i < m.bonds; ++i)
+    for (int i = 0; i < m.bonds; ++i) {
+      const Vec3<Real>& bend = problem.bond[i].bend;
       for (int k = 0; k < 3; ++k)
         scalar(problem.bond[i].row[k], Places<Real>(Real(static_cast<Scalar<Real>>(3 * i + k))),
-               link_touched(m, m.bond[i].link[0]) | link_touched(m, m.bond[i].link[1]));
+               link_touched(m, m.bond[i].link[0]) | link_touched(m, m.bond[i].link[1]),
+               k == 0   ? bend.x
+               : k == 1 ? bend.y
+                        : bend.z);
+    }
     for (int i = 0; i < m.ties; ++i) {
       if (!problem.tie_live[i]) continue;
       uint32_t touched = 0;
       for (int j = 0; j < m.tie[i].terms; ++j) touched |= link_touched(m, m.tie[i].link[j]);
-      scalar(problem.tie[i], Places<Real>(table.tie[i]), touched);
+      scalar(problem.tie[i], Places<Real>(table.tie[i]), touched,
+             m.tie[i].kind == kTieEquality ? problem.tie_bend[i] : zero);
     }
   }
 }

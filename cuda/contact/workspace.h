@@ -2,6 +2,7 @@
 #pragma once
 #include "collision/pair_slots.h"
 #include "contact/impulses.h"
+#include "dynamics/coriolis.h"
 #include "dynamics/crba.h"
 #include "dynamics/free_motion.h"
 
@@ -24,6 +25,7 @@ struct Workspace {
   ContactProblem<L> problem;
   Impulses<L> impulses;
   TreeVector<L> v;
+  MeanForces<L> mean;                // of the free motion
   PerLink<L, Force<Real>> forces;    // scratch of passes inward
   PerLink<L, Motion<Real>> motions;  // and outward
   PerLink<L, Motion<Real>> free;     // of the free motion

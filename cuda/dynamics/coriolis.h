@@ -12,7 +12,11 @@
 // v knows nothing of what closes loops, whose impulses undo most of it in every step: worlds with welds, connects or equalities of joints
 // and tendons keep explicit forces here, and take the mean of velocities that do not open them, in step/loops.h.
 //
-// Trees of one joint do not need it: dynamics/gyroscopic.h. Nor is the origin of a free root thrown about by its centre of mass here:
+// What contacts and limits do to v is not known then, but when a step is solved: what c(u) at the u of the step's end lacks of that is
+// owed to the next step, d = h (c(u) - c(u+)), and added to its b. So the sums over steps are those of c(u+), the power of what holds a
+// tree does not leak into its turning, and nothing is solved twice.
+//
+// Trees of one joint do not need c(u) for themselves: dynamics/gyroscopic.h. Nor is the origin of a free root thrown about by its centre of mass here:
 // its part w x (w x c) of c is left out, as there.
 #pragma once
 #include "dynamics/gyroscopic.h"
@@ -77,35 +81,49 @@ struct CoriolisInputs {
   const TreeVector<L>& v0;
   const TreeMatrix<L>&A, &factor;
 };
-/// b without any inverse dynamics, from b and what it has of that, into `bias`.
+/// What a step's b was found with.
+template <class L>
+struct MeanForces {
+  TreeVector<L> rest;                // of worlds that are `taken`: b without inverse dynamics                   N s, N m s
+  Mask<typename L::Real> taken;  // have c(u)
+};
+/// Inverse dynamics for the acceleration -v0 / h, forces being those at (v0 + v) / 2.
 template <class L, class Real = typename L::Real>
-HD void without_coriolis(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const TreeVector<L>& b,
-                         TreeVector<L>& bias) {
-  each_jointed<L>(g, m, [h](bool, Real bi, Real& c) { c = bi + c * h; }, b, bias);
-}
-/// b and free = A^-1 b with c((v0 + v) / 2), in worlds that are `active`. base: b without inverse dynamics.
-template <class L, class Real = typename L::Real>
-HD_ONCE void move_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
-                          const TreeVector<L>& v, const TreeVector<L>& base, const Mask<Real>& active, TreeVector<L>& b,
-                          TreeVector<L>& free) {
+HD void dynamics_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
+                         const TreeVector<L>& v, TreeVector<L>& tau) {
   using S = Scalar<Real>;
   const S h = in.h;
   TreeVector<L> u, a;
   each_dof<L>(g, m, [h](Real x, Real y, Real& mean, Real& rate) { mean = (x + y) * S(0.5), rate = x * (S(-1) / h); },
               in.v0, v, u, a);
   hold_centres<L>(g, m, in.kin, in.I, in.A, u, false, a);
-  inverse_dynamics<L>(g, m, in.kin, in.I, u, a, free);
+  inverse_dynamics<L>(g, m, in.kin, in.I, u, a, tau);
+}
+/// b without any inverse dynamics, from b and what it has of that.
+template <class L, class Real = typename L::Real>
+HD void without_coriolis(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const TreeVector<L>& b,
+                         const TreeVector<L>& bias, TreeVector<L>& rest) {
+  each_jointed<L>(g, m, [h](bool, Real bi, Real c, Real& r) { r = bi + c * h; }, b, bias, rest);
+}
+/// b and free = A^-1 b with c((v0 + v) / 2), in worlds that are `active`. base: b without inverse dynamics.
+template <class L, class Real = typename L::Real>
+HD_ONCE void move_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
+                          const TreeVector<L>& v, const TreeVector<L>& base, const Mask<Real>& active, TreeVector<L>& b,
+                          TreeVector<L>& free) {
+  const Scalar<Real> h = in.h;
+  dynamics_at_mean<L>(g, m, in, v, free);
   each_jointed<L>(
       g, m, [&](bool, Real all, Real c, Real& bi) { bi = select(active, all - c * h, bi); }, base, free, b);
   solve_for<L>(g, m, in.factor, b, free);
 }
 
 /// b and free = A^-1 b by the explicit forces on entry, `bias` as b has it: inverse dynamics for the acceleration -v0 / h. Worlds
-/// with loops keep all three.
+/// with loops keep both.
 template <class L, class Real = typename L::Real>
 HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
-                             TreeVector<L>& bias, TreeVector<L>& b, TreeVector<L>& free) {
+                             const TreeVector<L>& bias, TreeVector<L>& b, TreeVector<L>& free, MeanForces<L>& mean) {
   using S = Scalar<Real>;
+  mean.taken = mask_of<Real>(false);
   if (m.has_loops) return;
   auto apart = [](Real x, Real y) { return abs(x - y); };
   const Real moved = sum_of_jointed<L>(g, m, apart, in.v0, free);
@@ -115,10 +133,11 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
 
   TreeVector<L> v, first;
   each_dof<L>(g, m, [](Real x, Real& to, Real bi, Real& copy) { to = x, copy = bi; }, free, v, b, first);
-  without_coriolis<L>(g, m, in.h, b, bias);
+  without_coriolis<L>(g, m, in.h, b, bias, mean.rest);
+  const Mask<Real> fast = active;
   Real part(1), last = moved;
   for (int pass = 0; pass < kTurnPasses && g.any(active); ++pass) {
-    move_at_mean<L>(g, m, in, v, bias, active, b, free);
+    move_at_mean<L>(g, m, in, v, mean.rest, active, b, free);
     const Real change = sum_of_jointed<L>(g, m, apart, v, free);
     const Real most = change_of_jointed<L>(g, m, in.v0, v, free, size * S(kTurnFloor));
     const Real next = most * min(change / max(last, size * kEpsilon<S>), Real(1));
@@ -127,9 +146,26 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
     found = (active & (change <= size * S(kTurnFound))) | (negate(active) & found);
     active = active & (next > kTurnTolerance<S>);
   }
+  mean.taken = fast & found;
   if (!g.any(negate(found))) return;
   each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(found, bi, old); }, first, b);
   solve_for<L>(g, m, in.factor, b, free);
+}
+
+/// What the step to the velocity v owes the next one.
+template <class L, class Real = typename L::Real>
+HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
+                          const MeanForces<L>& mean, const TreeVector<L>& b, const TreeVector<L>& v,
+                          TreeVector<L>& owed) {
+  const Scalar<Real> h = in.h;
+  const Real zero(0);
+  each_dof<L>(g, m, [&](Real& d) { d = zero; }, owed);
+  if (!g.any(mean.taken)) return;
+  TreeVector<L> tau;
+  dynamics_at_mean<L>(g, m, in, v, tau);
+  each_jointed<L>(
+      g, m, [&](bool, Real all, Real c, Real bi, Real& d) { d = select(mean.taken, all - c * h - bi, zero); },
+      mean.rest, tau, b, owed);
 }
 
 }  // namespace stiction

@@ -20,6 +20,8 @@ struct State {
   Vec3<Real>
       position_low;  // what rounding took from position, and from q of hinges and slides; kCompensated only   m; rad, m
   TreeVector<L> q_low;
+  TreeVector<L>
+      owed;  // impulses that the last step's Coriolis forces lack, dynamics/coriolis.h; turning of a free base as v   N s, N m s
 };
 
 /// at(i, k): entry i of qpos is q of the link's dof + k; k = -1: w of its quaternion. For all entries that the link has.

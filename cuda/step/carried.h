@@ -4,10 +4,12 @@
 // h^2 w^2 r / 2 in every step, although J v = 0 held. So contacts of two bodies that turn together have the bend
 //
 //   b = k d,   d = h / 2 (a_2(p) - a_1(p)),   a_i(p) = A_i + A_wi x p + w_i x v_i(p)
-//   k = 2 - max(4 |w_2 - w_1|^2 / max |w_i|^2, |v_2(p) - v_1(p)|^2 / 16 (|d|^2 + (g h)^2)), from 0 to 1
+//   k = min(3 - 12 |w_2 - w_1|^2 / W^2, 2 - |v_2(p) - v_1(p)|^2 / 16 (|d|^2 + (g h)^2)), from 0 to 1
+//   W^2 = max(|w_i|^2, |a_2(p) - a_1(p)| / 2 max |p_i|)
 //
 // in e, in all three directions: a_i are their points' accelerations along the paths that the integrator takes while no velocity
-// changes, of the velocities before the step. What rolls or pivots on another, slides or hits it has no bend: where they touch then
+// changes, of the velocities before the step. The last part of W is of what goes on an arc without turning; p_i: from the origin of
+// the body's tree. What rolls or pivots on another, slides or hits it has no bend: where they touch then
 // travels as their surfaces are curved, or velocities are not what they were.
 // docs/theory.md, section 3.3.
 #pragma once
@@ -66,11 +68,12 @@ HD_ONCE void bend_contacts(const typename L::Group& g, const typename L::Model& 
     const Motion<Real> V1 = gather<L>(g, m, V, c.link1), V2 = gather<L>(g, m, V, c.link2),
                        A1 = gather<L>(g, m, A, c.link1), A2 = gather<L>(g, m, A, c.link2);
     const Vec3<Real> v1 = velocity_at(V1, c.p1), v2 = velocity_at(V2, c.point.p), slip = v2 - v1, turn = V2.w - V1.w,
-                     bend = (velocity_at(A2, c.point.p) + cross(V2.w, v2) - velocity_at(A1, c.p1) - cross(V1.w, v1)) *
-                            (opt.h * S(0.5));
-    const Real fastest = max(dot(V1.w, V1.w), dot(V2.w, V2.w));
+                     apart = velocity_at(A2, c.point.p) + cross(V2.w, v2) - velocity_at(A1, c.p1) - cross(V1.w, v1),
+                     bend = apart * (opt.h * S(0.5));
+    const Real far = max(max(norm(c.p1), norm(c.point.p)), Real(1e-30f)),
+               fastest = max(max(dot(V1.w, V1.w), dot(V2.w, V2.w)), norm(apart) / (far * S(2)));
     const Mask<Real> turns = fastest > zero;
-    const Real rolls = dot(turn, turn) * S(4) / select(turns, fastest, one),
+    const Real rolls = dot(turn, turn) * S(12) / select(turns, fastest, one) - one,
                slides = dot(slip, slip) / ((dot(bend, bend) + fall * fall) * S(16)), k = clamp(Real(2) - max(rolls, slides), zero, one);
     problem.pair_row[s].bend = (c.point.frame * bend) * select(turns, k, zero);
   }

@@ -40,11 +40,13 @@ HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Mode
   place_loads<L>(g, m, worlds.arrays, worlds.rows, w.kin, w.applied, w.loads, bad);
   ContactProblem<L>& problem = w.problem;
   free_motion<L>(g, m, opt, {at, w.kin, w.I, w.loads}, w.v, problem.A, problem.b, problem.dof[kDriveRow].row);
+  if (opt.moves_centres()) each_dof<L>(g, m, [](Real owed, Real& b) { b = b + owed; }, at.x.owed, problem.b);
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
   factor<L>(g, m, problem.factor);
   solve_without_rows<L>(g, m, problem);
   if (opt.moves_centres())
-    settle_coriolis<L>(g, m, {opt.h, w.kin, w.I, at.x.v, problem.A, problem.factor}, w.v, problem.b, problem.free);
+    settle_coriolis<L>(g, m, {opt.h, w.kin, w.I, at.x.v, problem.A, problem.factor}, w.v, problem.b, problem.free,
+                       w.mean);
 }
 
 /// Sum of |x| over all dofs.

@@ -244,10 +244,10 @@ HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m
     Mask<Real> active = before * opt.h > S(kSlowTurn), found = mask_of<Real>(true);
     if (!g.any(active)) return;
 
-    TreeVector<L> v, base, first, plain;
-    copy_dofs<L>(g, m, x.v, v), copy_dofs<L>(g, m, x.v, plain), copy_dofs<L>(g, m, w.v, base);
-    copy_dofs<L>(g, m, problem.b, first);
-    without_coriolis<L>(g, m, opt.h, problem.b, base);
+    TreeVector<L> v, first, plain;
+    copy_dofs<L>(g, m, x.v, v), copy_dofs<L>(g, m, x.v, plain), copy_dofs<L>(g, m, problem.b, first);
+    without_coriolis<L>(g, m, opt.h, problem.b, w.v, w.mean.rest);
+    const Mask<Real> fast = active;
     HiddenContacts<L> contacts(w.contacts);
     assemble();
     LoopRows<Real> loops;
@@ -268,7 +268,7 @@ HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m
       const Real changed = apart(v, w.v);
       each_dof<L>(g, m, [&](Real to, Real& vi) { vi = select(active, to, vi); }, w.v, v);
       if (m.has_bends) bend_loops<L>(g, m, opt.h, x, v, mocap, active, w);
-      move_at_mean<L>(g, m, {opt.h, w.kin, w.I, x.v, problem.A, problem.factor}, v, base, active, problem.b,
+      move_at_mean<L>(g, m, {opt.h, w.kin, w.I, x.v, problem.A, problem.factor}, v, w.mean.rest, active, problem.b,
                       problem.free);
       if (pass == 0) copy_dofs<L>(g, m, v, plain);
       const Real size = before + size_of<L>(g, m, v);
@@ -280,6 +280,7 @@ HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m
     contacts.show();
     const Real trust = min(before * (opt.h * kLoopTrust), Real(kLoopMost));
     found = found & negate(apart(plain, v) > (before + size_of<L>(g, m, plain)) * trust);
+    w.mean.taken = fast & found;
     if (!g.any(negate(found))) return;
     each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(found, bi, old); }, first, problem.b);
     solve_without_rows<L>(g, m, problem);

@@ -46,19 +46,23 @@ struct RecordLayout {
   HD int dof_row(int kind, int dof) const { return contacts() + kind * dofs + dof; }
   HD int tie(int i) const { return dof_row(kDofRows, 0) + i; }
   HD int bond(int i) const { return tie(ties) + 3 * i; }
-  /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q
-  /// and qw per dof.
+  /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q,
+  /// qw and what the step before owed per dof.
   HD int base() const { return bond(bonds); }
   HD int velocity(int dof) const { return base() + 7 + dof; }
   HD int position(int dof) const { return base() + 7 + dofs + dof; }
   HD int quaternion(int dof) const { return base() + 7 + 2 * dofs + dof; }
-  /// Of the positions at the end of the last step: what rounding took from them, and they, by which a change is known. A free base's
-  /// three, then per dof. 0 in double, which has the same layout, so that states go from one number type to the other.
-  HD int low(int i) const { return base() + 7 + 3 * dofs + i; }
+  HD int owed(int dof) const { return base() + 7 + 3 * dofs + dof; }
+  /// Of the positions at the end of the last step: what rounding took from them (0 in double, which has the same layout, so that states
+  /// go from one number type to the other), and they, by which a change is known. A free base's three, then per dof.
+  HD int low(int i) const { return base() + 7 + 4 * dofs + i; }
   HD int end(int i) const { return low(lows + i); }
+  /// What that step owes the next, and the velocity at its end, by which a change is known.
+  HD int owing(int dof) const { return low(2 * lows) + dof; }
+  HD int end_velocity(int dof) const { return owing(dofs + dof); }
   /// What each_coordinate calls k.
   HD int coordinate(int dof, int k) const { return k < 0 ? quaternion(dof) : position(dof + k); }
-  HD int reals() const { return low(2 * lows); }
+  HD int reals() const { return owing(2 * dofs); }
 };
 
 /// Impulses of the last step for the contacts of this one, matched by candidate; the record of every slot.
@@ -196,6 +200,15 @@ struct Records {
   }
 };
 
+/// touch(dof, v, owed) for all dofs.
+template <class L, class Touch>
+HD void each_velocity(const typename L::Group& g, const typename L::Model& m, State<L>& x, Touch touch) {
+  using Real = typename L::Real;
+  if (m.free_base())
+    for (int t = 0; t < 6; ++t) touch(m.trunk[0].dof + t, x.v.trunk[t], x.owed.trunk[t]);
+  each_joint<L>(g, m, [&](const auto& link, Real& v, Real& owed) { touch(link.dof, v, owed); }, x.v, x.owed);
+}
+
 /// The state, kept in a record, and back.
 template <class L, class Real, class Touch>
 HD void each_state_entry(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record,
@@ -206,15 +219,17 @@ HD void each_state_entry(const typename L::Group& g, const typename L::Model& m,
     touch(x.position.x, r[0]), touch(x.position.y, r[1]), touch(x.position.z, r[2]);
     touch(x.orientation.w, r[3]), touch(x.orientation.x, r[4]), touch(x.orientation.y, r[5]),
         touch(x.orientation.z, r[6]);
-    for (int t = 0; t < 6; ++t) touch(x.v.trunk[t], record[layout.velocity(m.trunk[0].dof + t)]);
   }
   each_joint<L>(
       g, m,
-      [&](const auto& link, Real& q, Real& v, Real& qw) {
-        touch(q, record[layout.position(link.dof)]), touch(v, record[layout.velocity(link.dof)]);
+      [&](const auto& link, Real& q, Real& qw) {
+        touch(q, record[layout.position(link.dof)]);
         if (link.kind == kBallLink) touch(qw, record[layout.quaternion(link.dof)]);
       },
-      x.q, x.v, x.qw);
+      x.q, x.qw);
+  each_velocity<L>(g, m, x, [&](int dof, Real& v, Real& owed) {
+    touch(v, record[layout.velocity(dof)]), touch(owed, record[layout.owed(dof)]);
+  });
 }
 
 /// touch(i, x, low) for every position that has a low part, number i.
@@ -233,24 +248,37 @@ HD void each_compensated(const typename L::Group& g, const typename L::Model& m,
       x.q, x.q_low);
 }
 
-/// The low parts of positions that nobody has written since the last step; 0 for all of a world where somebody has, for what is
-/// computed from a state that is written is not to depend on what was there before.
+/// What the last step left besides the state: the low parts of positions that nobody has written since, and what it owes where
+/// velocities are as they were, too. 0 for all of a world where somebody has written, for what is computed from a state that is
+/// written is not to depend on what was there before.
 template <class L, class Real>
-HD void load_low_parts(const typename L::Group& g, const typename L::Model& m, const Real* record, State<L>& x) {
+HD void load_rest(const typename L::Group& g, const typename L::Model& m, const Real* record, State<L>& x) {
   const RecordLayout<typename L::Model> layout(m);
-  Real written(0);
+  const Real zero(0), one(1);
+  Real moved(0), changed(0);
   each_compensated<L>(g, m, x, [&](int i, const Real& q, Real& low) {
-    low = record[layout.low(i)];
-    written = select(q == record[layout.end(i)], written, Real(1));
+    if constexpr (kCompensated<Real>) low = record[layout.low(i)];
+    moved = select(q == record[layout.end(i)], moved, one);
   });
-  const Mask<Real> kept = g.max(written) == Real(0);
-  each_compensated<L>(g, m, x, [&](int, const Real&, Real& low) { low = select(kept, low, Real(0)); });
+  each_velocity<L>(g, m, x, [&](int dof, const Real& v, Real& owed) {
+    owed = record[layout.owing(dof)];
+    changed = select(v == record[layout.end_velocity(dof)], changed, one);
+  });
+  const Mask<Real> stands = g.max(moved) == zero, kept = stands & (g.max(changed) == zero);
+  if constexpr (kCompensated<Real>)
+    each_compensated<L>(g, m, x, [&](int, const Real&, Real& low) { low = select(stands, low, zero); });
+  each_velocity<L>(g, m, x, [&](int, const Real&, Real& owed) { owed = select(kept, owed, zero); });
 }
 template <class L, class Real>
-HD void store_low_parts(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record) {
+HD void store_rest(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record) {
   const RecordLayout<typename L::Model> layout(m);
-  each_compensated<L>(g, m, x,
-                      [&](int i, const Real& q, Real& low) { record[layout.low(i)] = low, record[layout.end(i)] = q; });
+  each_compensated<L>(g, m, x, [&](int i, const Real& q, Real& low) {
+    if constexpr (kCompensated<Real>) record[layout.low(i)] = low;
+    record[layout.end(i)] = q;
+  });
+  each_velocity<L>(g, m, x, [&](int dof, const Real& v, Real& owed) {
+    record[layout.owing(dof)] = owed, record[layout.end_velocity(dof)] = v;
+  });
 }
 
 }  // namespace stiction

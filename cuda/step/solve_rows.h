@@ -126,14 +126,19 @@ struct DoubleRows {
     return carried;
   }
 
-  /// Overlaps, limits that are passed and joints that drifted apart need not close any more. Starts from no impulses.
+  /// Overlaps, limits that are passed and joints that drifted apart need not close any more, but do not get worse as bodies turn
+  /// together. Starts from no impulses.
   HD void give_up_recovery(const Mask<Double>& which) {
     const Double zero(0);
-    for (int i = 0; i < 3 * rows.contacts; ++i) rows.e[i] = select(which, max(rows.e[i], zero), rows.e[i]);
+    for (int k = 0; k < rows.contacts; ++k) {
+      Double& e = rows.e[3 * k + 2];
+      e = select(which, max(e, rows.bend[k]), e);
+    }
     for (int k = 0; k < rows.scalars; ++k) {
       Double& e = rows.e[3 * rows.contacts + k];
+      const Double& bend = rows.bend[rows.contacts + k];
       const Mask<Double> rigid = which & (rows.R[3 * rows.contacts + k] == zero);
-      e = select(rigid, select(rows.lower[k] == zero, max(e, zero), zero), e);
+      e = select(rigid, select(rows.lower[k] == zero, max(e, bend), bend), e);
     }
     drop_impulses(which);
   }
@@ -182,6 +187,7 @@ struct DoubleRows {
   }
   HD void copy_block(const RowProblem<Real>& p, int w, int k, int from) {
     rows.touched[k] |= touched_in(p, from, of[w].world);
+    if (p.bend) put(rows.bend + k, w, p.bend[from]);
     if (rows.by_tree) put(rows.scale + k, w, p.scales[from]);
     if (k < rows.contacts) return put(rows.mu + k, w, p.mu[from]);
     put(rows.lower + k - rows.contacts, w, p.lower[from - p.contacts]);

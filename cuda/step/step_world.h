@@ -234,6 +234,7 @@ HD void move_on(const typename L::Group& g, const typename L::Model& m, const Op
   if (opt.moves_centres()) move_centres<L>(g, m, opt.h, w.kin, w.I, w.problem.A, along, v);
   if (before != 0) each_dof<L>(g, m, [&](Real v0, Real vi, Real& to) { to = to + (v0 - vi) * before; }, x.v, v, along);
   integrate<L>(g, m, opt.h, w.kin.pose.trunk[0].R, along, v, moving, x);
+  if (opt.moves_centres()) turn_spin<L>(m, w.kin.pose.trunk[0].R, rotation(x.orientation), x.owed);
   if (before != 0) keep_spin<L>(m, w.kin.pose.trunk[0].R, v, moving, x);
 }
 
@@ -365,6 +366,12 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   gather_worst(s.moving, converges(options, s.c) & w.problem.free_found, s.c, s.iterations, out);
   out.overflow = out.overflow | (w.contacts.overflow & s.moving);
   out.immovable = out.immovable | (s.moving & told_by_any<L>(g, w.problem.immovable));
+  if (options.step.moves_centres()) {
+    TreeVector<L> owed;
+    owe_coriolis<L>(g, m, {options.step.h, w.kin, w.I, s.x.v, w.problem.A, w.problem.factor}, w.mean, w.problem.b, w.v,
+                    owed);
+    each_dof<L>(g, m, [&](Real d, Real& to) { to = select(s.moving, d, to); }, owed, s.x.owed);
+  }
   if (options.step.theta_vq != 1) w.problem.deep = w.problem.deep | hold_back<L>(g, m, options.step, s.x, w);
   s.deep = s.moving & told_by_any<L>(g, w.problem.deep), s.solving = any(s.deep);
   if (s.solving) pose_recovery<L>(g, m, options.step, w, s);
@@ -387,7 +394,7 @@ HD void begin_steps(const typename L::Group& g, const typename L::Model& m, cons
   const Rows<Real>& rows = worlds.rows;
   s.out = fresh_outcome<Real>(), s.step = 0;
   load_state<L>(g, m, arrays, rows, s.x);
-  if constexpr (kCompensated<Real>) load_low_parts<L>(g, m, worlds.records.real, s.x);
+  load_rest<L>(g, m, worlds.records.real, s.x);
   s.out.bad = load_controls<L>(g, m, arrays, rows, w.applied);
   copy_controls<L>(m, w.applied, w.loads);
   s.frozen = mask_of<Real>(false);
@@ -414,7 +421,8 @@ HD void end_steps(const typename L::Group& g, const typename L::Model& m, const 
   const Mask<Real>& frozen = s.frozen;
   g.sync();  // all have read what is now written
   store_state<L>(g, m, arrays, rows, s.x, frozen);
-  if constexpr (kCompensated<Real>) store_low_parts<L>(g, m, s.x, worlds.records.real);
+  round_base<L>(m, s.x);
+  store_rest<L>(g, m, s.x, worlds.records.real);
 
   if (g.rank() != 0) return;
   const Certificate<Real>& c = out.certificate;
@@ -462,16 +470,18 @@ HD bool take_steps(const typename L::Group& g, const typename L::Model& m, const
 }
 
 /// The contact problem of the last step of world `w` of a pack, dense, with the impulses that solved it: assembled again from
-/// the state kept in the record. `memory`: dense_problem_size numbers for all slots and rows.
+/// the state kept in the record; `next`: that of the next step, with the impulses that it would begin with. `memory`:
+/// dense_problem_size numbers for all slots and rows.
 template <class L, class T>
 HD DenseProblem<T> last_problem(const typename L::Model& m, const StepOptions<Scalar<typename L::Real>>& options,
                                 const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
-                                typename L::Real* record, int w, Workspace<L>& space, T* memory) {
+                                typename L::Real* record, int w, bool next, Workspace<L>& space, T* memory) {
   using Real = typename L::Real;
   const typename L::Group g;
   State<L> x;
   auto bad = mask_of<Real>(false);
-  each_state_entry<L>(g, m, x, record, [](Real& now, const Real& kept) { now = kept; });
+  if (next) load_state<L>(g, m, arrays, rows, x), load_rest<L>(g, m, record, x);
+  else each_state_entry<L>(g, m, x, record, [](Real& now, const Real& kept) { now = kept; });
   load_loads<L>(g, m, arrays, rows, space.applied, bad);
   copy_controls<L>(m, space.applied, space.loads);
   StepOptions<Scalar<Real>> warm = options;

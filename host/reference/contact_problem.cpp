@@ -111,7 +111,7 @@ double from_root(const Model& model, const Kinematics& k, int geom, const Vector
 
 /// How the paths of two bodies that turn together part in a step at x, but for their velocities: docs/theory.md, section 3.3.   m/s
 Vector3d parting(const Model& model, const Kinematics& k, const Vector& q, const Vector& v, const StepOptions& o,
-                 int body1, int body2, const Vector3d& x) {
+                 int body1, int body2, const Vector3d& x, double far) {
   if (model.body_weldid[body1] == 0 || model.body_weldid[body2] == 0) return Vector3d::Zero();
   const std::vector<BodyMotion> motions = body_motions(model, k, q, v);
   const std::vector<Root> roots = o.integrator == Integrator::kImplicit ? free_roots(model, q) : std::vector<Root>{};
@@ -132,10 +132,10 @@ Vector3d parting(const Model& model, const Kinematics& k, const Vector& q, const
     return a;
   };
   const Vector3d w1 = motions[body1].angular, w2 = motions[body2].angular;
-  const double fastest = std::max(w1.squaredNorm(), w2.squaredNorm());
+  const Vector3d apart = acceleration(body2) - acceleration(body1), d = o.timestep / 2 * apart;
+  const double fastest = std::max({w1.squaredNorm(), w2.squaredNorm(), apart.norm() / std::max(2 * far, 1e-30)});
   if (fastest == 0) return Vector3d::Zero();
-  const Vector3d d = o.timestep / 2 * (acceleration(body2) - acceleration(body1));
-  const double fall = kStandardGravity * o.timestep, rolls = 4 * (w2 - w1).squaredNorm() / fastest,
+  const double fall = kStandardGravity * o.timestep, rolls = 12 * (w2 - w1).squaredNorm() / fastest - 1,
                slides = (velocity(body2) - velocity(body1)).squaredNorm() / (16 * (d.squaredNorm() + fall * fall));
   return std::clamp(2 - std::max(rolls, slides), 0.0, 1.0) * d;
 }
@@ -180,7 +180,7 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
     if (c.dist <= 0) e = std::max(rate * c.dist / h, -kept_recovery(o));
   }
   const Vector3d bend =
-      c.frame * parting(model, k, q, v, o, model.geom_bodyid[c.geom1], model.geom_bodyid[c.geom2], c.pos);
+      c.frame * parting(model, k, q, v, o, model.geom_bodyid[c.geom1], model.geom_bodyid[c.geom2], c.pos, far);
   auto bent = [&] { problem.e.segment<3>(3 * i) += bend; };
   if (soft.stiffness > 0) return bent();
   const double restitution = std::max(model.geom_restitution[c.geom1], model.geom_restitution[c.geom2]);
@@ -225,9 +225,9 @@ Compliance pair_compliance(const Model& model, int geom1, int geom2) {
 
 ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl,
                         const std::vector<Contact>& contacts, const StepOptions& o, const Vector& qfrc_applied,
-                        const Matrix& xfrc_applied) {
+                        const Matrix& xfrc_applied, const Vector& owed, FreeMotion* motion) {
   Kinematics k = forward_kinematics(model, q);
-  FreeMotion free = free_motion(model, k, q, v, ctrl, o.integrator, o.timestep, qfrc_applied, xfrc_applied);
+  FreeMotion free = free_motion(model, k, q, v, ctrl, o.integrator, o.timestep, qfrc_applied, xfrc_applied, owed);
   ContactProblem problem;
   problem.timestep = o.timestep;
   const std::vector<EqualityRows> loops = equalities(model, q, free.A);
@@ -248,6 +248,7 @@ ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, co
   problem.mu = problem.phi = Vector::Zero(nc);
   Eigen::LLT<Matrix> factor(free.A);
   for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], q, v, free.v_free, o, problem);
+  if (motion) *motion = free;
   return problem;
 }
 

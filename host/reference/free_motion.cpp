@@ -187,7 +187,8 @@ void settle_coriolis(const Model& model, const Vector& q, const Vector& v, doubl
   Vector now = m.v_free;
   double part = 1, last = moved, change = kInfinity;
   for (int pass = 0; pass < 30; ++pass) {
-    m.b = first + coriolis_change(model, q, v, (v + now) / 2, h, m);
+    m.coriolis = coriolis_change(model, q, v, (v + now) / 2, h, m);
+    m.b = first + m.coriolis;
     m.v_free = A.solve(m.b);
     change = sum(m.v_free - now);
     double most = 0;
@@ -198,12 +199,19 @@ void settle_coriolis(const Model& model, const Vector& q, const Vector& v, doubl
     last = change;
     now += part * (m.v_free - now);
   }
-  if (change <= 1e-2 * size) return;
+  m.at_mean = change <= 1e-2 * size;
+  if (m.at_mean) return;
   m.b = first;
   m.v_free = A.solve(m.b);
 }
 
 }  // namespace
+
+Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
+                  const FreeMotion& m) {
+  if (!m.at_mean) return Vector::Zero(model.nv);
+  return coriolis_change(model, q, v, (v + end) / 2, h, m) - m.coriolis;
+}
 
 Vector coriolis_change(const Model& model, const Vector& q, const Vector& v, const Vector& u, double h,
                        const FreeMotion& m) {
@@ -222,7 +230,7 @@ Vector coriolis_change(const Model& model, const Vector& q, const Vector& v, con
 
 FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const Vector& q, const Vector& v,
                        const Vector& ctrl, Integrator integrator, double h, const Vector& qfrc_applied,
-                       const Matrix& xfrc_applied) {
+                       const Matrix& xfrc_applied, const Vector& owed) {
   if (!(h > 0)) throw std::invalid_argument("h: got " + std::to_string(h) + ", expected a positive step in seconds");
   PassiveForces passive = passive_forces(model, kinematics, q, v);
   ActuatorForces actuators = actuator_forces(model, q, v, ctrl);
@@ -231,7 +239,7 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const V
   m.damping = m.stiffness = Vector::Zero(model.nv);
   Vector c = bias(model, kinematics, q, v);
   Vector f = passive.total + applied_forces(model, kinematics, qfrc_applied, xfrc_applied) - c;
-  m.gyroscopic = m.along_tendons = 0 * f;
+  m.gyroscopic = m.along_tendons = m.coriolis = 0 * f;
   Vector armature = Eigen::Map<const Vector>(model.dof_armature.data(), model.nv);
   Matrix bare = m.M - Matrix(armature.asDiagonal());
   if (integrator == Integrator::kImplicit) {
@@ -247,6 +255,7 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const V
   m.A = m.M;
   m.A.diagonal() += h * m.damping + h * h * m.stiffness;
   m.b = m.M * v + h * (f + m.gyroscopic + m.damping.cwiseProduct(v));
+  if (integrator == Integrator::kImplicit && owed.size() > 0) m.b += owed;
   m.v_free = m.A.llt().solve(m.b);
   if (integrator == Integrator::kImplicit) settle_coriolis(model, q, v, h, m);
   m.b += h * m.along_tendons;

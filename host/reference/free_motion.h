@@ -29,6 +29,9 @@
 //   m (w' x (R x - x)) / h,   w' = w + d,   R = exp(h w').
 // Of a ball joint, gravity's torque and the Coriolis forces of the joints beyond it add J^-1 h torque to d.
 //
+// owed (nv, N s) is added to b: what Coriolis forces of the step before lacked. After a step from v to v', which contacts have changed,
+// that is h (c(u) - c(u')), u' = (v + v') / 2, of trees that had c(u).
+//
 // Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v) and those torques, without the part of
 // m w x (w x x) of a free root; found, without tendons, by iterating from the solution with them, docs/theory.md, (2.3a). Where that does not
 // converge that solution stays, and where the model has equalities: loops.h.
@@ -53,12 +56,17 @@ struct FreeMotion {
   Vector damping, stiffness;  // (nv)  the diagonals of D and K
   Vector gyroscopic;          // (nv)  what b / h has of implicit gyroscopic torques, less the explicit ones
   Vector along_tendons;       // (nv)  what b / h has of tendons
+  bool at_mean = false;       // whether b has c(u)
+  Vector coriolis;            // (nv)  what b has of c(u) more than of c(v), N s
   std::vector<SoftRow> soft_rows;
 };
 
 FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const Vector& q, const Vector& v,
                        const Vector& ctrl, Integrator integrator, double h, const Vector& qfrc_applied = {},
-                       const Matrix& xfrc_applied = {});
+                       const Matrix& xfrc_applied = {}, const Vector& owed = {});
+/// What a step from (q, v) to the velocity `end` owes the next one.
+Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
+                  const FreeMotion& m);
 
 /// What b of m changes by (N s) if trees of several joints have c(u) in the place of c(v) and of gyroscopic torques.
 Vector coriolis_change(const Model& model, const Vector& q, const Vector& v, const Vector& u, double h,

@@ -133,7 +133,7 @@ void close_loops(const Model& model, const Vector& q, const Vector& v, const std
   double changed = 0, size = 1;
   for (int pass = 0; pass < 40; ++pass) {
     bend = parted(now);
-    if (pass > 0) m.b = first + coriolis_change(model, q, v, (v + now) / 2, h, m);
+    if (pass > 0) m.coriolis = coriolis_change(model, q, v, (v + now) / 2, h, m), m.b = first + m.coriolis;
     const Vector free = m.A.llt().solve(m.b);
     const Vector next = free + m.A.llt().solve(J.transpose() * impulses(J * free + e + bend));
     changed = (next - now).cwiseAbs().sum(), size = before + next.cwiseAbs().sum();
@@ -142,7 +142,8 @@ void close_loops(const Model& model, const Vector& q, const Vector& v, const std
   }
   const bool small =
       (now - plain).cwiseAbs().sum() <= std::min(0.25, h * before / 2) * (before + plain.cwiseAbs().sum());
-  if (!(changed <= 1e-2 * size) || !small) m.b = first, bend.setZero();
+  m.at_mean = changed <= 1e-2 * size && small;
+  if (!m.at_mean) m.b = first, bend.setZero();
   m.v_free = m.A.llt().solve(m.b);
   problem.e_row += bend;
 }

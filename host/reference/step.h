@@ -5,14 +5,14 @@
 namespace stiction::reference {
 
 struct StepResult {
-  Vector q, v;
+  Vector q, v, owed;  // to the next step
   ContactProblem problem;
   Solution solution;
 };
 
 StepResult step(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl,
                 const std::vector<Contact>& contacts, const StepOptions& options, const SolverOptions& solver = {},
-                const Vector& qfrc_applied = {}, const Matrix& xfrc_applied = {});
+                const Vector& qfrc_applied = {}, const Matrix& xfrc_applied = {}, const Vector& owed = {});
 
 /// The velocity that a step by Integrator::kImplicit from q to (end_q, end_v) found in its solve: docs/theory.md, (2.5).
 Vector solved_velocity(const Model& model, const Vector& q, const Vector& end_q, const Vector& end_v);

@@ -41,34 +41,16 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
     return {
         {"arrays", this->array_bytes()}, {"records", this->record_bytes()}, {"workspaces", threads_->size() * each}};
   }
-  DenseProblem<double> contact_problem(int env) override {
-    if (env < 0 || env >= num_envs())
-      throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " +
-                                  std::to_string(num_envs() - 1));
-    this->require_no_couples("contact_problem");
-    problem_.resize(kernels_->problem_size(job_));
-    return kernels_->problem(job_, env, workspaces_[0].get(), tables_of(0), problem_.data());
-  }
+  DenseProblem<double> contact_problem(int env) override { return problem(env, false); }
   DenseProblem<double> next_problem(int env, const double* qfrc) override {
-    const Model& m = this->model();
-    const BatchArrays<T>& a = job_.arrays;
-    auto row = [env](const T* of, int length) {
-      return std::vector<double>(of + int64_t{env} * length, of + (int64_t{env} + 1) * length);
-    };
-    const std::vector<double> qpos = row(a.qpos, m.nq), qvel = row(a.qvel, m.nv), applied = row(a.qfrc_applied, m.nv);
-    const auto record = record_of(env);
-    std::vector<T> kept(record_size());
-    for (int64_t i = 0; i < record_size(); ++i) kept[i] = record(i);
-    auto put_applied = [&](const double* from) {
-      T* to = this->buffer("qfrc_applied").template as<T>() + int64_t{env} * m.nv;
-      for (int i = 0; i < m.nv; ++i) to[i] = static_cast<T>(from[i]);
-    };
-    record_of_state(tables_->view, qpos.data(), qvel.data(), [&](int i, double x) { record(i) = static_cast<T>(x); });
-    put_applied(qfrc);
-    const DenseProblem<double> problem = contact_problem(env);
-    put_applied(applied.data());
-    for (int64_t i = 0; i < record_size(); ++i) record(i) = kept[i];
-    return problem;
+    check(env);
+    const int nv = this->model().nv;
+    T* force = this->buffer("qfrc_applied").template as<T>() + int64_t{env} * nv;
+    const std::vector<T> applied(force, force + nv);
+    for (int i = 0; i < nv; ++i) force[i] = static_cast<T>(qfrc[i]);
+    const DenseProblem<double> found = problem(env, true);
+    std::copy(applied.begin(), applied.end(), force);
+    return found;
   }
   std::string isa() const override { return lib_->isa; }
 
@@ -120,6 +102,17 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
   }
 
  private:
+  void check(int env) const {
+    if (env < 0 || env >= num_envs())
+      throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " +
+                                  std::to_string(num_envs() - 1));
+    this->require_no_couples("contact_problem");
+  }
+  DenseProblem<double> problem(int env, bool next) {
+    check(env);
+    problem_.resize(kernels_->problem_size(job_));
+    return kernels_->problem(job_, env, next, workspaces_[0].get(), tables_of(0), problem_.data());
+  }
   size_t workspace_bytes() const { return job_.places * kernels_->place_bytes; }
   void* tables_of(int thread) const { return environment_tables_.empty() ? nullptr : environment_tables_[thread]; }
 

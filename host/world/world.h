@@ -111,8 +111,9 @@ class World {
   /// The problem that a step of one environment from its present state would meet with qfrc (nv) as its qfrc_applied, and the last
   /// step's impulses of the contacts that are still there. Views likewise.
   virtual DenseProblem<double> next_problem(int env, const double* qfrc) = 0;
-  /// The states at the beginning of the last substep: qpos (num_envs, nq), qvel (num_envs, nv).
-  virtual void previous_states(double* qpos, double* qvel) = 0;
+  /// The states at the beginning of the last substep: qpos (num_envs, nq), qvel (num_envs, nv), and what the substep before owed it
+  /// of Coriolis forces (dynamics/coriolis.h), owed (num_envs, nv) in N s and N m s.
+  virtual void previous_states(double* qpos, double* qvel, double* owed) = 0;
   virtual int64_t record_size() const = 0;
   virtual void get_records(double* rows) = 0;
   virtual void set_records(const double* rows) = 0;

@@ -36,10 +36,10 @@ class WorldOf : public World {
     if (n == 0) return;
     advance(n, [this] { run_steps(); });
   }
-  void previous_states(double* qpos, double* qvel) final {
+  void previous_states(double* qpos, double* qvel, double* owed) final {
     fetch({records_.get()});
     for (int64_t e = 0; e < num_envs(); ++e)
-      state_of_record(tables_->view, record_of(e), qpos + e * model_->nq, qvel + e * model_->nv);
+      state_of_record(tables_->view, record_of(e), qpos + e * model_->nq, qvel + e * model_->nv, owed + e * model_->nv);
   }
   int64_t record_size() const final { return layout_.reals(); }
   void get_records(double* rows) final {

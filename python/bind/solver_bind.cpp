@@ -57,8 +57,8 @@ py::dict option_defaults(bool float64) {
 
 using Doubles = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-py::tuple solve(const py::dict& rows, const std::string& solver, const py::dict& options, int iterations,
-                double tolerance, bool float64, int num_threads) {
+py::tuple solve_batch(const py::dict& rows, const std::string& solver, const py::dict& options, int iterations,
+                      double tolerance, bool float64, int num_threads) {
   std::vector<Doubles> held;  // until all are solved
   auto array = [&](const char* name) { return held.emplace_back(rows[name].cast<Doubles>()); };
   auto numbers = [&](const char* name, std::initializer_list<py::ssize_t> shape) {
@@ -98,8 +98,8 @@ void bind_solvers(py::module_& m) {
   m.attr("FIRST_CHOSEN_FALLBACK") = kFirstChosenFallback;
   m.def("option_defaults", &option_defaults, "float64"_a = true,
         "Options by name with their defaults: of every solver by its name, of a step by ''.");
-  m.def("solve_rows", &solve, "rows"_a, py::kw_only(), "solver"_a, "solver_options"_a, "iterations"_a, "tolerance"_a,
-        "float64"_a, "num_threads"_a,
+  m.def("solve_rows", &solve_batch, "rows"_a, py::kw_only(), "solver"_a, "solver_options"_a, "iterations"_a,
+        "tolerance"_a, "float64"_a, "num_threads"_a,
         "Contact problems in half-solved rows, arrays by their names in RowBatch and the guess: impulses, iterations,\n"
         "factorizations, the law.");
 }

@@ -229,9 +229,9 @@ void bind_world(py::module_& m) {
              const World::Call call(w);
              const auto n = static_cast<py::ssize_t>(w.num_envs());
              py::array_t<double> qpos({n, static_cast<py::ssize_t>(w.model().nq)});
-             py::array_t<double> qvel({n, static_cast<py::ssize_t>(w.model().nv)});
-             w.previous_states(qpos.mutable_data(), qvel.mutable_data());
-             return py::make_tuple(qpos, qvel);
+             py::array_t<double> qvel({n, static_cast<py::ssize_t>(w.model().nv)}), owed(qvel.request().shape);
+             w.previous_states(qpos.mutable_data(), qvel.mutable_data(), owed.mutable_data());
+             return py::make_tuple(qpos, qvel, owed);
            })
       .def("get_records",
            [](World& w) {

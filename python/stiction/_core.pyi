@@ -288,7 +288,11 @@ class World:
     ) -> tuple: ...
     def previous_states(
         self,
-    ) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
+    ) -> tuple[
+        numpy.typing.NDArray[numpy.float64],
+        numpy.typing.NDArray[numpy.float64],
+        numpy.typing.NDArray[numpy.float64],
+    ]: ...
     def reset(
         self,
         mask: typing.Annotated[numpy.typing.ArrayLike, numpy.uint8] | None = None,

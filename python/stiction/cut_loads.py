@@ -27,7 +27,7 @@ def cut_load(sim, body: int, site: int) -> tuple[np.ndarray, np.ndarray]:
     forces = forces + acting.sum(1)
     torques = torques + (cross(_centers(sim), acting) + applied[..., 3:] * carried[:, None]).sum(1)
 
-    now, before = momenta(sim, *present(sim)), momenta(sim, *sim._world.previous_states())
+    now, before = momenta(sim, *present(sim)), momenta(sim, *sim._world.previous_states()[:2])
     moved = (sim._arrays.read("time") > 0)[:, None] / sim.timestep
     linear, angular = ((new - old)[:, carried].sum(1) * moved for new, old in zip(now, before, strict=True))
     force, torque = linear - forces, angular - torques

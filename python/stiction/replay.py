@@ -29,7 +29,7 @@ _CERTIFICATE = (
 
 def write_dump(sim, env, path):
     """Everything that one substep of one environment depends on, and what came of it."""
-    qpos, qvel = (rows[env] for rows in sim._world.previous_states())
+    qpos, qvel, owed = (rows[env] for rows in sim._world.previous_states())
     meta = {
         "format": _FORMAT,
         "timestep": sim.timestep,
@@ -43,7 +43,13 @@ def write_dump(sim, env, path):
     arrays |= {f"params.{name}": np.array(getattr(sim.params, name)[env]) for name in sim.per_env}
     arrays |= {f"problem.{name}": value for name, value in sim.contact_problem(env).arrays().items()}
     arrays |= {f"certificate.{name}": np.array(getattr(sim.certificate, name)[env]) for name in _CERTIFICATE}
-    arrays |= {"before.qpos": qpos, "before.qvel": qvel, "after.qpos": sim.qpos[env], "after.qvel": sim.qvel[env]}
+    arrays |= {
+        "before.qpos": qpos,
+        "before.qvel": qvel,
+        "before.owed": owed,
+        "after.qpos": sim.qpos[env],
+        "after.qvel": sim.qvel[env],
+    }
     with open(path, "wb") as file:
         np.savez_compressed(file, meta=np.array(json.dumps(meta)), **arrays)
 
@@ -88,6 +94,8 @@ def replay(path, dtype=None, solver=None, iterations=None, tolerance=None, knobs
     sim.qpos, sim.qvel = arrays["before.qpos"][None], arrays["before.qvel"][None]
     for name in _APPLIED:
         setattr(sim, name, arrays[f"input.{name}"][None])
+    # What the substep before owed is an impulse like that of an applied force.
+    sim.qfrc_applied += arrays.get("before.owed", np.zeros(model.nv)) / sim.timestep
     sim.step()
     return sim, arrays, meta
 

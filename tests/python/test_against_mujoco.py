@@ -142,10 +142,10 @@ def steps_of_the_oracle(oracle, sim, d, count=5):
     reference = pytest.importorskip("stiction_reference")
     put(sim, d)
     forces = d.qfrc_applied.copy(), d.xfrc_applied.copy()
-    q, v = d.qpos.copy(), d.qvel.copy()
+    q, v, owed = d.qpos.copy(), d.qvel.copy(), 0 * d.qvel
     for _ in range(count):
-        step = reference.step(oracle, q, v, d.ctrl, {}, "implicit", sim.timestep, 0.2, 1.0, *forces)
-        q, v = step["q"], step["v"]
+        step = reference.step(oracle, q, v, d.ctrl, {}, "implicit", sim.timestep, 0.2, 1.0, *forces, owed=owed)
+        q, v, owed = step["q"], step["v"], step["owed"]
         sim.step()
         yield q, v
 
@@ -160,4 +160,4 @@ def test_implicit_steps_match_the_oracle(name):
     assert sim.integrator == "implicit"
     for seed in range(3):
         *_, (q, v) = steps_of_the_oracle(oracle, sim, random_state(m, seed))
-        assert error(sim.qpos[0], q) <= 1e-9 and error(sim.qvel[0], v) <= 1e-8
+        assert error(sim.qpos[0], q) <= 1e-9 and error(sim.qvel[0], v) <= 2e-8

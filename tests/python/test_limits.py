@@ -86,10 +86,10 @@ def test_fast_steps_against_limits_match_the_oracle(kind, integrator):
         d = random_state(m, seed, spread=0.1)
         d.qvel *= 10
         put(sim, d)
-        q, v, forces = d.qpos, d.qvel, (d.qfrc_applied, d.xfrc_applied)
+        q, v, owed, forces = d.qpos, d.qvel, 0 * d.qvel, (d.qfrc_applied, d.xfrc_applied)
         for _ in range(5):
-            step = reference.step(oracle, q, v, d.ctrl, {}, integrator, H, 0.2, 1.0, *forces)
-            q, v = step["q"], step["v"]
+            step = reference.step(oracle, q, v, d.ctrl, {}, integrator, H, 0.2, 1.0, *forces, owed=owed)
+            q, v, owed = step["q"], step["v"], step["owed"]
             sim.step()
             held += np.count_nonzero(sim.contact_problem(0).row_impulse > 1e-6)
             assert error(sim.qpos[0], q) <= 1e-9 and error(sim.qvel[0], v) <= 1e-7

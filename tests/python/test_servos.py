@@ -250,9 +250,9 @@ def test_steps_of_servos_match_the_oracle(name, on, kind):
             d.qpos[:], d.qvel[:] = 0.2 * rng.standard_normal((2, 2))
             d.ctrl[:] = 0.2 * rng.standard_normal(count)
             put(sim, d)
-            q, v = d.qpos, d.qvel
+            q, v, owed = d.qpos, d.qvel, 0 * d.qvel
             for _ in range(3):
-                step = reference.step(oracle, q, v, d.ctrl, {}, "implicit", 0.01, 0.2, 1.0)
-                q, v = step["q"], step["v"]
+                step = reference.step(oracle, q, v, d.ctrl, {}, "implicit", 0.01, 0.2, 1.0, owed=owed)
+                q, v, owed = step["q"], step["v"], step["owed"]
                 sim.step()
                 assert error(sim.qpos[0], q) <= 1e-7 and error(sim.qvel[0], v) <= 1e-5

@@ -235,14 +235,15 @@ void bind_contact(py::module_& m) {
       "assemble",
       [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const py::dict& contacts,
          const std::string& integrator, double h, double erp, double max_recovery, const Vector& qfrc,
-         const Matrix& xfrc, double penetration_allowance, double tangential_compliance, double rounding) {
+         const Matrix& xfrc, double penetration_allowance, double tangential_compliance, double rounding,
+         const Vector& owed) {
         StepOptions o{
             h, integrator_of(integrator), erp, max_recovery, penetration_allowance, tangential_compliance, rounding};
-        return to_dict(assemble(x, q, v, u, contacts_of(contacts), o, qfrc, xfrc));
+        return to_dict(assemble(x, q, v, u, contacts_of(contacts), o, qfrc, xfrc, owed));
       },
       "model"_a, "q"_a, "v"_a, "ctrl"_a, "contacts"_a, "integrator"_a, "h"_a, "erp"_a = 0.2, "max_recovery"_a = 1.0,
       "qfrc_applied"_a = Vector(), "xfrc_applied"_a = Matrix(), "penetration_allowance"_a = 1e-6,
-      "tangential_compliance"_a = 0.0, "rounding"_a = 0.0);
+      "tangential_compliance"_a = 0.0, "rounding"_a = 0.0, "owed"_a = Vector());
   m.def(
       "solve",
       [](const py::dict& problem, const std::string& law, double tolerance, int sweeps, int iterations) {
@@ -282,16 +283,16 @@ void bind_contact(py::module_& m) {
       "step",
       [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const py::dict& contacts,
          const std::string& integrator, double h, double erp, double max_recovery, const Vector& qfrc,
-         const Matrix& xfrc, double tolerance, double penetration_allowance) {
+         const Matrix& xfrc, double tolerance, double penetration_allowance, const Vector& owed) {
         StepOptions o{h, integrator_of(integrator), erp, max_recovery, penetration_allowance};
-        StepResult r = step(x, q, v, u, contacts_of(contacts), o, {Law::kCoulomb, tolerance}, qfrc, xfrc);
+        StepResult r = step(x, q, v, u, contacts_of(contacts), o, {Law::kCoulomb, tolerance}, qfrc, xfrc, owed);
         py::dict d = to_dict(r.solution);
-        d["q"] = r.q, d["v"] = r.v, d["problem"] = to_dict(r.problem);
+        d["q"] = r.q, d["v"] = r.v, d["owed"] = r.owed, d["problem"] = to_dict(r.problem);
         return d;
       },
       "model"_a, "q"_a, "v"_a, "ctrl"_a, "contacts"_a, "integrator"_a, "h"_a, "erp"_a = 0.2, "max_recovery"_a = 1.0,
-      "qfrc_applied"_a = Vector(), "xfrc_applied"_a = Matrix(), "tolerance"_a = 1e-10,
-      "penetration_allowance"_a = 1e-6);
+      "qfrc_applied"_a = Vector(), "xfrc_applied"_a = Matrix(), "tolerance"_a = 1e-10, "penetration_allowance"_a = 1e-6,
+      "owed"_a = Vector());
   m.def("solved_velocity", &reference::solved_velocity, "model"_a, "q"_a, "end_q"_a, "end_v"_a);
 }
 

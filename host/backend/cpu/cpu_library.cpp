@@ -20,9 +20,10 @@ void find(const CpuJob<Scalar<Real>>& job, const FoundContacts<Scalar<Real>>& fo
                 tables);
 }
 template <class Real>
-DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables, double* out) {
-  return by_lane<Real>(job, StepOf<SharedLane<Real>>::problem, StepOf<PerEnvLane<Real>>::problem, world, workspace,
-                       tables, out);
+DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, bool next, void* workspace, void* tables,
+                             double* out) {
+  return by_lane<Real>(job, StepOf<SharedLane<Real>>::problem, StepOf<PerEnvLane<Real>>::problem, world, next,
+                       workspace, tables, out);
 }
 template <class Real>
 void* create_tables(const CpuJob<Scalar<Real>>& job) {

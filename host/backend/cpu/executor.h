@@ -81,7 +81,8 @@ struct StepOf {
   static void step(const CpuJob<S>& job, int first, int last, void* workspace, void* tables);
   static void find(const CpuJob<S>& job, const FoundContacts<S>& found, int first, int last, void* workspace,
                    void* tables);
-  static DenseProblem<double> problem(const CpuJob<S>& job, int world, void* workspace, void* tables, double* out);
+  static DenseProblem<double> problem(const CpuJob<S>& job, int world, bool next, void* workspace, void* tables,
+                                      double* out);
 };
 
 }  // namespace stiction

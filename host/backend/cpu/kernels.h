@@ -33,9 +33,10 @@ struct CpuKernels {
   /// Memory besides the workspace, sized by model and solver; and where it is.
   int64_t (*memory_bytes)(const CpuJob<T>& job);
   void (*bind_memory)(const CpuJob<T>& job, void* workspace, void* memory);
-  /// The last step's problem of one world, in double; the views point into `out` (problem_size numbers).
+  /// The last step's problem of one world, or the next one's, in double; the views point into `out` (problem_size numbers).
   int64_t (*problem_size)(const CpuJob<T>& job);
-  DenseProblem<double> (*problem)(const CpuJob<T>& job, int world, void* workspace, void* tables, double* out);
+  DenseProblem<double> (*problem)(const CpuJob<T>& job, int world, bool next, void* workspace, void* tables,
+                                  double* out);
   /// Contact problems without a world, `width` to a pack: bytes of memory per thread, and solving packs first .. last - 1.
   int64_t (*solve_bytes)(const SolveJob<T>& job);
   void (*solve)(const SolveJob<T>& job, int first, int last, void* memory);

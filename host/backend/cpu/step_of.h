@@ -85,12 +85,13 @@ void StepOf<L>::find(const CpuJob<S>& job, const FoundContacts<S>& found, int fi
 }
 
 template <class L>
-DenseProblem<double> StepOf<L>::problem(const CpuJob<S>& job, int world, void* workspace, void* tables, double* out) {
+DenseProblem<double> StepOf<L>::problem(const CpuJob<S>& job, int world, bool next, void* workspace, void* tables,
+                                        double* out) {
   constexpr int W = kWidth<Real>;
   auto& w = static_cast<PackSpace<L>*>(workspace)->workspace;
   const Rows<Real> rows = pack_rows<Real>(job, world / W);
   return last_problem<L>(model(job, rows, tables), job.options, job.arrays, rows, pack_record<Real>(job, world / W),
-                         world % W, w, out);
+                         world % W, next, w, out);
 }
 
 }  // namespace stiction
