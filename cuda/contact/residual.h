@@ -8,7 +8,7 @@
 //   r_ccp  r_con without G: the convex model's score                                                             m/s
 //   r_mdp  r_con of s as maximum dissipation has it (dissipative_slip), and then r_split too; 0 unless the law is that   m/s
 //   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4); of welds and connects, which take the velocity
-//          of one end from that of the other, at least of 10^4 times what is rounded there                       1
+//          of one end from that of the other, and of ties, which add those of joints, at least of 10^4 times what is rounded there     1
 //   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V_i)                                                          1
 //   V      of the trees that a contact acts on (contact/tree_scale.h)                                            m/s
 //
@@ -176,10 +176,14 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   each_dof_row<L>(g, m, problem, row, l.dof, w.v);
   for (int i = 0; i < m.ties; ++i) {
     if (!problem.tie_live[i]) continue;
-    Real rate(0);
-    for (int j = 0; j < m.tie[i].terms; ++j)
-      rate = rate + problem.tie_coef[i][j] * dof_of<L>(g, m, w.v, m.tie[i].link[j]);
-    shared.r_row = maximum(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], least));
+    Real rate(0), size(0);
+    for (int j = 0; j < m.tie[i].terms; ++j) {
+      const Real& coef = problem.tie_coef[i][j];
+      const Real v = dof_of<L>(g, m, w.v, m.tie[i].link[j]), free = dof_of<L>(g, m, problem.free, m.tie[i].link[j]);
+      rate = rate + coef * v, size = size + abs(coef) * (abs(v) + abs(free));
+    }
+    const Real rounded = size * Real(kRowRounding * kEpsilon<Scalar<Real>>);
+    shared.r_row = maximum(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], max(least, rounded)));
   }
   for (int i = 0; i < m.bonds; ++i) {
     const Vec3<Real> li = l.bond[i], v1 = bond_end_velocity<L>(g, m, problem, w.motions, i, 0),

@@ -35,14 +35,18 @@ inline constexpr float kTurnFound = 1e-2f;
 inline constexpr float kSlowTurn = 1e-3f;
 inline constexpr int kTurnPasses = 30;
 
-/// body(own, x...) for every dof of jointed trees: the trunk's, then those of this lane's own limbs.
+/// body(own, x...) for every dof of jointed trees, or of all others: the trunk's, then those of this lane's own limbs.
 template <class L, class Body, class... Vectors>
-HD void each_jointed(const typename L::Group& g, const typename L::Model& m, Body body, Vectors&... x) {
-  if (has_jointed_trunk<L>(m)) UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) body(false, x.trunk[t]...);
+HD void each_tree_dof(const typename L::Group& g, const typename L::Model& m, bool jointed, Body body, Vectors&... x) {
+  if (has_jointed_trunk<L>(m) == jointed) UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) body(false, x.trunk[t]...);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    if (!is_jointed(limb)) return;
+    if (is_jointed(limb) != jointed) return;
     UNROLL for (int k = 0; k < limb.links(); ++k) body(true, x.limb[at.link + k]...);
   });
+}
+template <class L, class Body, class... Vectors>
+HD void each_jointed(const typename L::Group& g, const typename L::Model& m, Body body, Vectors&... x) {
+  each_tree_dof<L>(g, m, true, body, x...);
 }
 /// Sum of term(x...) over them.
 template <class L, class Term, class... Vectors>
@@ -152,20 +156,19 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
   solve_for<L>(g, m, in.factor, b, free);
 }
 
-/// What the step to the velocity v owes the next one.
+/// What the step to the velocity v owes the next one, in worlds that are `moving`.
 template <class L, class Real = typename L::Real>
 HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                           const MeanForces<L>& mean, const TreeVector<L>& b, const TreeVector<L>& v,
-                          TreeVector<L>& owed) {
+                          const Mask<Real>& moving, TreeVector<L>& owed) {
   const Scalar<Real> h = in.h;
+  const Mask<Real> owes = mean.taken & moving;
   const Real zero(0);
-  each_dof<L>(g, m, [&](Real& d) { d = zero; }, owed);
-  if (!g.any(mean.taken)) return;
-  TreeVector<L> tau;
-  dynamics_at_mean<L>(g, m, in, v, tau);
+  if (!g.any(owes)) return each_dof<L>(g, m, [&](Real& d) { d = zero; }, owed);
+  dynamics_at_mean<L>(g, m, in, v, owed);
   each_jointed<L>(
-      g, m, [&](bool, Real all, Real c, Real bi, Real& d) { d = select(mean.taken, all - c * h - bi, zero); },
-      mean.rest, tau, b, owed);
+      g, m, [&](bool, Real all, Real bi, Real& d) { d = select(owes, all - d * h - bi, zero); }, mean.rest, b, owed);
+  each_tree_dof<L>(g, m, false, [&](bool, Real& d) { d = zero; }, owed);
 }
 
 }  // namespace stiction

@@ -15,6 +15,7 @@ HD void find_batch_contacts(const typename L::Group& g, const typename L::Model&
   using Real = typename L::Real;
   State<L> x;
   load_state<L>(g, m, arrays, rows, x);
+  each_dof<L>(g, m, [](Real& owed) { owed = Real(0); }, x.owed);
   Mask<Real> bad = load_controls<L>(g, m, arrays, rows, w.applied);
   copy_controls<L>(m, w.applied, w.loads);
   const Records<L> records{static_cast<Real*>(w.memory.rows)};

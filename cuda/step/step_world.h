@@ -366,12 +366,9 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   gather_worst(s.moving, converges(options, s.c) & w.problem.free_found, s.c, s.iterations, out);
   out.overflow = out.overflow | (w.contacts.overflow & s.moving);
   out.immovable = out.immovable | (s.moving & told_by_any<L>(g, w.problem.immovable));
-  if (options.step.moves_centres()) {
-    TreeVector<L> owed;
+  if (options.step.moves_centres())
     owe_coriolis<L>(g, m, {options.step.h, w.kin, w.I, s.x.v, w.problem.A, w.problem.factor}, w.mean, w.problem.b, w.v,
-                    owed);
-    each_dof<L>(g, m, [&](Real d, Real& to) { to = select(s.moving, d, to); }, owed, s.x.owed);
-  }
+                    s.moving, s.x.owed);
   if (options.step.theta_vq != 1) w.problem.deep = w.problem.deep | hold_back<L>(g, m, options.step, s.x, w);
   s.deep = s.moving & told_by_any<L>(g, w.problem.deep), s.solving = any(s.deep);
   if (s.solving) pose_recovery<L>(g, m, options.step, w, s);

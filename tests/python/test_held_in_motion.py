@@ -73,6 +73,7 @@ def test_a_floating_hand_keeps_its_energy_and_its_box(dtype, spin, h, most):
     first, peak = energy(), 0.0
     for k in range(round(3 / h)):
         sim.step()
+        assert sim.certificate.converged[0]
         if k % 20 == 0:
             peak = max(peak, energy() / first)
     hand_at, box_at = (sim.xpos[0, model.body_id(name)].astype(float) for name in ("hand", "box"))
