@@ -157,11 +157,12 @@ def pickled(envs) -> tuple:
     """What `__reduce__` returns: the arguments that made them, and their state."""
     rest = ("_started", "_seeded", "_seeds", "_np_random", "_np_random_seed")
     rest = {name: getattr(envs, name) for name in rest if name in vars(envs)}
-    return rebuilt, (type(envs), envs._made, get_state(envs), rest)
+    return rebuilt, (type(envs), envs._made, envs.task_parameters, get_state(envs), rest)
 
 
-def rebuilt(kind, made: dict, state: dict, rest: dict):
+def rebuilt(kind, made: dict, parameters: dict, state: dict, rest: dict):
     envs = kind(**made)
+    envs.set_task_parameters(**parameters)
     set_state(envs, state)
     for name, value in rest.items():
         setattr(envs, name, value)

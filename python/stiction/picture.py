@@ -104,11 +104,17 @@ class Picture:
         self._options = shown_groups(mujoco, self._model)
         self._camera = follow(mujoco, self._model, self._data) if camera is None else camera
 
-    def draw(self, qpos, qvel, markers=(), own=None) -> np.ndarray:
-        """(height, width, 3) bytes; ``own``: arrays of the model, by name, with other numbers than its file's."""
+    def draw(self, qpos, qvel, markers=(), own=None, mocap=None) -> np.ndarray:
+        """(height, width, 3) bytes.
+
+        ``own``: arrays of the model, by name, with other numbers than its file's. ``mocap``: positions and orientations
+        of mocap bodies, where they are not the file's.
+        """
         for name, values in (own or {}).items():
             getattr(self._model, name)[:] = values
         self._data.qpos[:], self._data.qvel[:] = qpos, qvel
+        if mocap is not None:
+            self._data.mocap_pos[:], self._data.mocap_quat[:] = mocap
         self._mujoco.mj_forward(self._model, self._data)
         self._renderer.update_scene(self._data, self._camera, self._options)
         add_markers(self._mujoco, self._renderer.scene, markers)
@@ -128,8 +134,9 @@ class Picture:
 
 def draw_row(picture: Picture, simulation, env: int, markers=()) -> np.ndarray:
     """One environment of a simulation."""
-    qpos, qvel = (np.asarray(simulation._arrays.read(name)[env]) for name in ("qpos", "qvel"))
-    return picture.draw(qpos, qvel, markers, own_numbers(simulation, env))
+    names = ("qpos", "qvel", "mocap_pos", "mocap_quat")
+    qpos, qvel, *mocap = (np.asarray(simulation._arrays.read(name)[env]) for name in names)
+    return picture.draw(qpos, qvel, markers, own_numbers(simulation, env), mocap)
 
 
 def own_numbers(simulation, env: int) -> dict[str, np.ndarray]:

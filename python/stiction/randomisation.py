@@ -62,7 +62,8 @@ class Parameter:
     parameters of the same label get the same numbers; by default the name, the names and the columns.
 
     ``body_mass`` scales the inertia with it. ``body_pos`` is a body's place on its parent, not of free and mocap
-    bodies, ``body_ipos`` its centre of mass in its own frame, ``site_pos`` a site's place.
+    bodies, ``body_ipos`` its centre of mass in its own frame, ``site_pos`` a site's place. What is added to these, or
+    set, has a number for each axis.
     """
 
     name: str
@@ -303,6 +304,7 @@ class ParameterEvent:
 
     def __init__(self, term: Parameter, sim: Simulation):
         model, self.term = sim.model, term
+        self.moves = term.name in _PLACES and term.operation != "scale"
         nominal = np.asarray(getattr(model, term.name), np.float64)
         self._arrays = sim._arrays
         rows = _rows(term, model, len(nominal))
@@ -320,8 +322,8 @@ class ParameterEvent:
         least = _OPERATIONS[term.operation](self.nominal, term.low).min(initial=0)
         if term.name in NOT_NEGATIVE and least < 0:
             raise ValueError(f"{term.name} would be {least:g} at times, and is never below 0: low is {term.low}")
-        lanes = (len(rows),) if term.each else (1,)
-        self._drawn = lanes + (1,) * (self.nominal.ndim - 1)
+        axes = self.nominal.shape[1:]  # places move in any direction, other numbers of an entry together
+        self._drawn = (len(rows) if term.each else 1, *(axes if self.moves else (1,) * len(axes)))
         self.label = f"{term.name} {term.names} {term.columns}" if term.label is None else term.label
 
     def drawn_values(self, draws: Draws, nominal):

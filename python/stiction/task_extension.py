@@ -24,6 +24,7 @@ from .random_numbers import named_stream
 from .sensors import Sensors
 from .signals import Signal, signals_of_terms
 from .status import Status
+from .task_checks import checked_steps
 from .task_core import TaskCore
 from .task_options import merged_parameters, split_options
 
@@ -40,6 +41,10 @@ class ExtendedCore(TaskCore):
             raise ValueError(f"{kind.__name__} extends {kind.base}: array is 'native' there, NumPy")
         if kind.act is not Task.act or kind.action_space is not Task.action_space:
             raise TypeError(f"{kind.__name__} extends {kind.base}, whose actions are its own: no act or action_space")
+        if kind.substeps != Task.substeps:
+            raise TypeError(f"{kind.__name__} extends {kind.base}, whose substeps are its own: timestep is an option")
+        if max_episode_steps == 0 and kind.max_episode_steps != Task.max_episode_steps:
+            max_episode_steps = checked_steps(kind)
         made = self.python_task = kind()
         options, robot = dict(options), {}
         self._shown = picture_options(options)
@@ -108,6 +113,9 @@ class ExtendedBatch(TaskBatch):
                 )
             self._sizes = self._sizes_of(given)
             self.observation_signals = signals_of_terms(self._sizes, task.units, task.elements, kind.__name__)
+            theirs = {told["name"].split("/")[0] for told in base.observation_signals()}
+            if clash := [name for name in given if name in theirs]:
+                raise ValueError(f"{kind.__name__} observes {clash[0]!r}, as {task.base} does: another name")
         self._own_observations = len(self.observation_signals)
         self.observations = base.observations + self._own_observations
         self._own_names = [*self._told(), *self._own_terms(self._zeros(n, self.actions))]

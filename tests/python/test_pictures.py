@@ -239,3 +239,21 @@ print(stiction.Simulation(model, 2).render(1, width=64, height=48).shape)"""
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment | {"PYTHONPATH": path}
     )
     assert done.stdout.strip() == "(48, 64, 3)", done.stderr
+
+
+def test_mocap_bodies_are_drawn_where_they_are():
+    model = stiction.Model.from_mjcf("""<mujoco><worldbody><camera name="fix" pos="0 -4 .2" xyaxes="1 0 0 0 0 1"/>
+      <body name="goal" mocap="true" pos="0 0 .2">
+        <geom type="sphere" size=".1" rgba="1 0 0 1" contype="0" conaffinity="0"/></body>
+      <body pos="0 0 5"><freejoint/><geom size=".01"/></body></worldbody></mujoco>""")
+    sim = Simulation(model, 2)
+    sim.mocap_pos[1, 0] = 1, 0, 0.2
+    sim.forward()
+
+    def column(env):
+        picture = sim.render(env, camera="fix").astype(int)
+        red = (picture[..., 0] > 100) & (picture[..., 1] < 80)
+        assert red.any()
+        return np.nonzero(red)[1].mean() / picture.shape[1]
+
+    assert column(0) == pytest.approx(0.5, abs=0.02) and column(1) > 0.7

@@ -355,8 +355,8 @@ def test_places_differ_and_free_bodies_are_left_alone():
     legs = params.body_pos[:, 2:] - model.body_pos[2:]
     assert np.ptp(legs, axis=0)[model.body_pos[2:] != 0].min() > 0.01
     shift = params.body_ipos[:, 1:] - model.body_ipos[1:]
-    np.testing.assert_allclose(shift, np.broadcast_to(shift[:, :1, :1], shift.shape), atol=1e-6)
-    assert np.ptp(shift) > 0.01
+    np.testing.assert_allclose(shift, np.broadcast_to(shift[:, :1], shift.shape), atol=1e-6)
+    assert np.ptp(shift, axis=(0, 1)).min() > 0.01
 
 
 REACH = """<mujoco><worldbody><body pos="0 0 1"><joint name="a" axis="0 1 0"/><geom size=".05" pos=".1 0 0"/>
@@ -402,3 +402,14 @@ def test_the_first_observation_tells_of_the_places_of_its_episode(task, backend)
     for told, there in seen:
         np.testing.assert_allclose(told, there, atol=1e-6)
     assert np.abs(seen[3][0] - first).max() > 1e-3
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_places_move_in_any_direction(each):
+    env = make([Parameter("body_ipos", -0.02, 0.02, operation="add", each=each)], 64)
+    env.reset(seed=0)
+    moved = np.array(env.simulation.params.body_ipos)[:, 1:] - env.simulation.model.body_ipos[1:]
+    assert np.abs(moved).max() <= 0.02 + 1e-6
+    for body in range(2):
+        assert np.all(np.abs(np.corrcoef(moved[:, body].T) - np.eye(3)) < 0.4)
+    assert each == (np.ptp(moved, axis=1).max() > 1e-6)

@@ -376,3 +376,20 @@ def test_what_has_no_orientation_is_no_state(name, columns, of, bad, dtype):
     sim.reset([2])
     sim.step()
     assert not sim.status.any()
+
+
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))], ids=["copy", "pickle"]
+)
+@pytest.mark.parametrize("alone", [False, True])
+def test_copies_have_the_parameters_of_now(again, alone):
+    if alone:
+        envs = gymnasium.make("stiction:stiction/Ant-v0", healthy_reward=3.0).unwrapped
+    else:
+        envs = stiction.make_vec("stiction/Ant-v0", 2, task={"healthy_reward": 3.0})
+    envs.reset(seed=0)
+    envs.set_task_parameters(ctrl_cost_weight=5.0)
+    other = again(envs)
+    assert other.task_parameters == envs.task_parameters and other.task_parameters["healthy_reward"] == 3.0
+    action = np.full(envs.action_space.shape, 0.5)
+    np.testing.assert_array_equal(envs.step(action)[1], other.step(action)[1])

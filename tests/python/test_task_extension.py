@@ -166,3 +166,30 @@ def test_adapters_take_it():
     env = stiction.adapters.isaaclab.Env(stiction.make_vec(Calm, 2, backend="torch", num_threads=1))
     assert env.reset(seed=0)[0]["policy"].shape == (2, 51)
     assert isinstance(env, gymnasium.Env)
+
+
+def test_steps_of_an_extension_are_its_own_where_they_can_be():
+    class Short(stiction.Task):
+        base = "stiction/QuadrupedVelocity-v0"
+        max_episode_steps = 7
+
+    class Slow(stiction.Task):
+        base = "stiction/QuadrupedVelocity-v0"
+        substeps = 2
+
+    class Twice(stiction.Task):
+        base = "stiction/QuadrupedVelocity-v0"
+
+        def observe(self):
+            return {"gravity": self.sim.qpos[:, :3]}
+
+    envs = stiction.make_vec(Short, 2)
+    assert envs.max_episode_steps == 7
+    assert stiction.make_vec(Short, 2, max_episode_steps=9).max_episode_steps == 9
+    envs.reset(seed=0)
+    ends = [envs.step(np.zeros((2, 12)))[3] for _ in range(7)]
+    assert not np.any(ends[:6]) and np.all(ends[6])
+    with pytest.raises(TypeError, match="Slow extends .* substeps"):
+        stiction.make_vec(Slow, 2)
+    with pytest.raises(ValueError, match="Twice observes 'gravity', as .* does"):
+        stiction.make_vec(Twice, 2)

@@ -3,7 +3,7 @@
 run.json          task, seed, options; of every call its command, arguments, versions, commit and machine
 curve.json        a point per iteration: samples, seconds (of all calls), CPU seconds, return and length of episodes
 evaluations.json  episodes without noise: every minute and at the end
-checkpoint.pt     the last; best.pt: of those evaluated the one with the highest return
+checkpoint.pt     the last; best.pt: of those evaluated the one with the highest sure_return
 result.json       what the last call reached; policy.onnx, policy.json, video.mp4, TensorBoard's events
 policy.json       what goes into the policy and what comes out: names, units and scales of every number
 model.mjb         a robot of one's own as it was trained, for MuJoCo alone
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import platform
 import sys
 from dataclasses import asdict
@@ -117,7 +118,7 @@ class RunFolder:
 
     def note_evaluation(self, ppo, found: dict) -> bool:
         """Keeps what an evaluation found and, if it is the best, the checkpoint; returns whether it is."""
-        best = all(found["return"] > other["return"] for other in self.evaluations)
+        best = all(sure_return(found) > sure_return(other) for other in self.evaluations)
         self.evaluations.append({"samples": ppo.samples} | found)
         self.write("evaluations.json", self.evaluations)
         if best:
@@ -129,6 +130,11 @@ class RunFolder:
         part = self.path / f"{name}.part"
         part.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         part.replace(self.path / name)
+
+
+def sure_return(found: dict) -> float:
+    """What an evaluation's return is at least: a few lucky episodes do not outdo many."""
+    return found["return"] - 2 * found.get("deviation", 0.0) / math.sqrt(found.get("episodes", 1))
 
 
 def _new(parent: Path) -> Path:

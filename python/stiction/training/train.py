@@ -331,7 +331,9 @@ class Training:
                 f"return {found['return']:.1f} ± {found['deviation']:.1f} (mean and deviation of {found['episodes']} "
                 f"episodes without noise, {found['length']:.0f} steps)"
             )
-            best = max(self.folder.evaluations, key=lambda other: other["return"])
+            from .folder import sure_return
+
+            best = max(self.folder.evaluations, key=sure_return)
             if best["samples"] < found["samples"]:
                 print(f"best so far: {best['return']:.1f} after {best['samples']:,} samples, kept as best.pt")
         print(
