@@ -87,6 +87,21 @@ class SingleEnv(gymnasium.Env):
         """Changes some of them, from the next call on."""
         self._core.set_parameters(parameters)
 
+    # Gymnasium's way to parameters through wrappers and batches: `set_attr` of its own vector environments.
+
+    def has_wrapper_attr(self, name: str) -> bool:
+        return name in self.task_parameters or super().has_wrapper_attr(name)
+
+    def get_wrapper_attr(self, name: str):
+        parameters = self.task_parameters
+        return parameters[name] if name in parameters else super().get_wrapper_attr(name)
+
+    def set_wrapper_attr(self, name: str, value, *, force: bool = True) -> bool:
+        if name not in self.task_parameters:
+            return super().set_wrapper_attr(name, value, force=force)
+        self.set_task_parameters(**{name: value})
+        return True
+
     def reset(self, *, seed: int | None = None, options: dict | None = None):
         super().reset(seed=seed)
         if seed is None and not self._seeded:

@@ -393,17 +393,21 @@ class VectorEnv(vector.VectorEnv):
         return (value,) * self.num_envs
 
     def get_attr(self, name: str) -> tuple:
-        return self.call(name)
+        """An attribute of this object, or a task parameter by its name, once for each environment."""
+        parameters = {} if hasattr(self, name) else self.task_parameters
+        return (parameters[name],) * self.num_envs if name in parameters else self.call(name)
 
     def set_attr(self, name: str, values) -> None:
-        """Sets an attribute of this object: all environments share it, so a list must repeat one value."""
+        """Sets a task parameter or an attribute of this object. Environments share it: a list must repeat one value."""
         if isinstance(values, (list, tuple)):
             if len(values) != self.num_envs:
                 raise ValueError(f"values has {len(values)} entries, expected {self.num_envs}")
             if any(value != values[0] for value in values):
                 raise ValueError(f"the environments share '{name}', so its values must be equal")
             values = values[0]
-        setattr(self, name, values)
+        if name in self.task_parameters:
+            return self.set_task_parameters(**{name: values})
+        return setattr(self, name, values)
 
     # ---- inside
 

@@ -478,3 +478,19 @@ def test_infos_are_equal_for_equal_steps():
     assert data_equivalence(a.reset(seed=1), b.reset(seed=1), exact=True)
     action = a.action_space.sample()
     assert data_equivalence(a.step(action), b.step(action), exact=True)
+
+
+def test_attributes_that_are_task_parameters_are_set_as_such():
+    envs = stiction.make_vec("stiction/Ant-v0", 2)
+    envs.set_attr("ctrl_cost_weight", [5.0, 5.0])
+    assert envs.task_parameters["ctrl_cost_weight"] == 5.0 and envs.get_attr("ctrl_cost_weight") == (5.0, 5.0)
+    one = gymnasium.make("stiction:stiction/Ant-v0")
+    assert one.set_wrapper_attr("ctrl_cost_weight", 5.0)
+    assert one.unwrapped.task_parameters["ctrl_cost_weight"] == one.get_wrapper_attr("ctrl_cost_weight") == 5.0
+    theirs = gymnasium.make_vec("stiction:stiction/Ant-v0", 2, vectorization_mode="sync")
+    theirs.set_attr("ctrl_cost_weight", 5.0)
+    for batch in (envs, theirs):
+        batch.reset(seed=0)
+        assert batch.step(np.full((2, 8), 0.5, np.float32))[4]["reward_ctrl"] == pytest.approx(-10)
+    with pytest.raises(AttributeError):
+        one.get_wrapper_attr("no_such_thing")
