@@ -7,7 +7,7 @@ from gymnasium import logger
 from gymnasium.spaces import Box
 
 from . import _core
-from .picture import Picture, camera_number, draw_row, picture_options, task_markers
+from .picture import Picture, camera_number, picture_options, task_markers
 from .registration import environment
 from .signals import Signal
 from .simulation import Simulation
@@ -76,7 +76,7 @@ class EnvCore:
         if self._picture is None:
             self._picture = Picture(self.simulation.model, **self._shown)
         markers = [*task_markers(reports, self.simulation, env), *self.markers(env)]
-        return draw_row(self._picture, self.simulation, env, markers)
+        return self._picture.draw(self.simulation, env, markers)
 
     def markers(self, env: int) -> list:
         """What a task draws besides."""

@@ -104,18 +104,9 @@ class Picture:
         self._options = shown_groups(mujoco, self._model)
         self._camera = follow(mujoco, self._model, self._data) if camera is None else camera
 
-    def draw(self, qpos, qvel, markers=(), own=None, mocap=None) -> np.ndarray:
-        """(height, width, 3) bytes.
-
-        ``own``: arrays of the model, by name, with other numbers than its file's. ``mocap``: positions and orientations
-        of mocap bodies, where they are not the file's.
-        """
-        for name, values in (own or {}).items():
-            getattr(self._model, name)[:] = values
-        self._data.qpos[:], self._data.qvel[:] = qpos, qvel
-        if mocap is not None:
-            self._data.mocap_pos[:], self._data.mocap_quat[:] = mocap
-        self._mujoco.mj_forward(self._model, self._data)
+    def draw(self, simulation, env: int, markers=()) -> np.ndarray:
+        """(height, width, 3) bytes of one environment."""
+        put_environment(self._mujoco, self._model, self._data, simulation, env)
         self._renderer.update_scene(self._data, self._camera, self._options)
         add_markers(self._mujoco, self._renderer.scene, markers)
         try:
@@ -132,16 +123,14 @@ class Picture:
         self._renderer.close()
 
 
-def draw_row(picture: Picture, simulation, env: int, markers=()) -> np.ndarray:
-    """One environment of a simulation."""
-    names = ("qpos", "qvel", "mocap_pos", "mocap_quat")
-    qpos, qvel, *mocap = (np.asarray(simulation._arrays.read(name)[env]) for name in names)
-    return picture.draw(qpos, qvel, markers, own_numbers(simulation, env), mocap)
-
-
-def own_numbers(simulation, env: int) -> dict[str, np.ndarray]:
-    """What is seen of one environment's parameters, by name: other numbers than the model's file has."""
-    return {name: simulation._arrays.read(f"params.{name}")[env] for name in _SEEN if name in simulation.per_env}
+def put_environment(mujoco, model, data, simulation, env: int) -> None:
+    """Where its bodies are, into MuJoCo's model and data, with the numbers that its parameters have instead of the file's."""
+    for name in _SEEN:
+        if name in simulation.per_env:
+            getattr(model, name)[:] = simulation._arrays.read(f"params.{name}")[env]
+    for name in ("qpos", "qvel", "mocap_pos", "mocap_quat"):
+        getattr(data, name)[:] = simulation._arrays.read(name)[env]
+    mujoco.mj_forward(model, data)
 
 
 def shown_groups(mujoco, model):

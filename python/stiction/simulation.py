@@ -353,14 +353,14 @@ class Simulation:
         """A picture (height, width, 3) of one environment. Options: width, height (480) and the model's camera, by
         default "track" or one that follows; `stiction.picture` says more.
         """
-        from .picture import PICTURE_OPTIONS, Picture, draw_row, picture_options
+        from .picture import PICTURE_OPTIONS, Picture, picture_options
 
         for name in options:
             if name not in PICTURE_OPTIONS:
                 raise TypeError(f"render has no option {name!r}{near(name, PICTURE_OPTIONS)}")
         if self._picture[1] is None or self._picture[0] != options:
             self._picture = dict(options), Picture(self._model, **picture_options(dict(options)))
-        return draw_row(self._picture[1], self, self._environment(env))
+        return self._picture[1].draw(self, self._environment(env))
 
     def contact_problem(self, env: int = 0) -> ContactProblem:
         """The contact problem of the last substep of one environment, dense and in double: `stiction.ContactProblem`.

@@ -19,13 +19,13 @@ def checked_substeps(task) -> int:
 
 
 def checked_steps(task) -> int:
-    """``max_episode_steps`` of a task or its class, -1 for none."""
-    kind, number = task if isinstance(task, type) else type(task), task.max_episode_steps
+    """``max_episode_steps`` of a task's class, -1 for none."""
+    number = task.max_episode_steps
     if number is None:
         return -1
     if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or (number < 1 and number != -1):
         raise ValueError(
-            f"{kind.__name__}.max_episode_steps is {number!r}, expected control steps, at least 1, or None"
+            f"{type(task).__name__}.max_episode_steps is {number!r}, expected control steps, at least 1, or None"
         )
     return int(number)
 

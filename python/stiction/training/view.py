@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 
 from stiction.model import Model
-from stiction.picture import add_markers, own_numbers, shown_groups
+from stiction.picture import add_markers, put_environment, shown_groups
 from stiction.simulation import Simulation
 
 from . import setup
@@ -138,21 +138,14 @@ def _zero_actions(envs, policy):
 
 
 def _steps(envs, act, seconds: float, seed: int):
-    """Steps in real time, until ``seconds`` have passed; yields qpos and qvel after each."""
+    """Steps in real time, until ``seconds`` have passed; yields the markers after each."""
     observations, _ = envs.reset(seed=seed)
     started = due = time.monotonic()
     while time.monotonic() - started < seconds:
         observations = envs.step(act(observations))[0]
-        yield envs.simulation.qpos[0], envs.simulation.qvel[0], envs.markers(0) if hasattr(envs, "markers") else []
+        yield envs.markers(0) if hasattr(envs, "markers") else []
         due = max(due + envs.step_dt, time.monotonic() - 0.5)
         time.sleep(max(0.0, due - time.monotonic()))
-
-
-def _show(mujoco, model, data, simulation, qpos, qvel) -> None:
-    for name, values in own_numbers(simulation, 0).items():
-        getattr(model, name)[:] = values
-    data.qpos[:], data.qvel[:] = qpos, qvel
-    mujoco.mj_forward(model, data)
 
 
 def _window(envs, act, arguments) -> None:
@@ -163,10 +156,10 @@ def _window(envs, act, arguments) -> None:
     data = mujoco.MjData(model)
     with mujoco.viewer.launch_passive(model, data) as viewer:
         viewer.opt.geomgroup[:] = shown_groups(mujoco, model).geomgroup
-        for qpos, qvel, markers in _steps(envs, act, arguments.seconds, arguments.seed):
+        for markers in _steps(envs, act, arguments.seconds, arguments.seed):
             if not viewer.is_running():
                 return
-            _show(mujoco, model, data, envs.simulation, qpos, qvel)
+            put_environment(mujoco, model, data, envs.simulation, 0)
             viewer.user_scn.ngeom = 0
             add_markers(mujoco, viewer.user_scn, markers)
             viewer.sync()
@@ -197,8 +190,8 @@ def _web(envs, act, arguments) -> None:
         scene.geom_groups_visible = [bool(shown) for shown in shown_groups(mujoco, model).geomgroup]
         scene.rebuild_visual_handles()
         scene.create_visualization_gui()
-        for qpos, qvel, markers in _steps(envs, act, arguments.seconds, arguments.seed):
-            _show(mujoco, model, data, envs.simulation, qpos, qvel)
+        for markers in _steps(envs, act, arguments.seconds, arguments.seed):
+            put_environment(mujoco, model, data, envs.simulation, 0)
             _web_markers(server, scene, markers)
             scene.update_from_mjdata(data)
     except KeyboardInterrupt:
