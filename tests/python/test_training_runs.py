@@ -21,6 +21,7 @@ torch = pytest.importorskip("torch")
 import stiction  # noqa: E402
 from stiction import _build, cli  # noqa: E402
 from stiction.training import train  # noqa: E402
+from stiction.training.folder import RunFolder  # noqa: E402
 from stiction.training.ppo import Ppo  # noqa: E402
 from stiction.training.run import Checkpoint  # noqa: E402
 
@@ -385,3 +386,20 @@ def test_weights_and_biases_sees_what_tensorboard_sees(tmp_path, monkeypatch, ca
     monkeypatch.setitem(sys.modules, "wandb", None)
     assert cli.main(["train", "Ant", "--wandb"]) == 1
     assert "--wandb needs Weights & Biases: pip install wandb\n" in capsys.readouterr().err
+
+
+def test_few_episodes_have_to_be_much_better(tmp_path, monkeypatch):
+    monkeypatch.setattr(train, "SAVE_SECONDS", 0.0)
+    told = iter([(13.0, 5.0, 100), (14.4, 2.5, 2), (15.0, 0.0, 1), (12.0, 1.0, 100), (30.0, 0.0, 1), (31.0, 9.0, 100)])
+    kept = []
+    note = RunFolder.note_evaluation
+
+    def as_told(self, *arguments):
+        mean, deviation, episodes = next(told)
+        return {"return": mean, "deviation": deviation, "length": 1.0, "episodes": episodes}
+
+    monkeypatch.setattr(train.Training, "_evaluate", as_told)
+    monkeypatch.setattr(RunFolder, "note_evaluation", lambda *of: kept.append(note(*of)) or kept[-1])
+    ends = ["--samples", "3000", *QUIET]
+    assert cli.main(["train", "CartPoleBalance", *SMALL, *ends, "--run-dir", str(tmp_path / "run")]) == 0
+    assert kept == [True, False, False, False, True, True]

@@ -3,7 +3,7 @@
 run.json          task, seed, options; of every call its command, arguments, versions, commit and machine
 curve.json        a point per iteration: samples, seconds (of all calls), CPU seconds, return and length of episodes
 evaluations.json  episodes without noise: every minute and at the end
-checkpoint.pt     the last; best.pt: of those evaluated the one with the highest sure_return
+checkpoint.pt     the last; best.pt: of those evaluated the one with the highest return
 result.json       what the last call reached; policy.onnx, policy.json, video.mp4, TensorBoard's events
 policy.json       what goes into the policy and what comes out: names, units and scales of every number
 model.mjb         a robot of one's own as it was trained, for MuJoCo alone
@@ -13,6 +13,7 @@ lock              the file that the process which trains here has locked; withou
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import math
 import platform
@@ -110,6 +111,11 @@ class RunFolder:
         """Of the calls before this one."""
         return self.curve[-1]["seconds"] if self.curve else 0.0
 
+    @property
+    def best(self) -> dict:
+        """The evaluation that best.pt is of."""
+        return functools.reduce(lambda best, found: found if _outdoes(found, best) else best, self.evaluations)
+
     def save(self, ppo) -> None:
         """The checkpoint and the curve that led to it."""
         checkpoint_of(ppo, self._setup, self._seed).save(self.path / CHECKPOINT)
@@ -118,9 +124,9 @@ class RunFolder:
 
     def note_evaluation(self, ppo, found: dict) -> bool:
         """Keeps what an evaluation found and, if it is the best, the checkpoint; returns whether it is."""
-        best = all(sure_return(found) > sure_return(other) for other in self.evaluations)
         self.evaluations.append({"samples": ppo.samples} | found)
         self.write("evaluations.json", self.evaluations)
+        best = self.best is self.evaluations[-1]
         if best:
             checkpoint_of(ppo, self._setup, self._seed).save(self.path / BEST)
         return best
@@ -132,9 +138,11 @@ class RunFolder:
         part.replace(self.path / name)
 
 
-def sure_return(found: dict) -> float:
-    """What an evaluation's return is at least: a few lucky episodes do not outdo many."""
-    return found["return"] - 2 * found.get("deviation", 0.0) / math.sqrt(found.get("episodes", 1))
+def _outdoes(found: dict, other: dict) -> bool:
+    """Of fewer episodes by two deviations of their mean: some are lucky, and one has no deviation of its own."""
+    few = found["episodes"] < other["episodes"]
+    doubt = 2 * max(found["deviation"], other["deviation"]) / math.sqrt(found["episodes"]) if few else 0.0
+    return found["return"] - doubt > other["return"]
 
 
 def _new(parent: Path) -> Path:

@@ -331,9 +331,7 @@ class Training:
                 f"return {found['return']:.1f} ± {found['deviation']:.1f} (mean and deviation of {found['episodes']} "
                 f"episodes without noise, {found['length']:.0f} steps)"
             )
-            from .folder import sure_return
-
-            best = max(self.folder.evaluations, key=sure_return)
+            best = self.folder.best
             if best["samples"] < found["samples"]:
                 print(f"best so far: {best['return']:.1f} after {best['samples']:,} samples, kept as best.pt")
         print(
