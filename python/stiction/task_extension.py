@@ -22,7 +22,7 @@ from .env_core import EnvCore
 from .picture import picture_options
 from .random_numbers import named_stream
 from .sensors import Sensors
-from .signals import Signal, signals_of_terms
+from .signals import Signal, signals_of_terms, term_columns
 from .status import Status
 from .task_checks import checked_steps
 from .task_core import TaskCore
@@ -43,9 +43,9 @@ class ExtendedCore(TaskCore):
             raise TypeError(f"{kind.__name__} extends {kind.base}, whose actions are its own: no act or action_space")
         if kind.substeps != Task.substeps:
             raise TypeError(f"{kind.__name__} extends {kind.base}, whose substeps are its own: timestep is an option")
-        if max_episode_steps == 0 and kind.max_episode_steps != Task.max_episode_steps:
-            max_episode_steps = checked_steps(kind)
         made = self.python_task = kind()
+        if max_episode_steps == 0 and kind.max_episode_steps != Task.max_episode_steps:
+            max_episode_steps = checked_steps(made)
         options, robot = dict(options), {}
         self._shown = picture_options(options)
         for name, value in (("model", kind.model), ("names", kind.names)):
@@ -113,7 +113,7 @@ class ExtendedBatch(TaskBatch):
                 )
             self._sizes = self._sizes_of(given)
             self.observation_signals = signals_of_terms(self._sizes, task.units, task.elements, kind.__name__)
-            theirs = {told["name"].split("/")[0] for told in base.observation_signals()}
+            theirs = term_columns(Signal(**told) for told in base.observation_signals())
             if clash := [name for name in given if name in theirs]:
                 raise ValueError(f"{kind.__name__} observes {clash[0]!r}, as {task.base} does: another name")
         self._own_observations = len(self.observation_signals)

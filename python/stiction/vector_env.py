@@ -393,8 +393,8 @@ class VectorEnv(vector.VectorEnv):
         return (value,) * self.num_envs
 
     def get_attr(self, name: str) -> tuple:
-        """An attribute of this object, or a task parameter by its name, once for each environment."""
-        parameters = {} if hasattr(self, name) else self.task_parameters
+        """A task parameter or an attribute of this object, once for each environment."""
+        parameters = self.task_parameters
         return (parameters[name],) * self.num_envs if name in parameters else self.call(name)
 
     def set_attr(self, name: str, values) -> None:
