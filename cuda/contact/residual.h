@@ -7,8 +7,8 @@
 //   r_split max_i of Signorini's and Coulomb's law apart (law.h), which sees what large friction hides of r_con  m/s
 //   r_ccp  r_con without G: the convex model's score                                                             m/s
 //   r_mdp  r_con of s as maximum dissipation has it (dissipative_slip), and then r_split too; 0 unless the law is that   m/s
-//   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4); of welds and connects, which take the velocity
-//          of one end from that of the other, and of ties, which add those of joints, at least of 10^4 times what is rounded there     1
+//   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4); of welds, connects
+//          and ties, which add velocities up that cancel, at least of 10^4 times what is rounded there           1
 //   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V_i)                                                          1
 //   V      of the trees that a contact acts on (contact/tree_scale.h)                                            m/s
 //
@@ -168,7 +168,8 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
         judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], v2 - v1,
               {l.pair[i], m.has_spin ? l.pair_spin[i] : none}, V.of_pair(m, contacts.pair[i]), shared);
       });
-  Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h));
+  Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h)),
+       rounding(kRowRounding * kEpsilon<Scalar<Real>>);
   auto row = [&](bool is_own, const ScalarRow<Real>& r, Real li, Real vi) {
     Real& worst = is_own ? own.r_row : shared.r_row;
     worst = maximum(worst, judge_row(r, r.sign * vi, li, least));
@@ -182,16 +183,14 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
       const Real v = dof_of<L>(g, m, w.v, m.tie[i].link[j]), free = dof_of<L>(g, m, problem.free, m.tie[i].link[j]);
       rate = rate + coef * v, size = size + abs(coef) * (abs(v) + abs(free));
     }
-    const Real rounded = size * Real(kRowRounding * kEpsilon<Scalar<Real>>);
-    shared.r_row = maximum(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], max(least, rounded)));
+    shared.r_row = maximum(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], max(least, size * rounding)));
   }
   for (int i = 0; i < m.bonds; ++i) {
     const Vec3<Real> li = l.bond[i], v1 = bond_end_velocity<L>(g, m, problem, w.motions, i, 0),
                      v2 = bond_end_velocity<L>(g, m, problem, w.motions, i, 1);
     const ScalarRow<Real>(&r)[3] = problem.bond[i].row;
     auto judge_axis = [&](const ScalarRow<Real>& r, Real v1, Real v2, Real li) {
-      const Real rounded = (abs(v1) + abs(v2)) * Real(kRowRounding * kEpsilon<Scalar<Real>>);
-      return judge_row(r, v1 + v2, li, max(least, rounded));
+      return judge_row(r, v1 + v2, li, max(least, (abs(v1) + abs(v2)) * rounding));
     };
     const Real x = judge_axis(r[0], v1.x, v2.x, li.x), y = judge_axis(r[1], v1.y, v2.y, li.y),
                z = judge_axis(r[2], v1.z, v2.z, li.z);

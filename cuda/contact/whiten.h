@@ -246,13 +246,10 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       contact(c.point, problem.pair_row[i], table.pair[i], touched);
     }
     for (int i = 0; i < m.bonds; ++i) {
-      const Vec3<Real>& bend = problem.bond[i].bend;
+      const Real bend[3] = {problem.bond[i].bend.x, problem.bond[i].bend.y, problem.bond[i].bend.z};
       for (int k = 0; k < 3; ++k)
         scalar(problem.bond[i].row[k], Places<Real>(Real(static_cast<Scalar<Real>>(3 * i + k))),
-               link_touched(m, m.bond[i].link[0]) | link_touched(m, m.bond[i].link[1]),
-               k == 0   ? bend.x
-               : k == 1 ? bend.y
-                        : bend.z);
+               link_touched(m, m.bond[i].link[0]) | link_touched(m, m.bond[i].link[1]), bend[k]);
     }
     for (int i = 0; i < m.ties; ++i) {
       if (!problem.tie_live[i]) continue;

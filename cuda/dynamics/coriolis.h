@@ -12,12 +12,12 @@
 // v knows nothing of what closes loops, whose impulses undo most of it in every step: worlds with welds, connects or equalities of joints
 // and tendons keep explicit forces here, and take the mean of velocities that do not open them, in step/loops.h.
 //
-// What contacts and limits do to v is not known then, but when a step is solved: what c(u) at the u of the step's end lacks of that is
-// owed to the next step, d = h (c(u) - c(u+)), and added to its b. So the sums over steps are those of c(u+), the power of what holds a
-// tree does not leak into its turning, and nothing is solved twice.
+// What contacts and limits do to v is not known then, but when a step is solved: what c(u) lacks of c at the u+ of the step's end is
+// owed to the next step, d = h (c(u) - c(u+)), and added to its b. So the sums over steps are those of c(u+), the power of what holds
+// a tree does not leak into its turning, and nothing is solved twice.
 //
-// Trees of one joint do not need c(u) for themselves: dynamics/gyroscopic.h. Nor is the origin of a free root thrown about by its centre of mass here:
-// its part w x (w x c) of c is left out, as there.
+// Trees of one joint do not need c(u) for themselves: dynamics/gyroscopic.h. Nor is the origin of a free root thrown about by its
+// centre of mass here: its part w x (w x c) of c is left out, as there.
 #pragma once
 #include "dynamics/gyroscopic.h"
 #include "dynamics/rnea.h"

@@ -12,7 +12,6 @@ StepResult step(const Model& model, const Vector& q, const Vector& v, const Vect
   result.problem = assemble(model, q, v, ctrl, contacts, options, qfrc_applied, xfrc_applied, owed, &motion);
   result.solution = solve(result.problem, solver);
   result.owed = owed_after(model, q, v, result.solution.v, options.timestep, motion);
-  if (options.integrator != Integrator::kImplicit) result.owed.setZero();
   Vector along = result.v = result.solution.v;
   if (options.integrator == Integrator::kImplicit) move_centres(model, q, options.timestep, along, result.v);
   result.q = integrate(model, q, along, options.timestep);

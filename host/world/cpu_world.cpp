@@ -41,7 +41,10 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
     return {
         {"arrays", this->array_bytes()}, {"records", this->record_bytes()}, {"workspaces", threads_->size() * each}};
   }
-  DenseProblem<double> contact_problem(int env) override { return problem(env, false); }
+  DenseProblem<double> contact_problem(int env) override {
+    check(env);
+    return problem(env, false);
+  }
   DenseProblem<double> next_problem(int env, const double* qfrc) override {
     check(env);
     const int nv = this->model().nv;
@@ -109,7 +112,6 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
     this->require_no_couples("contact_problem");
   }
   DenseProblem<double> problem(int env, bool next) {
-    check(env);
     problem_.resize(kernels_->problem_size(job_));
     return kernels_->problem(job_, env, next, workspaces_[0].get(), tables_of(0), problem_.data());
   }
