@@ -124,7 +124,7 @@ class Picture:
 
 
 def put_environment(mujoco, model, data, simulation, env: int) -> None:
-    """Where its bodies are, into MuJoCo's model and data, with what its parameters have instead of the file's numbers."""
+    """Where its bodies are, into MuJoCo's model and data, with what its parameters have in place of the file's."""
     for name in _SEEN:
         if name in simulation.per_env:
             getattr(model, name)[:] = simulation._arrays.read(f"params.{name}")[env]
