@@ -59,6 +59,7 @@ TARGETS = {
     "QuadrupedVelocity": Target(0.15, 1, "velocity_error", {"task": {"curriculum_start": 1.0}}),
     "HumanoidVelocity": Target(0.25, 10, "velocity_error", {"task": {"curriculum_start": 1.0}}),
     "ArmLift": Target(0.8, 30, "is_success", at_end=True),
+    "ArmStack": Target(0.8, 60, "is_success", at_end=True),
     "HandReorient": Target(5, 30, "goals", at_end=True),
 }
 
