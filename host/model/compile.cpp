@@ -8,6 +8,7 @@
 #include "collision/world_slots.h"
 #include "host/model/geometry.h"
 #include "host/model/links.h"
+#include "host/model/pair_places.h"
 #include "host/model/ties.h"
 
 namespace stiction {
@@ -15,8 +16,12 @@ namespace {
 
 class Compiler {
  public:
-  Compiler(const Model& m, const Room& room)
-      : m_(m), room_(room), graph_(build_links(m)), out_(std::make_unique<ModelTables<double>>()) {}
+  Compiler(const Model& m, const Room& room, int contacts)
+      : m_(m),
+        room_(room),
+        contacts_(contacts),
+        graph_(build_links(m)),
+        out_(std::make_unique<ModelTables<double>>()) {}
 
   std::unique_ptr<ModelTables<double>> run() {
     options();
@@ -325,15 +330,20 @@ class Compiler {
   void link_pairs() {
     int features = 0;
     std::map<int, std::vector<int>> touching;  // link -> its geoms that may touch other links
+    PairPlaces room;
     for (auto& [links, pairs] : moving_) {
       LinkPairModel lp{links.first, links.second, static_cast<int>(pairs.size()), static_cast<int>(out_->pair.size())};
+      int places = 0;
       for (auto& p : pairs) {
         p.id = features;
-        features += candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type);
+        const int candidates = candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type);
+        features += candidates, places += std::min(candidates, PairPlaces::kFace);
         out_->pair.push_back(p);
         for (int g : {p.geom1, p.geom2}) touching[out_->geom[g].link].push_back(g);
       }
       out_->link_pair.push_back(lp);
+      const bool second = is_free(links.second);
+      room.add(second ? links.first : links.second, second || is_free(links.first), places);
     }
     for (auto& [flat, geoms] : touching) {
       LinkModel<double>& link = link_at(flat);
@@ -351,10 +361,16 @@ class Compiler {
     }
     View& v = view();
     v.link_pairs = static_cast<int>(out_->link_pair.size());
-    // Limbs of a robot touch rarely; free bodies rest on each other, and in grippers, with whole faces.
     int free_bodies = 0;
     for (int l = 0; l < v.limbs_; ++l) free_bodies += v.limb[l].leading == 3;
-    v.pair_slots = std::min({features, room_.pairs, 16 + 8 * free_bodies});
+    v.pair_slots = std::min({features, room_.pairs, std::max(room.number(free_bodies), contacts_)});
+  }
+  bool is_free(int flat) {
+    for (int l = 0; l < view().limbs_; ++l)
+      if (view().limb[l].leading == 3 &&
+          flat == flat_link<Capacity>(view().limb[l].first_link + view().limb[l].links - 1))
+        return true;
+    return false;
   }
 
   void actuators() {
@@ -459,6 +475,7 @@ class Compiler {
 
   const Model& m_;
   const Room room_;
+  const int contacts_;
   LinkGraph graph_;
   std::unique_ptr<ModelTables<double>> out_;
   std::vector<int> trunk_, host_;
@@ -472,10 +489,10 @@ class Compiler {
 
 }  // namespace
 
-std::unique_ptr<ModelTables<double>> compile(const Model& model, const Room& room) {
+std::unique_ptr<ModelTables<double>> compile(const Model& model, const Room& room, int contacts) {
   validate(model);
   if (model.nv == 0) throw std::invalid_argument("the model has no joints: nothing moves");
-  return Compiler(model, room).run();
+  return Compiler(model, room, contacts).run();
 }
 
 }  // namespace stiction

@@ -50,7 +50,9 @@ struct ModelTables : TableVectors<S> {
 };
 
 /// integrator "euler" with damping switched off implicitly: see Options::explicit_damping.
-std::unique_ptr<ModelTables<double>> compile(const Model& model, const Room& room = room_of<Capacity>());
+/// contacts: a world has room for so many between moving bodies, as far as its geoms can make them and `room` allows; 0: what seems enough.
+std::unique_ptr<ModelTables<double>> compile(const Model& model, const Room& room = room_of<Capacity>(),
+                                             int contacts = 0);
 
 /// The same tables in float (or double).
 template <class S>

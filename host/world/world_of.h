@@ -21,7 +21,7 @@ class WorldOf : public World {
 
   WorldOf(std::shared_ptr<const Model> model, const WorldOptions& options, int width)
       : World(std::move(model), options),
-        tables_(convert<T>(*compile(*model_, room_of<typename Job::Shape>()))),
+        tables_(convert<T>(*compile(*model_, room_of<typename Job::Shape>(), options.max_contacts))),
         layout_(tables_->view),
         width_(width),
         packs_((num_envs() + width - 1) / width) {

@@ -61,10 +61,10 @@ void bind_world(py::module_& m) {
         "Instruction sets of this processor that the CPU backend can use, best first.");
   m.def(
       "model_shape",
-      [](const Model& model, bool springs_vary) {
-        return model_shape(*compile(model, room_of<TileCapacity>()), springs_vary);
+      [](const Model& model, bool springs_vary, int max_contacts) {
+        return model_shape(*compile(model, room_of<TileCapacity>(), max_contacts), springs_vary);
       },
-      py::arg("model"), py::arg("springs_vary"),
+      py::arg("model"), py::arg("springs_vary"), py::arg("max_contacts"),
       "The header that a model's own kernels are compiled for, see model/shape.h.");
   m.def("cuda_architecture", &cuda_architecture, py::arg("device"),
         "The compute capability of a CUDA device, 90 for 9.0; of the thread's own, -1.");

@@ -420,7 +420,7 @@ def solve_rows(
     factorizations, the law.
     """
 
-def model_shape(model: Model, springs_vary: bool) -> str:
+def model_shape(model: Model, springs_vary: bool, max_contacts: typing.SupportsInt | typing.SupportsIndex) -> str:
     """
     The header that a model's own kernels are compiled for, see model/shape.h.
     """

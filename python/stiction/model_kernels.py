@@ -163,7 +163,7 @@ def checked_kernels(choice: str) -> str:
     return choice
 
 
-def chosen_kernels(choice: str, model, per_env, device: int) -> dict[str, bytes]:
+def chosen_kernels(choice: str, model, per_env, max_contacts: int, device: int) -> dict[str, bytes]:
     """What a world on a CUDA device is given: {} for the build's kernels.
 
     Raises ValueError for "model" where nothing compiles.
@@ -171,7 +171,7 @@ def chosen_kernels(choice: str, model, per_env, device: int) -> dict[str, bytes]
     if choice == "build" or not _build.CUDA:
         return {}
     architecture = _core.cuda_architecture(device)  # refuses what is no device before anything is compiled
-    shape = _core.model_shape(model.core, springs_vary="jnt_stiffness" in per_env)
+    shape = _core.model_shape(model.core, "jnt_stiffness" in per_env, max_contacts)
     try:
         found = images_for(shape, architecture, compiler())
     except RuntimeError as error:
@@ -192,6 +192,7 @@ def add_arguments(parser):
     parser.add_argument("models", nargs="+", metavar="MODEL", help="tasks, or files: MJCF or URDF")
     parser.add_argument("--architecture", type=int, default=90, help="compute capability of the GPU (default: 90)")
     parser.add_argument("--per-env", nargs="+", default=(), metavar="NAME", help="as simulations' per_env will be")
+    parser.add_argument("--max-contacts", type=int, default=0, metavar="N", help="as simulations' max_contacts will be")
 
 
 def run(arguments):
@@ -200,7 +201,8 @@ def run(arguments):
     if (by := compiler()) is None:
         raise ValueError("there is no NVRTC: pip install nvidia-cuda-nvrtc")
     for name in arguments.models:
-        shape = _core.model_shape(_model_of(name).core, springs_vary="jnt_stiffness" in arguments.per_env)
+        core = _model_of(name).core
+        shape = _core.model_shape(core, "jnt_stiffness" in arguments.per_env, arguments.max_contacts)
         images = images_for(shape, arguments.architecture, by)
         print(
             f"{name}: {sum(map(len, images.values())) / 1e6:.1f} MB for sm_{arguments.architecture} in {cache_folder()}"

@@ -33,6 +33,7 @@ from .simulation_checks import (
     checked_dtype,
     checked_integrator,
     checked_per_env,
+    checked_room,
     checked_timestep,
     count,
     usable_cores,
@@ -71,7 +72,7 @@ class Simulation:
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. Masses
         scale their bodies' inertias, unless ``"body_inertia"`` is named too. What the model's flags disable (springs,
         gravity ...) stays off, whatever its numbers. ``body_pos`` of free and mocap bodies does nothing: `qpos` does.
-    max_contacts: length of the arrays in `contact`; None is every slot.
+    max_contacts: length of the arrays in `contact`, and room between moving bodies; None is what seems enough.
     array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
     num_threads: None is every core that this process may use. Results do not depend on it.
     kernels: on CUDA, "model" (compiled for this model by NVRTC, seconds once, then kept on disk), "build" (those of the
@@ -124,13 +125,13 @@ class Simulation:
         self._solver = SolverOptions.of(solver)
         self._per_env = checked_per_env(per_env, model)
         options, solver_options = self._solver.to_core()
-        options |= INTEGRATORS[self._integrator]
-        options["h"] = 0.0 if timestep is None else checked_timestep(timestep)
+        options |= INTEGRATORS[self._integrator] | {"h": 0.0 if timestep is None else checked_timestep(timestep)}
         extra = {"per_env": list(self._per_env)} if self._per_env else {}
+        max_contacts = 0 if max_contacts is None else count("max_contacts", max_contacts, 1)
         kernels = checked_kernels(kernels)
         if kind == "cuda":
-            own = chosen_kernels(kernels, model, self._per_env, ordinal)
-            extra |= {"cuda": ordinal, "kernels": own}
+            extra["cuda"] = ordinal
+            extra["kernels"] = chosen_kernels(kernels, model, self._per_env, max_contacts, ordinal)
         self._world = _core.World(
             model.core,
             num_envs=self._num_envs,
@@ -139,7 +140,7 @@ class Simulation:
             solver=self._solver.name,
             solver_options=solver_options,
             num_threads=usable_cores() if num_threads is None else count("num_threads", num_threads, 1),
-            max_contacts=0 if max_contacts is None else count("max_contacts", max_contacts, 1),
+            max_contacts=max_contacts,
             options=options,
             **extra,
         )
@@ -263,10 +264,9 @@ class Simulation:
 
         ``envs``: None (all), a boolean mask (num_envs,), indices, or a slice. ``keyframe``: number or name.
         """
-        world = self._world
         key = -1 if keyframe is None else self._keyframe(keyframe)
         self._order()
-        world.reset(self._mask(envs), key)
+        self._world.reset(self._mask(envs), key)
 
     def clear_status(self, envs=None) -> None:
         """Clears `status`; an environment that was `Status.NON_FINITE` moves again, so mend its state first."""

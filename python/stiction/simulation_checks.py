@@ -36,6 +36,11 @@ def count(name: str, value, low: int) -> int:
     return number
 
 
+def checked_room(max_contacts: int | None) -> int:
+    """0 for what seems enough."""
+    return 0 if max_contacts is None else count("max_contacts", max_contacts, 1)
+
+
 def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -88,6 +88,50 @@ def test_four_humanoids_stand_in_a_world():
     assert np.ptp(heights) <= 1e-3
 
 
+def padded_grip():
+    """A cube of 100 g between two fingers, each of five pads, as hands' fingertips are modelled."""
+    places = [(0, 0), (-0.008, 0), (0.008, 0), (0, -0.008), (0, 0.008)]
+    pads = "".join(f'<geom type="box" size=".002 .003 .003" pos="0 {y} {z}" mass=".01"/>' for y, z in places)
+    fingers = "".join(
+        f'<body pos="{0.0221 * side} 0 .5"><joint name="{name}" type="slide" axis="{-side} 0 0"/>{pads}</body>'
+        for name, side in (("a", -1), ("b", 1))
+    )
+    cube = '<body pos="0 0 .5"><freejoint/><geom type="box" size=".02 .02 .02" mass=".1"/></body>'
+    motors = '<motor joint="a"/><motor joint="b"/>'
+    text = f"<mujoco><worldbody>{fingers}{cube}</worldbody><actuator>{motors}</actuator></mujoco>"
+    return Model.from_mjcf(text)
+
+
+def test_a_grip_of_many_pads_has_room_for_its_contacts(device):
+    sim = Simulation(padded_grip(), 3)
+    sim.ctrl[:] = 5
+    sim.step(100)
+    held = np.array(sim.qpos)
+    sim.step(400)
+    assert not (sim.status & int(Status.CONTACT_OVERFLOW)).any()
+    assert (sim.contact.count == 40).all()
+    np.testing.assert_allclose(sim.qpos, held, atol=2e-6)
+
+
+def brush(rows):
+    """A square of so many by so many bristles on a plate on the floor."""
+    at = [(0.03 * i, 0.03 * j) for i in range(rows) for j in range(rows)]
+    bristles = "".join(f'<geom type="sphere" size=".01" pos="{x} {y} 0" mass=".01"/>' for x, y in at)
+    plate = '<body pos="0 0 .05"><freejoint/><geom type="box" size=".3 .3 .05"/></body>'
+    return Model.from_mjcf(
+        f'<mujoco><worldbody>{FLOOR}{plate}<body pos="-.1 -.1 .11"><freejoint/>{bristles}</body></worldbody></mujoco>'
+    )
+
+
+def test_max_contacts_is_room_for_as_many(device):
+    """By default what seems enough, and a status bit where it is not."""
+    model = brush(8)
+    usual, large = Simulation(model), Simulation(model, max_contacts=68)
+    usual.step(5), large.step(5)
+    assert usual.status[0] & int(Status.CONTACT_OVERFLOW) and usual.contact.count[0] < 68
+    assert large.status[0] == 0 and large.contact.count[0] == 68 == large.max_contacts
+
+
 def test_a_body_of_many_geoms_rests_on_its_static_contacts():
     """40 boxes in a ring: 320 candidates against a floor, of which few are near at a time."""
     angles = np.linspace(0, 2 * np.pi, 40, endpoint=False)

@@ -123,7 +123,7 @@ def test_words(monkeypatch):
 
 def test_a_shape_tells_what_its_model_comes_to():
     def shape(xml, springs_vary=False):
-        return _core.model_shape(Model.from_mjcf(xml).core, springs_vary=springs_vary)
+        return _core.model_shape(Model.from_mjcf(xml).core, springs_vary=springs_vary, max_contacts=0)
 
     ant = shape(ANT)
     assert "int kLimbs = 4;" in ant and "int kLaneLinks = 2;" in ant and "int kPairs = 0;" in ant
@@ -158,7 +158,7 @@ def nvrtc():
 @pytest.mark.parametrize("file", model_kernels.FILES)
 def test_nvrtc_compiles_the_kernels_of_an_ant(nvrtc, monkeypatch, file):
     monkeypatch.setattr(model_kernels, "SOURCES", ROOT / "cuda")
-    shape = _core.model_shape(Model.from_mjcf(ANT).core, springs_vary=False)
+    shape = _core.model_shape(Model.from_mjcf(ANT).core, springs_vary=False, max_contacts=0)
     image, log = nvrtc.compile(file, shape, 90, ("--ptxas-options=-v",))
     assert image[:4] == b"\x7fELF"
     stacks = [int(n) for n in re.findall(r"(\d+) bytes stack frame", log)]
