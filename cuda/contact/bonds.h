@@ -2,7 +2,8 @@
 //
 //   point   g = x_1 - x_2                                     J = X_1(x_1) - X_2(x_2), world axes
 //   turn    g = s v,  (c, v) the quaternion of R_2' R_1       J = s/2 (c 1 - [v]x) R_2' (w_1 - w_2)
-//   e = erp g / h, at most max_recovery long; of a turn c times that;  and the bend of step/loops.h,   R = 1e-5 tr(W) / 3
+//   e = erp g / h, at most max_recovery long; of a turn c times that;  and the bend of step/loops.h
+//   R = (1e-5 + equality_give) tr(W) / 3
 //
 // These are MuJoCo's rows of connect (a point) and weld (both; s: torquescale). A planar mechanism moves in fewer directions than
 // it is held in: e is cut as a vector, so that it stays in the plane, and R keeps rows that say nothing new from pushing without
@@ -84,11 +85,12 @@ HD_ONCE void bond_rows(const typename L::Group& g, const typename L::Model& m, c
     const BondFrames<Real> at = bond_frames<L>(g, m, kin, mocap, i);
     rows.F[0] = at.F[0], rows.F[1] = at.F[1];
     const Vec3<Real> recovery = at.gap * (opt.erp / opt.h),
-                     e = recovery * (at.lever * limit / max(norm(recovery), limit + Real(1e-30f))) + rows.bend;
-    const Real part[3] = {e.x, e.y, e.z};
+                     closing = recovery * (limit / max(norm(recovery), limit + Real(1e-30f))),
+                     e = closing * at.lever + rows.bend;
+    const Real part[3] = {e.x, e.y, e.z}, give = equality_give(opt, norm(closing)) + kBondCompliance<Scalar<Real>>;
     for (int k = 0; k < 3; ++k) {
       ScalarRow<Real>& row = rows.row[k];
-      row.e = part[k];
+      row.e = part[k], row.R = give;  // of the mean of W
       row.sign = Real(1), row.lower = -unbounded, row.upper = unbounded, row.active = mask_of<Real>(true);
     }
   }
@@ -121,7 +123,7 @@ HD_ONCE void half_solve_bonds(const typename L::Group& g, const typename L::Mode
     for (int k = 0; k < 3; ++k) {
       ScalarRow<Real>& row = rows.row[k];
       row.W = select(moves, max(own[k], sum * Real(1e-3f)), one);
-      row.R = select(moves, sum * Real(kBondCompliance<Scalar<Real>> / 3), one);
+      row.R = select(moves, sum * row.R * Real(Scalar<Real>(1.0 / 3)), one);
       row.e = select(moves, row.e, zero);
     }
   }

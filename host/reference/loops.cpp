@@ -47,8 +47,7 @@ std::vector<EqualityRows> equalities(const Model& model, const Vector& q, const 
     if (type == Equality::kConnect || type == Equality::kWeld) {
       const std::size_t before = list.size();
       add_bodies(model, k, i, list);
-      for (std::size_t j = before; j < list.size(); ++j)
-        list[j].R = 1e-5 * (list[j].J * A.llt().solve(list[j].J.transpose())).trace() / 3;
+      for (std::size_t j = before; j < list.size(); ++j) list[j].give = 1e-5;
       continue;
     }
     // How far a joint, or a tendon's length, is from where it is at qpos0, and its row.
@@ -72,6 +71,8 @@ std::vector<EqualityRows> equalities(const Model& model, const Vector& q, const 
     }
     list.push_back({J.transpose(), Vector::Constant(1, violation)});
   }
+  const Eigen::LLT<Matrix> factor(A);
+  for (EqualityRows& x : list) x.W = (x.J * factor.solve(x.J.transpose())).trace() / static_cast<double>(x.x.size());
   return list;
 }
 

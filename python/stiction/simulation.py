@@ -127,8 +127,7 @@ class Simulation:
         options, solver_options = self._solver.to_core()
         options |= INTEGRATORS[self._integrator] | {"h": 0.0 if timestep is None else checked_timestep(timestep)}
         extra = {"per_env": list(self._per_env)} if self._per_env else {}
-        max_contacts = 0 if max_contacts is None else count("max_contacts", max_contacts, 1)
-        kernels = checked_kernels(kernels)
+        kernels, max_contacts = checked_kernels(kernels), checked_room(max_contacts)
         if kind == "cuda":
             extra["cuda"] = ordinal
             extra["kernels"] = chosen_kernels(kernels, model, self._per_env, max_contacts, ordinal)
