@@ -27,10 +27,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .mujoco_numbers import FREE
+from .parameter_checks import require_sound_draws
 from .random_numbers import NOISE, Draws, named_stream
 from .signals import Signal, term_columns
 from .simulation import Simulation
-from .simulation_arrays import NOT_NEGATIVE, near
+from .simulation_arrays import near
 
 #: Parameters that may differ between environments -> what numbers each of their entries.
 PARAMETERS = {
@@ -225,6 +226,7 @@ class Randomiser:
         self._episodes = np.zeros(n, np.uint64)
         self._steps = np.zeros(n, np.int64)
         events = [(t, ParameterEvent(t, sim)) for t in terms if isinstance(t, Parameter)]
+        require_sound_draws([event for _, event in events], sim.model)
         events += [(t, PushEvent(t, sim)) for t in terms if isinstance(t, Push)]
         events += [(t, ForceEvent(t, sim)) for t in terms if isinstance(t, Force)]
         # What is done, by whom, from which stream, and the step at which it is due.
@@ -319,12 +321,13 @@ class ParameterEvent:
                 raise ValueError(f"{term.name} has columns 0 to {nominal.shape[-1] - 1}, not {term.columns}")
             index = np.ix_(rows, columns)
         self.index, self.nominal = index, nominal[index]
-        least = _OPERATIONS[term.operation](self.nominal, term.low).min(initial=0)
-        if term.name in NOT_NEGATIVE and least < 0:
-            raise ValueError(f"{term.name} would be {least:g} at times, and is never below 0: low is {term.low}")
         axes = self.nominal.shape[1:]  # places move in any direction, other numbers of an entry together
         self._drawn = (len(rows) if term.each else 1, *(axes if self.moves else (1,) * len(axes)))
         self.label = f"{term.name} {term.names} {term.columns}" if term.label is None else term.label
+
+    def at(self, end: int) -> np.ndarray:
+        """What is written where the lowest number is drawn (0), or the highest (1)."""
+        return _OPERATIONS[self.term.operation](self.nominal, (self.term.low, self.term.high)[end])
 
     def drawn_values(self, draws: Draws, nominal):
         """(k, *nominal's shape), arrays or tensors as the draws are."""

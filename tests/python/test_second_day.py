@@ -1,0 +1,130 @@
+"""What a user tries on the second day: numbers that no model has, tasks of one's own, videos, options."""
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+import stiction  # noqa: E402
+from stiction import Model, Simulation  # noqa: E402
+from stiction.randomisation import Parameter  # noqa: E402
+from stiction.registration import ENVIRONMENTS  # noqa: E402
+
+# ---- numbers that no model has
+
+ARM = """<mujoco><worldbody><body name="arm"><joint name="hinge" limited="true" range="-60 40"/>
+  <joint name="free_turn" axis="1 0 0"/><joint name="ball" type="ball" limited="true" range="0 60"/><geom size=".1"/>
+  <body name="payload" pos="0 0 .2"><geom size=".05"/></body></body>
+  <body name="slider"><joint name="slide" type="slide"/><geom size=".1"/></body></worldbody></mujoco>"""
+LOWER, UPPER = ({"operation": "add", "names": "hinge", "columns": column} for column in (0, 1))
+
+
+class Arm(stiction.Task):
+    model = ARM
+
+    def observe(self):
+        return self.sim.qpos.copy()
+
+    def reward(self, action):
+        return np.zeros(self.num_envs)
+
+
+@pytest.mark.parametrize(
+    ("terms", "text"),
+    [
+        (
+            [Parameter("jnt_range", -2, 2)],
+            r"jnt_range \(scale -2 to 2\) at times gives joint 'hinge' the range \(2.094",
+        ),
+        ([Parameter("jnt_range", -0.1, 1, names="ball")], r"joint 'ball' the range \(-?0, -0.104"),
+        ([Parameter("jnt_range", 0, 1.8, **LOWER)], r"joint 'hinge' the range \(0.752.*, 0.698"),
+        ([Parameter("jnt_range", 0, 1, **LOWER), Parameter("jnt_range", -1, 0, **UPPER)], "add 0 to 1, add -1 to 0"),
+        ([Parameter("body_mass", 0, 0)], r"body_mass \(scale 0 to 0\) at times leaves body 'arm' without mass"),
+        ([Parameter("body_mass", 0, 1, names=("arm", "payload"))], "leaves body 'arm' without mass, and it moves"),
+        ([Parameter("body_mass", 0, 1, names=n) for n in ("arm", "payload")], "leaves body 'arm' without mass"),
+        (
+            [Parameter("body_inertia", 0, 1, each=True)],
+            "leaves body 'arm' without inertia, and it turns: expected more",
+        ),
+        ([Parameter("dof_damping", -1, 1, operation="set")], r"has negative entries \(-1\), and is never below 0"),
+    ],
+)
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_what_no_environment_can_have_is_not_drawn(terms, text, backend):
+    if backend == "torch":
+        pytest.importorskip("torch")
+    kind = (
+        Arm if backend == "numpy" else type("Arm", (Arm,), {"array": "torch", "observe": lambda t: t.sim.qpos.clone()})
+    )
+    with pytest.raises(ValueError, match=text):
+        stiction.make_vec(kind, 2, backend=backend, randomize=terms)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        [Parameter("jnt_range", 0, 2)],
+        [Parameter("jnt_range", -1, 1, operation="add", names="hinge")],
+        [
+            Parameter("jnt_range", -0.8, 0.8, label="ends", **LOWER),
+            Parameter("jnt_range", -1, 1, label="ends", **UPPER),
+        ],
+        [Parameter("jnt_range", -1, 1, names="free_turn")],
+        [Parameter("body_mass", 0, 2, names="payload")],
+        [Parameter("body_inertia", 0, 1, names="slider")],
+    ],
+)
+def test_what_environments_can_have_is_drawn(terms):
+    envs = stiction.make_vec(Arm, 8, randomize=terms)
+    envs.reset(seed=0)
+    params = envs.simulation.params
+    assert (params.jnt_range[:, 0, 0] <= params.jnt_range[:, 0, 1]).all()
+    envs.step(np.zeros(envs.action_space.shape))
+
+
+def test_parameters_that_no_model_has_are_not_assigned():
+    sim = Simulation(Model.from_mjcf(ARM), 2, per_env=("jnt_range", "body_mass"))
+    before = sim.params.jnt_range.copy(), sim.params.body_mass.copy()
+    with pytest.raises(ValueError, match=r"params.jnt_range gives joint 'hinge' the range \(0.698.*, -1.047"):
+        sim.params.jnt_range = before[0][..., ::-1]
+    with pytest.raises(ValueError, match="params.body_mass leaves body 'slider' without mass, and it moves"):
+        sim.params.body_mass = before[1] * [[1, 1, 1, 1], [1, 1, 1, 0]]
+    np.testing.assert_array_equal(sim.params.jnt_range, before[0])
+    np.testing.assert_array_equal(sim.params.body_mass, before[1])
+
+
+DIVISORS = [
+    ("QuadrupedVelocity", "tracking_sigma"),
+    ("HumanoidVelocity", "tracking_sigma"),
+    ("ArmLift", "reach_scale"),
+    ("ArmLift", "goal_scale"),
+    ("ArmLift", "goal_fine_scale"),
+    ("ArmStack", "over_scale"),
+    ("HandReorient", "rotation_offset"),
+    ("CartPoleSwingUp", "centred_margin"),
+    ("CartPoleBalance", "control_margin"),
+    ("CartPoleBalance", "velocity_margin"),
+]
+
+
+@pytest.mark.parametrize(("task", "name"), DIVISORS)
+@pytest.mark.parametrize("value", [0, -0.5])
+def test_a_parameter_that_a_reward_divides_by_is_more_than_zero(task, name, value):
+    text = f"task parameter '{name}' is {value}, expected more than 0: the reward divides by it"
+    with pytest.raises(ValueError, match=text):
+        stiction.make_vec(f"stiction/{task}-v0", 1, task={name: value})
+    envs = stiction.make_vec(f"stiction/{task}-v0", 1)
+    with pytest.raises(ValueError, match=text):
+        envs.set_task_parameters(**{name: value})
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_no_other_parameter_of_zero_spoils_numbers(env_id):
+    divisors = {name for _, name in DIVISORS}
+    for name, value in stiction.make_vec(env_id, 1).task_parameters.items():
+        if isinstance(value, bool) or name in divisors:
+            continue
+        envs = stiction.make_vec(env_id, 2, task={name: (0, 0) if isinstance(value, tuple) else 0})
+        told = [envs.reset(seed=0)[0]]
+        for _ in range(3):
+            told += envs.step(np.zeros(envs.action_space.shape))[:2]
+        assert all(np.isfinite(values).all() for values in told), name
