@@ -12,9 +12,10 @@ from stiction.registration import ENVIRONMENTS  # noqa: E402
 # ---- numbers that no model has
 
 ARM = """<mujoco><worldbody><body name="arm"><joint name="hinge" limited="true" range="-60 40"/>
-  <joint name="free_turn" axis="1 0 0"/><joint name="ball" type="ball" limited="true" range="0 60"/><geom size=".1"/>
+  <joint name="free_turn" axis="1 0 0"/><geom size=".1"/>
   <body name="payload" pos="0 0 .2"><geom size=".05"/></body></body>
-  <body name="slider"><joint name="slide" type="slide"/><geom size=".1"/></body></worldbody></mujoco>"""
+  <body name="top" pos="1 0 0"><joint name="ball" type="ball" limited="true" range="0 60"/><geom size=".1"/></body>
+  <body name="slider" pos="2 0 0"><joint name="slide" type="slide"/><geom size=".1"/></body></worldbody></mujoco>"""
 LOWER, UPPER = ({"operation": "add", "names": "hinge", "columns": column} for column in (0, 1))
 
 
@@ -87,7 +88,7 @@ def test_parameters_that_no_model_has_are_not_assigned():
     with pytest.raises(ValueError, match=r"params.jnt_range gives joint 'hinge' the range \(0.698.*, -1.047"):
         sim.params.jnt_range = before[0][..., ::-1]
     with pytest.raises(ValueError, match="params.body_mass leaves body 'slider' without mass, and it moves"):
-        sim.params.body_mass = before[1] * [[1, 1, 1, 1], [1, 1, 1, 0]]
+        sim.params.body_mass = before[1] * [[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]
     np.testing.assert_array_equal(sim.params.jnt_range, before[0])
     np.testing.assert_array_equal(sim.params.body_mass, before[1])
 
@@ -128,3 +129,54 @@ def test_no_other_parameter_of_zero_spoils_numbers(env_id):
         for _ in range(3):
             told += envs.step(np.zeros(envs.action_space.shape))[:2]
         assert all(np.isfinite(values).all() for values in told), name
+
+
+# ---- tasks of one's own
+
+
+@pytest.mark.parametrize(
+    ("told", "error", "text"),
+    [
+        (
+            lambda q: {"arm": {"joints": q}},
+            TypeError,
+            r"Arm.observe\(\)\['arm'\] is a dict, expected an array \(2, k\)",
+        ),
+        (lambda q: {"arm": {"joints": q}}, TypeError, "terms do not nest, each array has a name of its own"),
+        (lambda q: {"q": q, "list": [q, q]}, TypeError, r"Arm.observe\(\)\['list'\] is a list, expected an array"),
+        (
+            lambda q: {"q": None},
+            TypeError,
+            r"Arm.observe\(\)\['q'\] is a NoneType, expected an array \(2, k\) or \(2,\)$",
+        ),
+        (lambda q: {"q": np.array(["a", "b"])}, TypeError, r"observe\(\)\['q'\] is an array of <U1, expected"),
+        (lambda q: {"q": q.T}, ValueError, r"observe\(\)\['q'\] has shape \(7, 2\), expected an array \(2, k\)"),
+        (lambda q: {3: q}, ValueError, "has the term 3, expected a name without a slash"),
+        (lambda q: [q], TypeError, r"observe\(\) returned a list, expected an array \(2, D\), or a dict of such"),
+        (lambda q: q.astype(str), TypeError, r"observe\(\) returned an array of <U\d+, expected an array \(2, D\)"),
+    ],
+)
+def test_observations_that_are_no_arrays_are_named(told, error, text):
+    with pytest.raises(error, match=text):
+        stiction.make_vec(type("Arm", (Arm,), {"observe": lambda task: told(task.sim.qpos)}), 2)
+    if not isinstance(told(np.zeros((2, 7))), dict):
+        return
+    extends = {"base": "stiction/Ant-v0", "model": None, "reward": lambda task, action: {}}
+    with pytest.raises(error, match=text):
+        stiction.make_vec(type("Arm", (Arm,), extends | {"observe": lambda t: told(t.sim.qpos[:, :7])}), 2)
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        ({"near": {"x": 1}}, r"reward's 'near' is a dict, expected an array \(2,\)"),
+        ({"near": None}, r"reward's 'near' is a NoneType, expected an array \(2,\)"),
+        ("far", r"reward's 'total' is a str, expected an array \(2,\)"),
+    ],
+)
+def test_rewards_that_are_no_numbers_are_named(told, text):
+    with pytest.raises(TypeError, match=text):
+        stiction.make_vec(type("Arm", (Arm,), {"reward": lambda task, action: told}), 2)
+    listed = stiction.make_vec(type("Arm", (Arm,), {"reward": lambda task, action: [1.0, 2.0]}), 2)
+    listed.reset(seed=0)
+    assert listed.step(np.zeros((2, 0)))[1].tolist() == [1, 2]
