@@ -180,3 +180,21 @@ def test_rewards_that_are_no_numbers_are_named(told, text):
     listed = stiction.make_vec(type("Arm", (Arm,), {"reward": lambda task, action: [1.0, 2.0]}), 2)
     listed.reset(seed=0)
     assert listed.step(np.zeros((2, 0)))[1].tolist() == [1, 2]
+
+
+# ---- options
+
+
+def test_an_option_of_reset_that_is_none_is_refused_of_one_environment_too():
+    env, envs = gymnasium.make("stiction/Ant-v0"), stiction.make_vec("stiction/Ant-v0", 2)
+    env.reset(seed=0, options={})
+    for one in (env, envs):
+        with pytest.raises(ValueError, match="reset has no option 'foo'; there is "):
+            one.reset(options={"foo": 1})
+        with pytest.raises(TypeError, match="reset's options are a list, expected a dict or None"):
+            one.reset(options=["foo"])
+    with pytest.raises(ValueError, match="reset has no option 'reset_mask'; there is none for one environment"):
+        env.reset(options={"reset_mask": np.array([True])})
+    batch = gymnasium.make_vec("stiction/Ant-v0", 2, vectorization_mode="sync")
+    batch.reset(seed=0)
+    batch.reset(options={"reset_mask": np.array([True, False])})
