@@ -1,5 +1,8 @@
 """What a user tries on the second day: numbers that no model has, tasks of one's own, videos, options."""
 
+import re
+import sys
+
 import numpy as np
 import pytest
 
@@ -180,6 +183,55 @@ def test_rewards_that_are_no_numbers_are_named(told, text):
     listed = stiction.make_vec(type("Arm", (Arm,), {"reward": lambda task, action: [1.0, 2.0]}), 2)
     listed.reset(seed=0)
     assert listed.step(np.zeros((2, 0)))[1].tolist() == [1, 2]
+
+
+# ---- videos
+
+
+@pytest.fixture(params=["missing", "raises", "ends"])
+def broken_ffmpeg(request, monkeypatch):
+    """What is said of it."""
+    module = pytest.importorskip("imageio_ffmpeg")
+
+    def none():
+        raise RuntimeError("No ffmpeg exe could be found.")
+
+    if request.param == "raises":
+        monkeypatch.setattr(module, "get_ffmpeg_exe", none)
+        return r"ffmpeg does not run \(No ffmpeg exe could be found.\): pip install --force-reinstall imageio-ffmpeg"
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", sys.executable if request.param == "ends" else "/nowhere/ffmpeg")
+    return "could not encode a frame: .*" if request.param == "ends" else r"ffmpeg does not run \(.*/nowhere/ffmpeg"
+
+
+def test_an_ffmpeg_that_does_not_work_is_told_before_the_work(broken_ffmpeg, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("mujoco")
+    torch = pytest.importorskip("torch")
+    from stiction import cli
+    from stiction.training import ppo, run
+    from stiction.training.train import Training
+
+    threads = torch.get_num_threads()
+    words = ["--samples", "100", "--threads", "1", "--num-envs", "16", "--set", "steps=8", "minibatch=128", "--no-onnx"]
+    words = ["train", "Hopper", *words, "--run-dir", str(tmp_path / "run"), "--evaluate", "0"]
+    try:
+        assert cli.main([*words, "--no-video"]) == 0
+        capsys.readouterr()
+
+        def worked(*args, **kwargs):
+            raise AssertionError("work before the error")
+
+        for kind, name in ((Training, "__init__"), (ppo, "evaluate"), (run, "environments")):
+            monkeypatch.setattr(kind, name, worked)
+        assert cli.main([*words[:-4], "--run-dir", str(tmp_path / "again")]) == 1
+        told = capsys.readouterr().err
+        assert re.search(broken_ffmpeg, told) and told.rstrip().endswith("or --no-video")
+        assert cli.main(["play", str(tmp_path / "run"), "--video", str(tmp_path / "a.mp4")]) == 1
+        assert re.search(broken_ffmpeg, capsys.readouterr().err)
+        with pytest.raises(OSError, match=broken_ffmpeg):
+            run.write_policy_video(worked, "stiction/Hopper-v0", tmp_path / "a.mp4")
+    finally:
+        torch.set_num_threads(threads)
+    assert not (tmp_path / "a.mp4").exists() and not (tmp_path / "again").exists()
 
 
 # ---- options
