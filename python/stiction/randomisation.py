@@ -43,6 +43,7 @@ PARAMETERS = {
 #: Of these, what moves what observations may have told before an episode's numbers were drawn.
 _PLACES = ("body_pos", "body_ipos", "site_pos")
 _AXES = ("x", "y", "z")
+_DOFS = "dof_"  # parameters that have a number for each dof of a joint
 _NOISE_STREAM, _BIAS_STREAM = named_stream("noise", NOISE), named_stream("bias")
 _OPERATIONS = {
     "scale": lambda nominal, drawn: nominal * drawn,
@@ -439,9 +440,21 @@ def _rows(term: Parameter, model, count: int) -> np.ndarray:
     ids = [getattr(model, f"{kind}_id")(name) for name in names]
     if wrong := [body for body in ids if body in placed]:
         raise ValueError(f"{term.name}: body {model.body_names[wrong[0]]!r} {placed[wrong[0]]}")
-    if not term.name.startswith("dof_"):
+    if not term.name.startswith(_DOFS):
         return np.array(ids)
     return np.flatnonzero(np.isin(model.dof_jntid, ids))
+
+
+def parameter_elements(model, name: str, shape: tuple[int, ...]) -> list[str]:
+    """What each number, ``shape`` of them, of a parameter is of: "trunk", "floor.0", "hand.x"; without a name "3"."""
+    kind = PARAMETERS[name]
+    owners = list(_AXES) if kind == "axis" else [n or str(i) for i, n in enumerate(getattr(model, f"{kind}_names"))]
+    if name.startswith(_DOFS):
+        joints = np.asarray(model.dof_jntid).tolist()
+        places = [f".{dof - joints.index(joint)}" * (joints.count(joint) > 1) for dof, joint in enumerate(joints)]
+        owners = [owners[joint] + place for joint, place in zip(joints, places, strict=True)]
+    columns = _AXES if name in _PLACES else range(max(shape[1:], default=0))
+    return [".".join([owners[place[0]], *(str(columns[c]) for c in place[1:])]) for place in np.ndindex(*shape)]
 
 
 def _placed_by_state(model) -> dict[int, str]:

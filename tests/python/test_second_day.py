@@ -250,3 +250,24 @@ def test_an_option_of_reset_that_is_none_is_refused_of_one_environment_too():
     batch = gymnasium.make_vec("stiction/Ant-v0", 2, vectorization_mode="sync")
     batch.reset(seed=0)
     batch.reset(options={"reset_mask": np.array([True, False])})
+
+
+# ---- names
+
+
+def test_parameters_in_groups_are_named_after_what_the_model_has():
+    model = """<mujoco><worldbody><body name="base"><freejoint name="root"/><geom name="shell" size=".1"/>
+      <body name="hand" pos="0 0 .2"><joint name="wrist"/><geom size=".1"/><site name="tip"/></body></body>
+      <body pos="1 0 0"><joint type="slide"/><geom size=".1"/></body></worldbody>
+      <actuator><motor name="turn" joint="wrist"/><motor joint="wrist"/></actuator></mujoco>"""
+    own = "body_mass geom_friction dof_damping jnt_range actuator_gainprm body_pos site_pos gravity".split()
+    kind = type("Named", (Arm,), {"model": model, "simulation": {"per_env": own}})
+    names = stiction.make_vec(kind, 2, observations={name: (name,) for name in own}).observation_names
+    found = {group: [name.partition("/")[2] for name in of] for group, of in names.items()}
+    assert found["body_mass"] == ["world", "base", "hand", "3"]
+    assert found["geom_friction"][:4] == ["shell.0", "shell.1", "shell.2", "1.0"]
+    assert found["dof_damping"] == ["root.0", "root.1", "root.2", "root.3", "root.4", "root.5", "wrist", "2"]
+    assert found["jnt_range"] == ["root.0", "root.1", "wrist.0", "wrist.1", "2.0", "2.1"]
+    assert found["actuator_gainprm"][0].startswith("turn") and found["actuator_gainprm"][-1].startswith("1")
+    assert found["body_pos"][6:9] == ["hand.x", "hand.y", "hand.z"]
+    assert (found["site_pos"], found["gravity"]) == (["tip.x", "tip.y", "tip.z"], ["x", "y", "z"])
