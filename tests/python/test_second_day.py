@@ -1,5 +1,7 @@
 """What a user tries on the second day: numbers that no model has, tasks of one's own, videos, options."""
 
+import copy
+import pickle
 import re
 import sys
 
@@ -271,3 +273,33 @@ def test_parameters_in_groups_are_named_after_what_the_model_has():
     assert found["actuator_gainprm"][0].startswith("turn") and found["actuator_gainprm"][-1].startswith("1")
     assert found["body_pos"][6:9] == ["hand.x", "hand.y", "hand.z"]
     assert (found["site_pos"], found["gravity"]) == (["tip.x", "tip.y", "tip.z"], ["x", "y", "z"])
+
+
+# ---- status
+
+
+def test_what_a_state_is_put_into_begins_without_status_and_moves():
+    envs = stiction.make_vec("stiction/Ant-v0", 3, autoreset_mode="Disabled")
+    envs.reset(seed=0)
+    good, action = envs.get_state(), np.zeros((3, 8), np.float32)
+    expected = envs.step(action)
+    envs.set_state(good)
+    bad = np.where(np.arange(3)[:, None] == 1, np.nan, action)
+    assert envs.step(bad)[4]["status"].tolist() == [0, stiction.Status.NON_FINITE, 0]
+    broken = envs.simulation.get_state()
+    for again in (copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))):
+        assert not again.simulation.status.any()
+    envs.set_state(good)
+    told = envs.step(action)
+    for one, other in zip(told[:4], expected[:4], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not told[4]["status"].any()
+    sim = envs.simulation
+    sim.set_state(broken[[1]], envs=[2])  # its controls are not finite
+    assert not sim.status.any()
+    sim.step()
+    assert sim.status.tolist() == [0, 0, stiction.Status.NON_FINITE]
+    sim.copy_env(0, [2])
+    sim.step()
+    assert not sim.status.any()
+    np.testing.assert_array_equal(sim.qpos[2], sim.qpos[0])
