@@ -89,16 +89,40 @@ def write_video(path, frames, fps: float) -> None:
     ``path`` ends in .mp4, .mov or .mkv, else ValueError. MP4s have even sizes: of an odd one the last row or column is
     there twice.
     """
-    from imageio_ffmpeg import get_ffmpeg_exe
-
     check_writable(path)
+    _encode(frames, fps, [str(path)], f"write {path}")
+
+
+def check_video(path) -> None:
+    """Before anything is drawn: what `write_video` would raise of ``path``, or of an ffmpeg that does not work."""
+    check_writable(path)
+    check_encoder()
+
+
+def check_encoder() -> None:
+    """ImportError or OSError where there is no ffmpeg that encodes a frame."""
+    _encode([np.zeros((16, 16, 3), np.uint8)], 25, ["-f", "null", "-"], "encode a frame")
+
+
+def _encode(frames, fps: float, to: list[str], what: str) -> None:
+    try:
+        from imageio_ffmpeg import get_ffmpeg_exe
+    except ImportError as error:
+        raise ImportError(f"videos need imageio-ffmpeg ({error}): pip install 'imageio[ffmpeg]'") from error
     height, width = frames[0].shape[:2]
     odd = ((0, height % 2), (0, width % 2), (0, 0))  # colours are of two by two pixels
-    command = [get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
+    command = ["-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
     command += ["-s", f"{width + width % 2}x{height + height % 2}", "-r", f"{fps:.9g}", "-i", "-"]
-    command += ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "15", str(path)]
+    command += ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "15", *to]
     with tempfile.TemporaryFile() as told:
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=told, stderr=told) as ffmpeg:
+        try:
+            ffmpeg = subprocess.Popen([get_ffmpeg_exe(), *command], stdin=subprocess.PIPE, stdout=told, stderr=told)
+        except (OSError, RuntimeError) as error:
+            raise OSError(
+                f"ffmpeg does not run ({error}): pip install --force-reinstall imageio-ffmpeg, or name one that does "
+                "in IMAGEIO_FFMPEG_EXE"
+            ) from error
+        with ffmpeg:
             try:
                 with ffmpeg.stdin as images:
                     for frame in frames:
@@ -108,7 +132,7 @@ def write_video(path, frames, fps: float) -> None:
         told.seek(0)
         reason = told.read().decode(errors="replace").strip()
     if ffmpeg.returncode != 0:
-        raise OSError(f"ffmpeg could not write {path}: {reason or f'it ended with status {ffmpeg.returncode}'}")
+        raise OSError(f"ffmpeg could not {what}: {reason or f'it ended with status {ffmpeg.returncode}'}")
 
 
 def check_writable(path) -> None:

@@ -21,8 +21,9 @@ from .random_numbers import RESET, TASK, Draws
 from .sensors import Sensors
 from .signals import Signal, signals_of_terms
 from .simulation import Simulation
+from .simulation_arrays import as_array
 from .status import Status
-from .task_checks import checked_steps, checked_substeps, told
+from .task_checks import checked_steps, checked_substeps, require_array, term_sizes, told
 
 
 class Task:
@@ -211,14 +212,11 @@ class TaskBatch:
         self._begin(np.ones(self._task.num_envs, bool))
         n, task = self._task.num_envs, self._task
         given = task.observe()
-        sizes = self._sizes_of(given) if isinstance(given, Mapping) else None
+        sizes = term_sizes(task, given) if isinstance(given, Mapping) else None
         observations = self._joined(given) if sizes is not None else given
-        if not hasattr(observations, "ndim"):
-            kind = type(observations).__name__
-            raise TypeError(
-                f"{type(task).__name__}.observe() returned a {kind}, expected an array ({n}, D): "
-                "or a dict of such arrays"
-            )
+        require_array(
+            f"{type(task).__name__}.observe() returned", observations, f"an array ({n}, D), or a dict of such arrays"
+        )
         if observations.ndim != 2 or len(observations) != n:
             raise ValueError(
                 f"{type(task).__name__}.observe() has shape {tuple(observations.shape)}, expected ({n}, D)"
@@ -265,9 +263,9 @@ class TaskBatch:
     def _observed(self):
         given = self._task.observe()
         if isinstance(given, Mapping) != (self._sizes is not None) or (
-            self._sizes is not None and self._sizes_of(given) != self._sizes
+            self._sizes is not None and term_sizes(self._task, given) != self._sizes
         ):
-            told = self._sizes_of(given) if isinstance(given, Mapping) else "an array"
+            told = term_sizes(self._task, given) if isinstance(given, Mapping) else "an array"
             raise ValueError(
                 f"{type(self._task).__name__}.observe() returned {told}, at first {self._sizes or 'an array'}"
             )
@@ -292,21 +290,6 @@ class TaskBatch:
                 f"{self.observation_signals[place].name!r} of environment {env}, whose "
                 + (f"{written[0]} is not finite since the task wrote it" if written else "state is finite")
             )
-
-    def _sizes_of(self, given: Mapping) -> dict[str, int]:
-        """Numbers of each term, in order."""
-        n, sizes = self._task.num_envs, {}
-        for name, values in given.items():
-            shape = tuple(getattr(values, "shape", ()))
-            if not isinstance(name, str) or "/" in name or len(shape) not in (1, 2) or shape[0] != n:
-                raise ValueError(
-                    f"{type(self._task).__name__}.observe() has the term {name!r} of shape {shape}, expected a name "
-                    f"without a slash and an array ({n}, k)"
-                )
-            sizes[name] = 1 if len(shape) == 1 else shape[1]
-        if not sizes:
-            raise ValueError(f"{type(self._task).__name__}.observe() returned no terms")
-        return sizes
 
     def _joined(self, terms: Mapping):
         """(N, D) of terms side by side."""
@@ -339,6 +322,10 @@ class TaskBatch:
         return (over if hasattr(over, "detach") == self.tensors else task.array_of(task.numpy(over))) != 0
 
     def _row(self, what: str, values):
+        if isinstance(values, (list, tuple)):
+            values = as_array(f"{type(self._task).__name__}: {what}", values)
+        if not isinstance(values, Real):
+            require_array(f"{type(self._task).__name__}: {what} is", values, f"an array ({self._task.num_envs},)")
         return self._of_shape(what, self._own(values), (self._task.num_envs,))
 
     def _of_shape(self, what: str, values, expected: tuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -50,11 +51,19 @@ def checked_seeds(seed, num_envs: int) -> list[int | None] | range:
     return [None if s is None else checked_seed(s) for s in seed]
 
 
+def require_options(options, known: dict[str, str]) -> None:
+    """Of `reset`: TypeError for no dict, ValueError for an option that is not ``known``, name -> what it says."""
+    if not isinstance(options, (Mapping, type(None))):
+        raise TypeError(f"reset's options are a {type(options).__name__}, expected a dict or None")
+    there = ", ".join(f"{name!r}, {meant}" for name, meant in known.items()) or "none for one environment"
+    for name in options or ():
+        if name not in known:
+            raise ValueError(f"reset has no option {name!r}; there is {there}")
+
+
 def checked_mask(options, num_envs: int, torch=None) -> np.ndarray | None:
     """``options["reset_mask"]`` (num_envs,), or None for all; the caller's options are left as they are."""
-    for name in options or ():
-        if name != "reset_mask":
-            raise ValueError(f"reset has no option {name!r}; there is 'reset_mask', whose episodes begin anew")
+    require_options(options, {"reset_mask": "whose episodes begin anew"})
     if not options:
         return None
     mask = options["reset_mask"]

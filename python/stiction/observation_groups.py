@@ -23,6 +23,7 @@ from dataclasses import replace
 import numpy as np
 from gymnasium.spaces import Box, Dict
 
+from .randomisation import parameter_elements
 from .signals import Signal, term_columns
 from .simulation_arrays import near
 
@@ -137,7 +138,7 @@ class _Part:
             else:
                 self._parameters.append(of)
                 shape = simulation._arrays.shape(f"params.{of}")[1:]
-                drawn += [Signal(f"{term}/{'.'.join(map(str, place))}") for place in np.ndindex(*shape)]
+                drawn += [Signal(f"{term}/{of_what}") for of_what in parameter_elements(simulation.model, of, shape)]
         frame = (*chosen, *told, *drawn)
         if len({signal.name for signal in frame}) < len(frame):
             raise ValueError(f"observations[{name!r}] has a term twice: {', '.join(group.terms)}")

@@ -27,10 +27,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .mujoco_numbers import FREE
+from .parameter_checks import require_sound_draws
 from .random_numbers import NOISE, Draws, named_stream
 from .signals import Signal, term_columns
 from .simulation import Simulation
-from .simulation_arrays import NOT_NEGATIVE, near
+from .simulation_arrays import near
 
 #: Parameters that may differ between environments -> what numbers each of their entries.
 PARAMETERS = {
@@ -42,6 +43,7 @@ PARAMETERS = {
 #: Of these, what moves what observations may have told before an episode's numbers were drawn.
 _PLACES = ("body_pos", "body_ipos", "site_pos")
 _AXES = ("x", "y", "z")
+_DOFS = "dof_"  # parameters that have a number for each dof of a joint
 _NOISE_STREAM, _BIAS_STREAM = named_stream("noise", NOISE), named_stream("bias")
 _OPERATIONS = {
     "scale": lambda nominal, drawn: nominal * drawn,
@@ -225,6 +227,7 @@ class Randomiser:
         self._episodes = np.zeros(n, np.uint64)
         self._steps = np.zeros(n, np.int64)
         events = [(t, ParameterEvent(t, sim)) for t in terms if isinstance(t, Parameter)]
+        require_sound_draws([event for _, event in events], sim.model)
         events += [(t, PushEvent(t, sim)) for t in terms if isinstance(t, Push)]
         events += [(t, ForceEvent(t, sim)) for t in terms if isinstance(t, Force)]
         # What is done, by whom, from which stream, and the step at which it is due.
@@ -319,12 +322,13 @@ class ParameterEvent:
                 raise ValueError(f"{term.name} has columns 0 to {nominal.shape[-1] - 1}, not {term.columns}")
             index = np.ix_(rows, columns)
         self.index, self.nominal = index, nominal[index]
-        least = _OPERATIONS[term.operation](self.nominal, term.low).min(initial=0)
-        if term.name in NOT_NEGATIVE and least < 0:
-            raise ValueError(f"{term.name} would be {least:g} at times, and is never below 0: low is {term.low}")
         axes = self.nominal.shape[1:]  # places move in any direction, other numbers of an entry together
         self._drawn = (len(rows) if term.each else 1, *(axes if self.moves else (1,) * len(axes)))
         self.label = f"{term.name} {term.names} {term.columns}" if term.label is None else term.label
+
+    def at(self, end: int) -> np.ndarray:
+        """What is written where the lowest number is drawn (0), or the highest (1)."""
+        return _OPERATIONS[self.term.operation](self.nominal, (self.term.low, self.term.high)[end])
 
     def drawn_values(self, draws: Draws, nominal):
         """(k, *nominal's shape), arrays or tensors as the draws are."""
@@ -436,9 +440,21 @@ def _rows(term: Parameter, model, count: int) -> np.ndarray:
     ids = [getattr(model, f"{kind}_id")(name) for name in names]
     if wrong := [body for body in ids if body in placed]:
         raise ValueError(f"{term.name}: body {model.body_names[wrong[0]]!r} {placed[wrong[0]]}")
-    if not term.name.startswith("dof_"):
+    if not term.name.startswith(_DOFS):
         return np.array(ids)
     return np.flatnonzero(np.isin(model.dof_jntid, ids))
+
+
+def parameter_elements(model, name: str, shape: tuple[int, ...]) -> list[str]:
+    """What each number, ``shape`` of them, of a parameter is of: "trunk", "floor.0", "hand.x"; without a name "3"."""
+    kind = PARAMETERS[name]
+    owners = list(_AXES) if kind == "axis" else [n or str(i) for i, n in enumerate(getattr(model, f"{kind}_names"))]
+    if name.startswith(_DOFS):
+        joints = np.asarray(model.dof_jntid).tolist()
+        places = [f".{dof - joints.index(joint)}" * (joints.count(joint) > 1) for dof, joint in enumerate(joints)]
+        owners = [owners[joint] + place for joint, place in zip(joints, places, strict=True)]
+    columns = _AXES if name in _PLACES else range(max(shape[1:], default=0))
+    return [".".join([owners[place[0]], *(str(columns[c]) for c in place[1:])]) for place in np.ndindex(*shape)]
 
 
 def _placed_by_state(model) -> dict[int, str]:

@@ -93,7 +93,7 @@ class Simulation:
     body_angvel = Array("Angular velocities, world axes (num_envs, nbody, 3), rad/s.")
     site_xpos = Array("Positions of sites (num_envs, nsite, 3), m.")
     net_contact_force = Array("Sum of contact forces on bodies, world axes (num_envs, nbody, 3), N; 0 after `forward`.")
-    status = Array("Bits of `Status` (num_envs,), sticky until `reset` or `clear_status`.")
+    status = Array("Bits of `Status` (num_envs,), sticky until `reset`, `clear_status` or `set_state`.")
 
     def __init__(
         self,
@@ -278,7 +278,7 @@ class Simulation:
         return SimulationState(**copies, records=records)
 
     def set_state(self, state: SimulationState, envs=None) -> None:
-        """Puts a state of `get_state` back; `status` stays as it is.
+        """Puts a state of `get_state` back. `status`, which is no part of it, is cleared, as by `reset`.
 
         ``envs``: into these environments alone, rows in their order: indices, a mask or a slice; the state has as many
         rows, or one for all of them. A quaternion of zeros is refused by joint and row; one that is written into
@@ -286,12 +286,11 @@ class Simulation:
         """
         if not isinstance(state, SimulationState):
             raise TypeError(f"state is {type(state).__name__}, expected what get_state returned")
-        given = state
-        if envs is not None:
-            state = self.get_state().replaced(self._numbers(envs), state)
-        checked = self._checked_state(state)
-        require_orientations(self._model, given)
+        whole = state if envs is None else self.get_state().replaced(self._numbers(envs), state)
+        checked = self._checked_state(whole)
+        require_orientations(self._model, state)
         self._put_state(checked)
+        self.clear_status(envs)
 
     def _checked_state(self, state: SimulationState) -> dict[str, np.ndarray]:
         checked = {}

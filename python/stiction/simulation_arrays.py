@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from .device_array import DeviceArray
+from .parameter_checks import wrong_with
 
 
 class ClosedWorld:
@@ -261,17 +262,12 @@ class CertificateArrays(_Group):
     )
 
 
-#: Of `Parameters`: what is never below 0, as in a model.
-NOT_NEGATIVE = """
-    body_mass body_inertia geom_friction geom_size dof_damping dof_armature dof_frictionloss jnt_stiffness
-""".split()
-
-
 class Parameters:
     """The model's arrays by MuJoCo's names, read-only (1, ...); writable (num_envs, ...) where named in ``per_env``.
 
-    What is assigned is checked: all is finite, and masses, frictions, sizes and the like are not negative. What is
-    written into a view is not: a step on numbers that are not finite makes its environment `Status.NON_FINITE`.
+    What is assigned is checked: all is finite, masses, frictions, sizes and the like are not negative, what moves has
+    mass, and ranges of joints are in order. What is written into a view is not: a step on numbers that are not finite
+    makes its environment `Status.NON_FINITE`.
     """
 
     def __init__(self, arrays: ArrayCache, model, per_env: tuple[str, ...]):
@@ -294,10 +290,8 @@ class Parameters:
         if name not in self._per_env:
             raise ValueError(f"params.{name} is shared by all environments; name it in per_env=('{name}',) to write it")
         numbers = as_numbers(f"params.{name}", values)
-        if not np.isfinite(numbers).all():
-            raise ValueError(f"params.{name} has entries that are not finite")
-        if name in NOT_NEGATIVE and (numbers < 0).any():
-            raise ValueError(f"params.{name} has negative entries")
+        if numbers.shape == self._arrays.shape(f"params.{name}") and (fault := wrong_with(self._model, name, numbers)):
+            raise ValueError(f"params.{name} {fault}")
         self._arrays.assign(f"params.{name}", values)
 
     def __dir__(self):

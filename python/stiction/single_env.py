@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 
 from .custom_task import Task, is_task
+from .env_checks import require_options
 from .env_core import EnvCore, can_render, checked_render_mode
 from .env_state import pickled
 from .registration import plain_id
@@ -103,6 +104,7 @@ class SingleEnv(gymnasium.Env):
         return True
 
     def reset(self, *, seed: int | None = None, options: dict | None = None):
+        require_options(options, {})
         super().reset(seed=seed)
         if seed is None and not self._seeded:
             seed = int(self.np_random.integers(2**63))

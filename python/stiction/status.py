@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Status(enum.IntFlag):
-    """Why an environment needs attention. Bits stick until `Simulation.reset` or `Simulation.clear_status`."""
+    """Why an environment needs attention. Bits stick until `Simulation.reset`, `clear_status` or `set_state`."""
 
     #: A position, velocity or input was NaN, infinite or absurdly large (speeds: beyond 1e6 m/s or rad/s in all), or a
     #: quaternion was zero. The environment keeps its last finite state and stands still until it is reset. Look at the

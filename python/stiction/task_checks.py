@@ -58,3 +58,30 @@ def told(task) -> Mapping:
         if not isinstance(name, str) or name in _OF_BATCHES or name.startswith(("_", "reward_")):
             raise ValueError(f"{kind}.report() tells {name!r}, which is for what infos have besides: another name")
     return given
+
+
+def require_array(what: str, values, expected: str) -> None:
+    """TypeError for what is no array or tensor of real numbers. ``what``: with its verb, "Reach.observe() returned"."""
+    kind = getattr(getattr(values, "dtype", None), "kind", "f")  # which torch's have not
+    if not hasattr(values, "ndim") or kind not in "fiub":
+        given = f"an array of {values.dtype}" if hasattr(values, "ndim") else f"a {type(values).__name__}"
+        raise TypeError(f"{what} {given}, expected {expected}")
+
+
+def term_sizes(task, given: Mapping) -> dict[str, int]:
+    """How many numbers each term has that `observe` returned, in order."""
+    n, sizes = task.num_envs, {}
+    for name, values in given.items():
+        if not isinstance(name, str) or "/" in name:
+            raise ValueError(f"{type(task).__name__}.observe() has the term {name!r}, expected a name without a slash")
+        what, expected = f"{type(task).__name__}.observe()[{name!r}]", f"an array ({n}, k) or ({n},)"
+        nested = isinstance(values, (Mapping, list, tuple))
+        hint = ": terms do not nest, each array has a name of its own" if nested else ""
+        require_array(f"{what} is", values, expected + hint)
+        shape = tuple(values.shape)
+        if len(shape) not in (1, 2) or shape[0] != n:
+            raise ValueError(f"{what} has shape {shape}, expected {expected}")
+        sizes[name] = 1 if len(shape) == 1 else shape[1]
+    if not sizes:
+        raise ValueError(f"{type(task).__name__}.observe() returned no terms")
+    return sizes

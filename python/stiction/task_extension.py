@@ -24,7 +24,7 @@ from .random_numbers import named_stream
 from .sensors import Sensors
 from .signals import Signal, signals_of_terms, term_columns
 from .status import Status
-from .task_checks import checked_steps
+from .task_checks import checked_steps, term_sizes
 from .task_core import TaskCore
 from .task_options import merged_parameters, split_options
 
@@ -111,7 +111,7 @@ class ExtendedBatch(TaskBatch):
                 raise TypeError(
                     f"{kind.__name__}.observe() returned a {type(given).__name__}, expected a dict of terms"
                 )
-            self._sizes = self._sizes_of(given)
+            self._sizes = term_sizes(task, given)
             self.observation_signals = signals_of_terms(self._sizes, task.units, task.elements, kind.__name__)
             theirs = term_columns(Signal(**told) for told in base.observation_signals())
             if clash := [name for name in given if name in theirs]:
@@ -144,10 +144,8 @@ class ExtendedBatch(TaskBatch):
         if not self._observes:
             return observations
         given = self._task.observe()
-        if self._sizes_of(given) != self._sizes:
-            raise ValueError(
-                f"{type(self._task).__name__}.observe() returned {self._sizes_of(given)}, at first {self._sizes}"
-            )
+        if (sizes := term_sizes(self._task, given)) != self._sizes:
+            raise ValueError(f"{type(self._task).__name__}.observe() returned {sizes}, at first {self._sizes}")
         together = np.concatenate([observations, self._joined(given)], axis=1)
         self._require_observed(together)
         return together

@@ -21,6 +21,12 @@ from .simulation_arrays import near
 _OPTIONS = tuple(name for name in inspect.signature(Simulation).parameters if name not in ("model", "num_envs"))
 
 
+#: Parameters of the built-in tasks that their rewards divide by.
+_DIVISORS = """
+    tracking_sigma reach_scale goal_scale goal_fine_scale over_scale rotation_offset centred_margin control_margin
+    velocity_margin
+""".split()
+
 #: Gymnasium's words for its MuJoCo environments -> ours.
 _GYMNASIUMS = {
     "xml_file": "'model'", "camera_id": "'camera'", "camera_name": "'camera'", "default_camera_config": "'camera'",
@@ -71,9 +77,12 @@ def _numbers(name: str, value) -> list[float]:
     if not all(isinstance(number, (Real, bool)) for number in values):
         raise TypeError(f"task parameter {name!r} is {value!r}, expected a number, (low, high) or a bool")
     try:
-        return [float(number) for number in values]
+        numbers = [float(number) for number in values]
     except OverflowError:
         raise ValueError(f"task parameter {name!r} is too large a number") from None
+    if name in _DIVISORS and any(number <= 0 for number in numbers):
+        raise ValueError(f"task parameter {name!r} is {value!r}, expected more than 0: the reward divides by it")
+    return numbers
 
 
 def task_model(known: EnvironmentId, model, names) -> tuple[Model, dict[str, list[str]]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from .parameter_checks import require_sound_draws
 from .random_numbers import Draws, named_stream
 from .randomisation import (
     Force,
@@ -38,6 +39,7 @@ class TensorRandomiser(Randomiser):
         self._seeds = self._tensor(seeds.view(np.int64))
         self._episodes, self._steps = (self._zeros(n, dtype=torch.int64) for _ in range(2))
         events = [_ParameterWrite(t, sim, view(array(f"params.{t.name}"))) for t in terms if isinstance(t, Parameter)]
+        require_sound_draws(events, sim.model)
         events += [_PushWrite(t, sim, view(array("qvel"))) for t in terms if isinstance(t, Push)]
         events += [_ForceWrite(t, sim, view(array("xfrc_applied"))) for t in terms if isinstance(t, Force)]
         # What is done, from which stream, and the step at which it is due.

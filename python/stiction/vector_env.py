@@ -325,17 +325,17 @@ class VectorEnv(vector.VectorEnv):
             raise ValueError("compute_reward is of environments made with observations='goal' or a stiction.Goal")
         return self._groups.compute_reward(achieved_goal, desired_goal)
 
-    def get_state(self, envs=None) -> dict[str, np.ndarray]:
+    def get_state(self, envs=None) -> dict:
         """Copies of all that later steps depend on, by name: simulation, seeds, episodes and memory (env_state.py).
 
         After `set_state` the same actions give the same bits. Of a `stiction.Task` the memory is what its attributes
-        have in numbers, arrays and tensors. Environments can be pickled and deep-copied too. ``envs``: the rows of
-        these alone, in their order: indices, a mask or a slice.
+        have in numbers and arrays, and lists, dicts and the like of them (docs/concepts.md). Environments can be
+        pickled and deep-copied too. ``envs``: the rows of these alone, in their order: indices, a mask or a slice.
         """
         self._open()
         return env_state.get_state(self, None if envs is None else self.simulation._numbers(envs))
 
-    def set_state(self, state: dict[str, np.ndarray], envs=None) -> None:
+    def set_state(self, state: dict, envs=None) -> None:
         """Puts a state of `get_state` back, of environments of the same task. The next call is `step`.
 
         ``envs``: into these alone, rows in their order: indices, a mask or a slice; the state has as many rows, or one

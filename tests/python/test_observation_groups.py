@@ -77,7 +77,7 @@ def test_groups_are_the_terms_of_the_flat_observation(backend):
     names = env.observation_names
     assert names["policy"][0] == "angular_velocity/x[-2]"
     assert names["policy"][-45] == "angular_velocity/x"
-    assert names["critic"][48:51] == ("geom_friction/0.0", "geom_friction/0.1", "geom_friction/0.2")
+    assert names["critic"][48:51] == ("geom_friction/floor.0", "geom_friction/floor.1", "geom_friction/floor.2")
     assert set(env.interface()["observations"]) == {"policy", "critic"}
 
 
@@ -138,7 +138,7 @@ def test_a_name_of_two_things_is_asked_about_where_a_group_has_it():
     observations, _ = envs.reset(seed=0)
     np.testing.assert_allclose(np.linalg.norm(observations["one"], axis=1), 1, rtol=1e-5)
     np.testing.assert_array_equal(observations["other"], envs.simulation.params.gravity)
-    assert envs.observation_names["other"] == ("params.gravity/0", "params.gravity/1", "params.gravity/2")
+    assert envs.observation_names["other"] == ("params.gravity/x", "params.gravity/y", "params.gravity/z")
 
 
 # ---- tasks in Python

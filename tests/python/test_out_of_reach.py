@@ -1,4 +1,4 @@
-"""Equalities that cannot be met: a mocap body out of reach, a limit that forbids what a weld holds. Arms give way and rest."""
+"""Equalities that cannot be met, by a mocap body out of reach or a limit that forbids what a weld holds: arms rest."""
 
 import numpy as np
 import pytest

@@ -252,7 +252,7 @@ def test_a_task_in_python_says_what_is_wrong_with_its_terms():
         stiction.make_vec(type("Slider", (Slider,), {"units": {"pace": "m"}}))
     with pytest.raises(ValueError, match=r"elements has \['a'\] for 'both', expected 2 names"):
         stiction.make_vec(type("Slider", (Slider,), {"elements": {"both": ("a",)}}))
-    with pytest.raises(ValueError, match=r"the term 'a/b' of shape \(1,\), expected a name without a slash"):
+    with pytest.raises(ValueError, match="has the term 'a/b', expected a name without a slash"):
         stiction.make_vec(type("Slider", (Slider,), {"observe": lambda self: {"a/b": self.sim.qpos[:, 0]}}))
     env = stiction.make_vec(type("Slider", (Slider,), {"units": {}, "elements": {}}))
     env.reset(seed=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from stiction.batch_renderer import check_writable, choose_gl
+from stiction.batch_renderer import check_video, choose_gl
 from stiction.command_words import check_at_least, check_more_than_zero, check_seed
 
 
@@ -35,12 +35,13 @@ def run(arguments):
     check_at_least("--episodes", arguments.episodes, 1)
     check_more_than_zero("--seconds", arguments.seconds, "seconds")
     check_seed(arguments.seed)
+    if arguments.video is not None:
+        check_video(arguments.video)
     shown = {"width": arguments.width, "height": arguments.height, "camera": arguments.camera}
     torch.set_num_threads(1)
     kept = Checkpoint.load(arguments.run)
     policy = kept.policy()
     if arguments.video is not None:  # what is wrong with it is told before the work
-        check_writable(arguments.video)
         with closing(environments(kept.setup, 1, 1, render_mode="rgb_array", **shown)) as envs:
             envs.reset(seed=0)
             envs.picture(0)

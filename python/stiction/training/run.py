@@ -141,8 +141,9 @@ def write_policy_video(
     It plays in real time, with up to 50 frames a second. ``progress``: a tqdm bar that is told of frames;
     ``shown``: width, height, camera.
     """
-    from stiction.batch_renderer import write_video
+    from stiction.batch_renderer import check_video, write_video
 
+    check_video(path)
     with closing(environments(setup, 1, 1, render_mode="rgb_array", **shown)) as envs, torch.no_grad():
         observations, _ = envs.reset(seed=seed)
         frames, total = [envs.render()[0]], 0.0

@@ -15,7 +15,7 @@ import time
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
-from stiction.batch_renderer import choose_gl
+from stiction.batch_renderer import check_encoder, choose_gl
 from stiction.command_words import check_at_least, check_more_than_zero, check_seed
 from stiction.simulation_checks import usable_cores
 
@@ -148,6 +148,11 @@ def _require(arguments) -> None:
         value = getattr(arguments, name)
         if value is not None:
             check_at_least(f"--{name.replace('_', '-')}", value, least)
+    if not arguments.no_video:
+        try:
+            check_encoder()
+        except (ImportError, OSError) as error:
+            raise OSError(f"{error}; or --no-video") from error
 
 
 class Training:
