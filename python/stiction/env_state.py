@@ -1,13 +1,10 @@
-"""All that later steps of a `VectorEnv` depend on, by name, as arrays where it can be: `get_state`, pickles and copies.
+"""All that later steps of a `VectorEnv` depend on, as arrays by name: `get_state`, `set_state`, pickles and copies.
 
-    simulation     qpos, qvel, ..., records; params.<name> of parameters that differ between environments
-    task.<name>    of a compiled task: seeds, episodes, memory
-    batch.<name>   of a task in Python: seeds, episodes, counts
-    python.<name>  what the attributes of a `stiction.Task` keep: numbers and arrays, and lists, dicts and the like of
-                   them as copies of themselves (task_memory.py); sensors.<i>.<name> of its sensors
-    random.<name>  of ``randomize``; groups.<name> of observations with a history
-
-Other attributes of a task in Python are taken for constants.
+simulation     qpos, qvel, ..., records; params.<name> of parameters that differ between environments
+task.<name>    of a compiled task: seeds, episodes, memory
+batch.<name>   of a task in Python: seeds, episodes, counts
+python.<name>  of a `stiction.Task`: what its attributes remember (task_memory.py); sensors.<i>.<name> of its sensors
+random.<name>  of ``randomize``; groups.<name> of observations with a history
 """
 
 from __future__ import annotations
@@ -17,25 +14,26 @@ from numbers import Real
 
 import numpy as np
 
-from . import _core
-from .custom_task import Task
+from . import _core, task_memory
 from .simulation import SimulationState
 from .task_extension import ExtendedBatch
-from .task_memory import CONSTANT, copied, has_rows, is_array, is_fixed_array, placed, put_back, require_places
+from .task_memory import has_rows, placed_rows
 
 _BATCH = ("_seeds", "_episodes", "_step_at", "elapsed", "_ended", "_began", "_pending")
-_CONSTANT = ("sim", "sensors", "_middle", "_half", "_episode", "substeps")
 
 
 def get_state(envs, numbers=None) -> dict:
-    """Copies; the rows of the environments ``numbers``, None: of all."""
+    """Copies; the rows of the environments ``numbers``, None: of all. Arrays, but for what a task has in containers."""
     state = _arrays(envs)
     if numbers is not None:
-        state = {name: v[numbers] if has_rows(v, envs.num_envs) else v for name, v in state.items()}
-    return state | _containers(envs, numbers)
+        state = {n: values[numbers] if has_rows(values, envs.num_envs) else values for n, values in state.items()}
+    if (task := _python_task(envs)) is not None:
+        state |= {f"python.{name}": values for name, values in task_memory.taken(task, numbers).items()}
+    return state
 
 
 def _arrays(envs) -> dict[str, np.ndarray]:
+    """All but what a task in Python remembers."""
     simulation = envs.simulation
     state = {field.name: getattr(given, field.name) for given in (simulation.get_state(),) for field in fields(given)}
     state |= {f"params.{name}": simulation._arrays.read(f"params.{name}") for name in simulation.per_env}
@@ -47,39 +45,24 @@ def _arrays(envs) -> dict[str, np.ndarray]:
     return state
 
 
-def _containers(envs, numbers=None) -> dict:
-    """What a task keeps in other attributes than numbers and arrays."""
-    task = _python_task(envs)
-    others = {name: value for name, value in _own(task) if not _is_number(value)}
-    try:
-        kept = {name: copied(value, envs.num_envs, numbers, _called(task, name)) for name, value in others.items()}
-    except RecursionError:
-        raise TypeError(f"{type(task).__name__} has a container that contains itself: no state can keep it") from None
-    return {f"python.{name}": value for name, value in kept.items() if value is not CONSTANT}
-
-
 def set_state(envs, state: dict, numbers=None) -> None:
     """``numbers``: the environments that take the rows of ``state``, one each or all the same; None: all.
 
     ValueError for what is no state of such environments, before anything is changed.
     """
-    simulation, there, count = envs.simulation, _arrays(envs), envs.num_envs
-    expected = sorted(name for name in there if not name.startswith("python."))
-    names = sorted(name for name in state if not name.startswith("python.")) if isinstance(state, dict) else None
-    if names != expected:
-        raise ValueError(f"this is no state of these environments: expected what get_state returns, {expected}")
-    task, kept = _python_task(envs), {n: v for n, v in state.items() if n.startswith("python.") and not is_array(v)}
-    state = given = {name: np.asarray(values) for name, values in state.items() if name not in kept}
+    simulation, task, there = envs.simulation, _python_task(envs), _arrays(envs)
+    memory, state = _split(state) if isinstance(state, dict) else ({}, {})
+    if sorted(state) != sorted(there):
+        raise ValueError(f"this is no state of these environments: expected what get_state returns, {sorted(there)}")
+    state = given = {name: np.asarray(values) for name, values in state.items()}
     if numbers is not None:
-        mine = _containers(envs)
-        kept = {n: placed(mine[n], v, count, numbers, _called(task, n[7:])) for n, v in kept.items() if n in mine}
-        state = {name: _placed(envs, name, values, given.get(name), numbers) for name, values in there.items()}
+        rows = [name for name, values in there.items() if has_rows(values, envs.num_envs)]
+        state = there | {name: placed_rows(f"state[{name!r}]", there[name], given[name], numbers) for name in rows}
+        memory = {} if task is None else task_memory.placed(task, memory, numbers)
     for name, values in there.items():
-        new = state.get(name, values)
+        new = state[name]
         if new.shape != values.shape or new.dtype != values.dtype:
             raise ValueError(f"state[{name!r}] is {new.dtype} {new.shape}, expected {values.dtype} {values.shape}")
-    for name, value in kept.items():
-        require_places(value, getattr(task, name[7:], CONSTANT), _called(task, name[7:]))
     _put_parameters(simulation, state)
     try:
         simulation.set_state(SimulationState(**{f.name: given[f.name] for f in fields(SimulationState)}), numbers)
@@ -88,11 +71,10 @@ def set_state(envs, state: dict, numbers=None) -> None:
         raise
     if (compiled := _compiled(envs)) is not None:
         compiled.set_state({name[5:]: values for name, values in state.items() if name.startswith("task.")})
-    for name, owner, attribute in _places(envs, [name[7:] for name in state if name.startswith("python.")]):
-        if name in state:
-            _put(owner, attribute, state[name])
-    for name, value in kept.items():
-        setattr(task, name[7:], put_back(value, getattr(task, name[7:], CONSTANT)))
+    for name, owner, attribute in _places(envs):
+        _put(owner, attribute, state[name])
+    if task is not None:
+        task_memory.put(task, memory)
     if envs._groups:
         envs._groups.set_state({name[7:]: values for name, values in state.items() if name.startswith("groups.")})
 
@@ -102,19 +84,14 @@ def _put_parameters(simulation, state: dict[str, np.ndarray]) -> None:
         simulation._arrays.write(f"params.{name}", state[f"params.{name}"])
 
 
-def _placed(envs, name: str, there: np.ndarray, given: np.ndarray | None, numbers) -> np.ndarray:
-    """``there`` with the rows ``given``, if any, at ``numbers``."""
-    if given is None or not has_rows(there, envs.num_envs):
-        return there
-    if given.shape[1:] != there.shape[1:] or len(given) not in (1, len(numbers)) or given.dtype != there.dtype:
-        each, one = ((rows, *there.shape[1:]) for rows in (len(numbers), 1))
-        raise ValueError(
-            f"state[{name!r}] is {given.dtype} {given.shape}, expected {there.dtype} {each}, a row for each of envs, "
-            f"or {one}, one for all: get_state(envs) has the rows of some environments"
-        )
-    together = there.copy()
-    together[numbers] = given
-    return together
+def _split(state: dict) -> tuple[dict, dict]:
+    """What a task in Python remembers, by attribute, and the rest by name."""
+    memory = {name[7:]: values for name, values in state.items() if name.startswith("python.")}
+    return memory, {name: values for name, values in state.items() if not name.startswith("python.")}
+
+
+def _python_task(envs):
+    return getattr(envs._core, "python_task", None)
 
 
 def _compiled(envs):
@@ -125,25 +102,11 @@ def _compiled(envs):
     return task if isinstance(task, _core.BatchEnv) else None
 
 
-def _python_task(envs):
-    return getattr(envs._core, "python_task", None)
-
-
-def _own(task) -> list[tuple[str, object]]:
-    """The attributes of a task in Python, if there is one, that may be its memory."""
-    return [] if task is None else [(name, value) for name, value in vars(task).items() if name not in _CONSTANT]
-
-
-def _called(task, name: str) -> str:
-    return f"{type(task).__name__}.{name}"
-
-
-def _places(envs, told=()) -> list[tuple[str, object, str]]:
-    """(name, whose attribute, which) of all that is kept in Python; ``told``: attributes of a task besides its own."""
+def _places(envs) -> list[tuple[str, object, str]]:
+    """(name, whose attribute, which) of all that is kept in Python but for a task's own memory."""
     places: list[tuple[str, object, str]] = []
-    if (task := _python_task(envs)) is not None:
-        mine = [name for name, value in _own(task) if _is_number(value)]
-        places += [(f"python.{name}", task, name) for name in dict.fromkeys([*mine, *told])]
+    task = _python_task(envs)
+    if task is not None:
         for number, sensor in enumerate(task.sensors._with_memory):
             names = [name for name, value in vars(sensor).items() if _is_number(value)]
             places += [(f"sensors.{number}.{name}", sensor, name) for name in names]
@@ -165,7 +128,7 @@ class _Last:
 
 
 def _is_number(value) -> bool:
-    return isinstance(value, Real) or (is_array(value) and not is_fixed_array(value))
+    return isinstance(value, (Real, np.ndarray)) or hasattr(value, "detach")
 
 
 def _numpy(value) -> np.ndarray:
@@ -180,10 +143,10 @@ def _put(owner, attribute: str, values: np.ndarray) -> None:
         now.copy_(new) if now.shape == new.shape else setattr(owner, attribute, new)
     elif isinstance(now, np.ndarray) and now.shape == values.shape:
         now[...] = values
-    elif values.ndim:
-        setattr(owner, attribute, owner.array_of(values) if isinstance(owner, Task) else values.copy())
+    elif now is None or isinstance(now, np.ndarray):
+        setattr(owner, attribute, values.copy())
     else:
-        setattr(owner, attribute, type(now)(values.item()) if isinstance(now, Real) else values.item())
+        setattr(owner, attribute, type(now)(values.item()))
 
 
 def pickled(envs) -> tuple:

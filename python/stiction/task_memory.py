@@ -1,172 +1,243 @@
-"""What a task in Python keeps in lists, dicts and the like: copies of it, for states, and what puts them back.
+"""What a `stiction.Task` remembers in its attributes: taken into states, and put back.
 
-Kept are lists, tuples, dicts (of names or numbers), sets of such, deques and dataclasses, in each other too, of arrays,
-tensors, numbers, strings, None and random generators. What else is in them is taken for constant: `CONSTANT` stands
-for it in a state, and what is there now stays. An array has a row for each environment where it has num_envs of them;
-a list where it has num_envs entries, unless these are such arrays: then it is a history.
+Numbers, strings, None, arrays, tensors and NumPy's and Python's generators of random numbers, and lists, tuples, dicts,
+sets, deques and dataclasses of these, to any depth. An array with a row for each environment goes with them, and so
+does a list with an array or a container for each; all else is all environments' together. What cannot be kept stays as
+it is where a state is put: functions, models, sensors and what libraries made, which are constants, and all else, of
+which a warning tells.
 """
 
 from __future__ import annotations
 
 import copy
-import io
+import enum
+import functools
+import pathlib
 import random
+import types
+import warnings
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from enum import Enum
-from numbers import Number
+from numbers import Number, Real
 
 import numpy as np
 
-_PLAIN = (Number, str, bytes, type(None), Enum, np.generic)
-_RANDOM = (np.random.Generator, np.random.RandomState, random.Random)
+#: Of a task, but not its memory.
+_OWN = ("sim", "sensors", "_middle", "_half", "_episode", "substeps")
+_PLAIN = (type(None), Number, str, bytes, np.generic, np.dtype, enum.Enum, range, slice, pathlib.PurePath)
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_CODE = (
+    type,
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    np.ufunc,
+    functools.partial,
+)
+_LIBRARIES = ("stiction", "gymnasium", "mujoco", "torch")
+_NOTHING, _WITHIN = object(), object()
 
 
-class CONSTANT:
-    """In a state: what is not kept; the class itself, so that pickles and copies know it."""
+class NotKept:
+    """In a state, in the place of what it cannot have."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}, not kept>"
+
+
+def taken(task, numbers=None) -> dict:
+    """Copies by attribute; numbers and tensors as arrays. ``numbers``: the rows of these environments alone."""
+    owner, memory, memo = type(task).__name__, {}, {}
+
+    def whole(value, place, _):
+        if _is_plain(value):
+            return value
+        if is_array(value):
+            return value.detach().clone() if _is_tensor(value) else value.copy()
+        if isinstance(value, _GENERATORS):
+            return copy.deepcopy(value)
+        if _pieces(value) is not None:
+            return _WITHIN
+        if not _is_constant(value):
+            warnings.warn(
+                f"{owner}.{place} is a {type(value).__name__}, which states and copies of environments do not keep; "
+                "they keep numbers, strings, arrays, and lists, tuples, dicts, sets and dataclasses of these",
+                stacklevel=2,
+            )
+        return NotKept(type(value).__name__)
+
+    def rows(value, place, _):
+        if is_array(value) and has_rows(value, task.num_envs):
+            return whole(value[numbers], place, _)
+        if _has_entries(value, task.num_envs):
+            return [_mapped(value[number], whole, memo, f"{place}[{number}]") for number in numbers]
+        return whole(value, place, _)
+
+    for name, value in vars(task).items():
+        if name not in _OWN:
+            change = whole if numbers is None else rows
+            kept = np.array(value) if isinstance(value, Real) else _mapped(value, change, memo, name)
+            if not isinstance(kept, NotKept):
+                memory[name] = kept.cpu().numpy() if _is_tensor(kept) else kept
+    return memory
+
+
+def placed(task, given: dict, numbers) -> dict:
+    """All that a task remembers now, with the rows ``given`` at ``numbers``."""
+
+    def change(there, place, rows):
+        if rows is _NOTHING or _pieces(there) is None and not is_array(there):
+            return there
+        if is_array(there):
+            whose = has_rows(there, task.num_envs) and is_array(rows)
+            return placed_rows(f"state['python.{place}']", there, rows, numbers) if whose else there
+        if not _has_entries(there, task.num_envs) or type(rows) is not list:
+            return _WITHIN
+        if len(rows) not in (1, len(numbers)):
+            raise ValueError(
+                f"state['python.{place}'] has {len(rows)} entries, expected {len(numbers)}, or one for all"
+            )
+        new = list(there)
+        for row, number in enumerate(numbers):
+            new[number] = copy.deepcopy(rows[row if len(rows) > 1 else 0])
+        return new
+
+    memo: dict = {}
+    return {name: _mapped(value, change, memo, name, given.get(name, _NOTHING)) for name, value in taken(task).items()}
+
+
+def put(task, memory: dict) -> None:
+    """What `taken` or `placed` told, into arrays where there are such, which others may see; else anew."""
+    writes, lost, memo, new = {}, [], {}, {}
+
+    def change(then, place, now):
+        if isinstance(then, NotKept):
+            lost.extend([place] if now is _NOTHING else [])
+            return now
+        if is_array(then):
+            values = now.new_tensor(then) if _is_tensor(now) and not _is_tensor(then) else then
+            if not is_array(now) or now.shape != values.shape or now.dtype != values.dtype:
+                return copy.deepcopy(values)
+            array, others = writes.setdefault(id(now), (now, values))
+            # It takes one array's values. A tensor's may be there twice: as an array by itself, and in a container.
+            same = others is values or (_is_tensor(array) and bool((others == values).all()))
+            return now if same else copy.deepcopy(values)
+        return _WITHIN if _pieces(then) is not None else copy.deepcopy(then)
+
+    for name, then in memory.items():
+        now = vars(task).get(name, _NOTHING)  # not the class's, which others share
+        if is_array(then) and then.ndim == 0 and not is_array(now):  # a number
+            new[name] = type(now)(then) if isinstance(now, np.generic) else then.item()
+        else:
+            new[name] = _mapped(then, change, memo, name, now)
+    for array, values in writes.values():
+        if _is_tensor(array):
+            array.detach().copy_(values)
+        elif array.flags.writeable:  # else it is the simulation's, which computes it
+            array[...] = values
+    for place in lost:
+        name = place.replace("[", ".").partition(".")[0]
+        if new.pop(name, None) is not None:
+            told = f"{type(task).__name__}.{name} stays as it is: what its state cannot keep, {place}, is not there"
+            warnings.warn(told, stacklevel=2)
+    for name, value in new.items():
+        if vars(task).get(name, _NOTHING) is not value:
+            setattr(task, name, value)
 
 
 def is_array(value) -> bool:
-    return isinstance(value, np.ndarray) or hasattr(value, "detach")
+    """NumPy's, of numbers and the like, or a tensor."""
+    if isinstance(value, np.ndarray):
+        return value.dtype != object or all(map(_is_plain, value.flat))
+    return _is_tensor(value)
 
 
-def is_fixed_array(value) -> bool:
-    """Whether nobody can write into it: no memory."""
-    return isinstance(value, np.ndarray) and not value.flags.writeable
+def _is_tensor(value) -> bool:
+    return hasattr(value, "detach") and hasattr(value, "new_tensor")  # files can be detached, too
 
 
-def copied(value, count: int, envs=None, what: str = ""):
-    """A copy; of what has rows or entries for each of ``count`` environments, those of ``envs`` (None: all)."""
-    if is_array(value):
-        if is_fixed_array(value):
-            return CONSTANT
-        value = value.detach() if hasattr(value, "detach") else value
-        return _copy(value[envs] if envs is not None and has_rows(value, count) else value)
-    if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
-        raise TypeError(
-            f"{what} is a {type(value).__name__}, whose place no state or copy can keep: expected numbers, arrays and "
-            "containers of them, such as a list and the number of its next entry"
+def has_rows(values, num_envs: int) -> bool:
+    """Whether there is a row for each environment; what else a task keeps is all environments' own."""
+    return tuple(values.shape[:1]) == (num_envs,)
+
+
+def placed_rows(what: str, there, given, numbers):
+    """``there`` with the rows ``given`` at ``numbers``."""
+    if given.shape[1:] != there.shape[1:] or len(given) not in (1, len(numbers)) or given.dtype != there.dtype:
+        each, one = ((rows, *there.shape[1:]) for rows in (len(numbers), 1))
+        raise ValueError(
+            f"{what} is {given.dtype} {tuple(given.shape)}, expected {there.dtype} {each}, a row for each of envs, "
+            f"or {one}, one for all: get_state(envs) has the rows of some environments"
         )
-    if (parts := _parts(value)) is None:
-        kept = isinstance(value, (*_PLAIN, *_RANDOM)) or _is_set(value)
-        return copy.deepcopy(value) if kept else CONSTANT
-    whole = envs is None
-    if not whole and has_entries(value, count):
-        parts, whole = {env: value[env] for env in envs}, True
-    new = {name: copied(part, count, None if whole else envs, f"{what}[{name!r}]") for name, part in parts.items()}
-    return _made(value, new)
+    new = there.clone() if _is_tensor(there) else there.copy()
+    new[numbers] = given
+    return new
 
 
-def placed(there, given, count: int, envs, what: str):
-    """``there``, a copy of its own, with what ``given`` has for ``envs``: a row or entry each, or one for all."""
-    if has_rows(there, count) or has_entries(there, count):
-        if type(given) is not type(there) or len(given) not in (1, len(envs)):
-            raise ValueError(f"{what} has no row for each of envs, nor one for all: get_state(envs) has such rows")
-        for place, env in enumerate(envs):
-            entry = given[place if len(given) > 1 else 0]
-            there[env] = entry if is_array(there) else copied(entry, count)
-        return there
-    parts, others = _parts(there), _parts(given)
-    if parts is None or others is None:
-        return there
-    if isinstance(there, (list, tuple, deque)) and len(parts) != len(others):
-        if not _goes(there, count):
-            return there
-        raise ValueError(f"{what} has {len(others)} entries, and {len(parts)} are there: they do not go with envs")
-    return _made(
-        there,
-        {
-            name: placed(part, others[name], count, envs, f"{what}[{name!r}]") if name in others else part
-            for name, part in parts.items()
-        },
+# ---- containers
+
+
+def _mapped(value, change, memo: dict, place: str, other=_NOTHING):
+    """A value as ``change(value, place, other)`` makes it, or a container of what it makes of the pieces within.
+
+    ``other``: what goes beside it, piece by piece. What is in two places becomes one thing in two places.
+    """
+    if id(value) in memo:
+        return memo[id(value)]
+    new = change(value, place, other)
+    if new is not _WITHIN:
+        memo[id(value)] = new
+        return new
+    beside = _pieces(other) or {} if type(other) is type(value) else {}
+    within = "[{!r}]" if isinstance(value, (list, tuple, deque, dict)) else ".{}"
+    pieces = (
+        (key, _mapped(piece, change, memo, place + within.format(key), beside.get(key, _NOTHING)))
+        for key, piece in _pieces(value).items()
     )
+    if isinstance(value, tuple):
+        made = [piece for _, piece in pieces]
+        return value._make(made) if hasattr(value, "_make") else type(value)(made)
+    new = memo[id(value)] = copy.copy(value)
+    for key, piece in pieces:
+        if isinstance(new, (list, deque, dict)):
+            new[key] = piece
+        else:
+            object.__setattr__(new, key, piece)  # of a frozen one, too
+    return new
 
 
-def require_places(given, now, what: str) -> None:
-    """ValueError where something that is not kept has nothing there that could stay."""
-    if given is CONSTANT and now is CONSTANT:
-        raise ValueError(f"{what} is of a class that no state keeps, and nothing is there to stay in its place")
-    there = _alike(given, now) or {}
-    for name, part in (_parts(given) or {}).items():
-        require_places(part, there.get(name, CONSTANT), f"{what}[{name!r}]")
-
-
-def put_back(given, now):
-    """What is to be there in place of ``now`` (CONSTANT: of nothing): that itself, changed, where it can be."""
-    if given is CONSTANT:
-        return now
-    if is_array(given):
-        if type(now) is type(given) and now.shape == given.shape and now.dtype == given.dtype:
-            (now.detach() if hasattr(now, "detach") else now)[...] = given
-            return now
-        return _copy(given)
-    if (parts := _parts(given)) is None:
-        return copy.deepcopy(given)
-    there = _alike(given, now)
-    new = {name: put_back(part, (there or {}).get(name, CONSTANT)) for name, part in parts.items()}
-    return _made(given, new) if there is None or _is_fixed(now) else _filled(now, new)
-
-
-def _alike(given, now) -> dict | None:
-    """The parts of ``now``, if it is a container of the kind of ``given``."""
-    return _parts(now) if type(now) is type(given) else None
-
-
-def has_rows(value, count: int) -> bool:
-    return is_array(value) and tuple(value.shape[:1]) == (count,)
-
-
-def has_entries(value, count: int) -> bool:
-    return isinstance(value, list) and len(value) == count and not all(has_rows(entry, count) for entry in value)
-
-
-def _goes(value, count: int) -> bool:
-    """Whether anything in it goes with its environment."""
-    parts = _parts(value) or {}
-    return has_rows(value, count) or has_entries(value, count) or any(_goes(part, count) for part in parts.values())
-
-
-def _copy(array):
-    return array.clone() if hasattr(array, "detach") else array.copy()
-
-
-def _is_set(value) -> bool:
-    return isinstance(value, (set, frozenset)) and all(_is_key(entry) for entry in value)
-
-
-def _is_key(value) -> bool:
-    return isinstance(value, _PLAIN) or (isinstance(value, (tuple, frozenset)) and all(map(_is_key, value)))
-
-
-def _parts(value) -> dict | None:
-    """The entries of a container by place or name; None for what is none."""
-    if isinstance(value, dict):
-        return dict(value) if all(map(_is_key, value)) else None
+def _pieces(value) -> dict | None:
+    """What is in a container by key, index or attribute; None of what is none, or may not be looked into."""
     if isinstance(value, (list, tuple, deque)):
         return dict(enumerate(value))
+    if isinstance(value, dict):
+        return dict(value) if all(map(_is_plain, value)) else None
+    if isinstance(value, (set, frozenset)):
+        return {} if all(map(_is_plain, value)) else None
+    if isinstance(value, types.SimpleNamespace):
+        return dict(vars(value))
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in fields(value) if hasattr(value, field.name)}
+        names = vars(value) if hasattr(value, "__dict__") else [field.name for field in fields(value)]
+        return {name: getattr(value, name) for name in names if hasattr(value, name)}
     return None
 
 
-def _is_fixed(value) -> bool:
-    """Whether a container cannot be changed."""
-    return isinstance(value, tuple) or (is_dataclass(value) and value.__dataclass_params__.frozen)
+def _has_entries(value, num_envs: int) -> bool:
+    """Whether a list has something for each environment that can change; numbers and names may as well be constants."""
+    if type(value) is not list or len(value) != num_envs:
+        return False
+    return any(is_array(entry) or not _is_plain(entry) and _pieces(entry) is not None for entry in value)
 
 
-def _made(like, parts: dict):
-    """A container as ``like`` is, with other entries."""
-    if isinstance(like, tuple):
-        return like._make(parts.values()) if hasattr(like, "_make") else type(like)(parts.values())
-    return _filled(copy.copy(like), parts)
+def _is_plain(value) -> bool:
+    return isinstance(value, _PLAIN) or isinstance(value, (tuple, frozenset)) and all(map(_is_plain, value))
 
 
-def _filled(container, parts: dict):
-    if is_dataclass(container):
-        for name, part in parts.items():
-            object.__setattr__(container, name, part)
-    else:
-        container.clear()
-        container.update(parts) if isinstance(container, dict) else container.extend(parts.values())
-    return container
+def _is_constant(value) -> bool:
+    """Code, and what libraries have made but for generators of random numbers."""
+    modules = {kind.__module__.partition(".")[0] for kind in type(value).__mro__}
+    return isinstance(value, _CODE) or not modules.isdisjoint(_LIBRARIES) and type(value).__name__ != "Generator"

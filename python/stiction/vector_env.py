@@ -329,8 +329,8 @@ class VectorEnv(vector.VectorEnv):
         """Copies of all that later steps depend on, by name: simulation, seeds, episodes and memory (env_state.py).
 
         After `set_state` the same actions give the same bits. Of a `stiction.Task` the memory is what its attributes
-        have in numbers and arrays, and lists, dicts and the like of them (docs/concepts.md). Environments can be
-        pickled and deep-copied too. ``envs``: the rows of these alone, in their order: indices, a mask or a slice.
+        have in numbers, arrays and containers of such; a warning names what else they have. Environments can be pickled
+        and deep-copied too. ``envs``: the rows of these alone, in their order: indices, a mask or a slice.
         """
         self._open()
         return env_state.get_state(self, None if envs is None else self.simulation._numbers(envs))

@@ -34,10 +34,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from stiction.running_statistics import EpisodeStatistics, RunningMoments
+from stiction.task_memory import NotKept
 
 from .policy import Policy, divergence, group_sizes, log_probability, packed, policy_part
 
@@ -354,15 +356,18 @@ class Ppo:
         }
 
     def _episode_state(self) -> dict | None:
-        """What the episodes under way are."""
+        """What the episodes under way are; None where a checkpoint cannot have it."""
         if self.ranks.size > 1 or not hasattr(self.envs, "get_state"):
             return None
-        tensors = {name: torch.from_numpy(values) for name, values in self.envs.get_state().items()}
+        try:
+            tensors = _with_tensors(self.envs.get_state())
+        except TypeError:  # a task remembers something in dataclasses, say
+            return None
         sums = {name: getattr(self, f"_{name}") for name in _UNDER_WAY}
         return {"environments": tensors, "statistics": self._statistics.state(), "recent": list(self.recent)} | sums
 
     def _load_episodes(self, state: dict) -> None:
-        self.envs.set_state({name: values.numpy() for name, values in state["environments"].items()})
+        self.envs.set_state(_with_arrays(state["environments"]))
         self._statistics.load_state(state["statistics"])
         self.recent.extend(tuple(episode) for episode in state["recent"])
         for name in _UNDER_WAY:
@@ -380,6 +385,31 @@ class Ppo:
             self.generator.manual_seed((self.seed << 16) + self.ranks.rank + 1 + (self.iterations << 32))
         if state.get("episodes") is not None and self.ranks.size == 1 and hasattr(self.envs, "get_state"):
             self._load_episodes(state["episodes"])
+
+
+torch.serialization.add_safe_globals([NotKept])
+
+
+def _with_tensors(state):
+    """A state of environments as checkpoints may have it, which torch reads without running code; else TypeError."""
+    if isinstance(state, np.ndarray):
+        return torch.from_numpy(state)
+    if type(state) in (list, tuple):
+        return type(state)(map(_with_tensors, state))
+    if type(state) is dict:
+        return {name: _with_tensors(values) for name, values in state.items()}
+    if type(state) not in (type(None), bool, int, float, str, NotKept):
+        raise TypeError(f"a checkpoint has no {type(state).__name__}")
+    return state
+
+
+def _with_arrays(state):
+    """What `_with_tensors` was made of."""
+    if isinstance(state, torch.Tensor):
+        return state.numpy()
+    if type(state) in (list, tuple):
+        return type(state)(map(_with_arrays, state))
+    return {name: _with_arrays(values) for name, values in state.items()} if type(state) is dict else state
 
 
 #: Of an iteration's end, (N, ...): what the next one begins with.
