@@ -102,7 +102,7 @@ def test_the_bits_are_those_of_the_build(by_gxx, capfd, name):
 
 
 def test_what_does_not_compile_is_told(by_gxx, monkeypatch):
-    monkeypatch.setattr(_core, "model_shape", lambda model, springs_vary: "nonsense")
+    monkeypatch.setattr(_core, "model_shape", lambda model, springs_vary, max_contacts: "nonsense")
     with pytest.raises(RuntimeError, match="nonsense"):
         Simulation(Model.from_mjcf(ANT), device="cuda", kernels="model")
     with pytest.warns(UserWarning, match="uses the build's, for this model's own do not compile:[\\s\\S]*nonsense"):
