@@ -313,8 +313,7 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
     }
     if (tie.kind == kTieEquality) {
       const Real violation = equality_of<L>(g, m, tie, q, coef), limit(opt.max_recovery);
-      const Real closing = clamp(violation * (opt.erp / opt.h), -limit, limit);
-      row.e = closing + problem.tie_bend[i], row.R = equality_give(opt, closing);  // of W
+      row.e = clamp(violation * (opt.erp / opt.h), -limit, limit) + problem.tie_bend[i];
     } else if (tie.kind == kTieLimit) {
       range_row(opt, length, Real(tie.lower), Real(tie.upper), along(problem.free), row);
       for (int j = 0; j < tie.terms; ++j) coef[j] = coef[j] * row.sign;
@@ -361,7 +360,6 @@ HD void half_solve_tie(const typename L::Group& g, const typename L::Model& m, i
       g, m, problem.factor, x, share,
       [&](const auto& limb, Place at, int k, Real y) { table.visit(limb, at, places)(false, k, y); },
       [&](int t, Real y) { table.visit(places)(true, t, y); });
-  if (m.tie[i].kind == kTieEquality) problem.tie[i].R = problem.tie[i].R * problem.tie[i].W;
 }
 
 /// Limits, dry friction and drives (free_motion) of joints, but for W, which comes with the half-solved row.

@@ -3,7 +3,7 @@
 //   point   g = x_1 - x_2                                     J = X_1(x_1) - X_2(x_2), world axes
 //   turn    g = s v,  (c, v) the quaternion of R_2' R_1       J = s/2 (c 1 - [v]x) R_2' (w_1 - w_2)
 //   e = erp g / h, at most max_recovery long; of a turn c times that;  and the bend of step/loops.h
-//   R = (1e-5 + equality_give) tr(W) / 3
+//   R = 1e-5 tr(W) / 3, with mocap_give more where a mocap body pulls
 //
 // These are MuJoCo's rows of connect (a point) and weld (both; s: torquescale). A planar mechanism moves in fewer directions than
 // it is held in: e is cut as a vector, so that it stays in the plane, and R keeps rows that say nothing new from pushing without
@@ -16,6 +16,15 @@ namespace stiction {
 
 /// R of a bond as a part of its mean W.
 template <class S> inline constexpr S kBondCompliance = S(1e-5);
+
+/// What a mocap body pulls at `speed` (m/s or rad/s, at most max_recovery) gives way, as a part of tr W, the more the faster it is to
+/// be: out of reach it would pull without bound in a direction in which a stretched arm hardly moves. A square, so that what
+/// follows closely carries loads. Not between links: loops of light ones carry more than that. docs/theory.md, (3.5).
+template <class Real, class S>
+HD Real mocap_give(const Options<S>& opt, Real speed) {
+  const Real part = speed * (S(1) / max(opt.max_recovery, S(1e-30)));
+  return part * part * S(0.02 / 3);
+}
 
 /// The origin of the tree of a flat link.
 template <class L, class Real = typename L::Real>
@@ -84,13 +93,15 @@ HD_ONCE void bond_rows(const typename L::Group& g, const typename L::Model& m, c
     BondRows<Real>& rows = problem.bond[i];
     const BondFrames<Real> at = bond_frames<L>(g, m, kin, mocap, i);
     rows.F[0] = at.F[0], rows.F[1] = at.F[1];
-    const Vec3<Real> recovery = at.gap * (opt.erp / opt.h),
-                     closing = recovery * (limit / max(norm(recovery), limit + Real(1e-30f))),
-                     e = closing * at.lever + rows.bend;
-    const Real part[3] = {e.x, e.y, e.z}, give = equality_give(opt, norm(closing)) + kBondCompliance<Scalar<Real>>;
+    const Vec3<Real> recovery = at.gap * (opt.erp / opt.h);
+    const Real speed = norm(recovery);
+    const Vec3<Real> e = recovery * (at.lever * limit / max(speed, limit + Real(1e-30f))) + rows.bend;
+    const bool pulled = m.bond[i].mocap[0] >= 0 || m.bond[i].mocap[1] >= 0;
+    const Real part[3] = {e.x, e.y, e.z},
+               give = Real(kBondCompliance<Scalar<Real>> / 3) + (pulled ? mocap_give(opt, min(speed, limit)) : Real(0));
     for (int k = 0; k < 3; ++k) {
       ScalarRow<Real>& row = rows.row[k];
-      row.e = part[k], row.R = give;  // of the mean of W
+      row.e = part[k], row.R = give;  // of the sum of W
       row.sign = Real(1), row.lower = -unbounded, row.upper = unbounded, row.active = mask_of<Real>(true);
     }
   }
@@ -123,7 +134,7 @@ HD_ONCE void half_solve_bonds(const typename L::Group& g, const typename L::Mode
     for (int k = 0; k < 3; ++k) {
       ScalarRow<Real>& row = rows.row[k];
       row.W = select(moves, max(own[k], sum * Real(1e-3f)), one);
-      row.R = select(moves, sum * row.R * Real(Scalar<Real>(1.0 / 3)), one);
+      row.R = select(moves, sum * row.R, one);
       row.e = select(moves, row.e, zero);
     }
   }

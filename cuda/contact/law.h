@@ -33,16 +33,6 @@ HD Real normal_bias(const Options<S>& opt, Real gap) {
   return select(gap > Real(0), gap, max(gap * opt.erp, Real(-opt.max_recovery * opt.h))) * (S(1) / opt.h);
 }
 
-/// What closes a gap at `speed` (m/s or rad/s, at most max_recovery) gives way, as a part of W, the more the faster it is to be: an
-/// equality that cannot be met (a mocap body out of reach, a joint's limit that forbids it) would push without bound where the
-/// mechanism hardly moves that way, stretched arms above all. A square, or loads would open loops of light links.
-/// docs/theory.md, (3.5).
-template <class Real, class S>
-HD Real equality_give(const Options<S>& opt, Real speed) {
-  const Real part = speed * (S(1) / max(opt.max_recovery, S(1e-30)));
-  return part * part * S(0.1);
-}
-
 /// The speed at which velocities leave an overlap at most: what gravity takes in the step, or 50 allowances, which a near-rigid
 /// contact may sink in under a load; none that gravity would not take back within 0.1 mm. What closes more moves positions
 /// only (pose_recovery).   m/s

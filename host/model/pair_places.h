@@ -11,7 +11,7 @@ namespace stiction {
 class PairPlaces {
  public:
   static constexpr int kFace = 4;     // that two geoms need
-  static constexpr int kBeside = 20;  // and besides, of all geoms of a pair of links, at most
+  static constexpr int kBeside = 60;  // and besides, of all geoms of a pair of links, at most
 
   /// Two links whose geoms may touch in so many places, kFace at most for two geoms; free: whether one is a free body,
   /// link: the other.

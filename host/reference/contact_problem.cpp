@@ -59,7 +59,7 @@ void add_equalities(const std::vector<EqualityRows>& all, const StepOptions& o, 
   for (const EqualityRows& x : all) {
     Vector e = o.erp / o.timestep * x.x;
     if (e.norm() > o.max_recovery) e *= o.max_recovery / e.norm();
-    const double R = x.W * (x.give + 0.1 * e.squaredNorm() / std::max(o.max_recovery * o.max_recovery, 1e-30));
+    const double R = x.R + 0.02 * x.pulled * e.squaredNorm() / std::max(o.max_recovery * o.max_recovery, 1e-60);
     for (int k = 0; k < e.size(); ++k)
       list.rows.push_back({x.J.row(k), x.lever * e[k], R, -kInfinity, kInfinity, RowKind::kEquality});
   }

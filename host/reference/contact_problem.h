@@ -21,7 +21,7 @@
 //   equality    of joints or tendons q1 - q1_0 = poly(q2 - q2_0): J = e1 - poly' e2, e = erp x / h clipped to +-max_recovery,
 //               unbounded; connect: x = p1 - p2, world axes; weld: besides x = s v, (c, v) = conj(q_2) q_1 relpose, c >= 0,
 //               J = s/2 (c 1 - [v]x) R_2' (w_1 - w_2); their e is cut as a vector, by threes, that of a turn then
-//               times c; of three rows R = 1e-5 tr(J A^-1 J') / 3; and 0.1 (|e| / max_recovery)^2 of W more
+//               times c; of three rows R = 1e-5 tr(J A^-1 J') / 3; where a mocap body pulls, 0.02 (|e| / max_recovery)^2 of that mean more
 //   friction    of dofs and tendons: J v = 0 with |l| <= h frictionloss
 //   limit       of hinge, slide, tendon: l >= 0, e = bias(distance to the limit); one row per side
 //   soft        the rows of free_motion.h

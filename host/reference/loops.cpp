@@ -17,6 +17,14 @@ Matrix3d turned_by(const Quaterniond& q) {
   return M;
 }
 
+/// Whether a mocap body is one of the two, or what it carries.
+bool pulls(const Model& model, int i) {
+  for (int b : {model.eq_obj1id[i], model.eq_obj2id[i]})
+    for (; b > 0; b = model.body_parentid[b])
+      if (model.body_mocapid[b] >= 0) return true;
+  return false;
+}
+
 void add_bodies(const Model& model, const Kinematics& k, int i, std::vector<EqualityRows>& list) {
   const bool weld = model.eq_type[i] == static_cast<int>(Equality::kWeld);
   const int b1 = model.eq_obj1id[i], b2 = model.eq_obj2id[i];
@@ -47,7 +55,10 @@ std::vector<EqualityRows> equalities(const Model& model, const Vector& q, const 
     if (type == Equality::kConnect || type == Equality::kWeld) {
       const std::size_t before = list.size();
       add_bodies(model, k, i, list);
-      for (std::size_t j = before; j < list.size(); ++j) list[j].give = 1e-5;
+      for (std::size_t j = before; j < list.size(); ++j) {
+        const double W = (list[j].J * A.llt().solve(list[j].J.transpose())).trace() / 3;
+        list[j].R = 1e-5 * W, list[j].pulled = pulls(model, i) ? W : 0;
+      }
       continue;
     }
     // How far a joint, or a tendon's length, is from where it is at qpos0, and its row.
@@ -71,8 +82,6 @@ std::vector<EqualityRows> equalities(const Model& model, const Vector& q, const 
     }
     list.push_back({J.transpose(), Vector::Constant(1, violation)});
   }
-  const Eigen::LLT<Matrix> factor(A);
-  for (EqualityRows& x : list) x.W = (x.J * factor.solve(x.J.transpose())).trace() / static_cast<double>(x.x.size());
   return list;
 }
 

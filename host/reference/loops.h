@@ -20,11 +20,11 @@
 namespace stiction::reference {
 
 struct EqualityRows {
-  Matrix J;          // (1 or 3, nv)
-  Vector x;          // (1 or 3)  m, rad
-  double lever = 1;  // c of a turn
-  double W = 0;      // mean of J A^-1 J'                                     1/kg
-  double give = 0;   // R of rows that nothing has to close, as a part of W
+  Matrix J;           // (1 or 3, nv)
+  Vector x;           // (1 or 3)  m, rad
+  double lever = 1;   // c of a turn
+  double R = 0;       // 1/kg
+  double pulled = 0;  // the mean of J A^-1 J' where a mocap body pulls, else 0   1/kg
 };
 /// Of all that are active, at q. A: of the step.
 std::vector<EqualityRows> equalities(const Model& model, const Vector& q, const Matrix& A);
