@@ -18,6 +18,7 @@ from .simulation_arrays import near
 _DEFAULTS = _core.option_defaults()  # "": of a step, then of every solver by its name
 _FLOAT32 = _core.option_defaults(float64=False)
 _STEP = _DEFAULTS.pop("")
+_UNBOUNDED = 1e30  # for math.inf: with that itself, what is bounded is no number
 _CLASSES: dict[str, type[SolverOptions]] = {}  # by solver
 
 
@@ -71,7 +72,7 @@ class SolverOptions:
     fallback: bool | str = _step("fallback", bool, names=True)
     #: Part of an overlap that one step is to remove, in [0, 1].
     erp: float = _step("erp", least=0, most=1)
-    #: Bound on the velocity that removes it (m/s, rad/s).
+    #: Bound on the velocity that removes it (m/s, rad/s); math.inf for none.
     max_recovery: float = _step("max_recovery", least=0)
     #: How deep a contact without a material sinks under the weight of the mass it sees, 1 / W_nn (m), from steps of
     #: 2 ms on: the regularisation that shares the forces of a line or a face out, see docs/concepts.md. A load a
@@ -134,6 +135,8 @@ class SolverOptions:
                 value = f.metadata["choices"].index(value)
             elif f.metadata.get("names") and isinstance(value, str):
                 value = _core.FIRST_CHOSEN_FALLBACK + solver_names().index(value)
+            elif value == math.inf:
+                value = _UNBOUNDED
             group = own if "core" in f.metadata else step
             group[f.metadata.get("core", f.name)] = int(value) if isinstance(value, bool) else value
         return step, own

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("mujoco")
 
-from stiction import Model, Simulation, Status  # noqa: E402
+from stiction import Model, Simulation, SolverOptions, Status  # noqa: E402
 
 pytestmark = pytest.mark.on_cpu
 
@@ -72,3 +72,15 @@ def test_a_limit_that_forbids_what_a_weld_holds_wins_and_the_arm_rests(dtype):
     print(f"{dtype}: at most {fastest:.1f} rad/s, then {np.abs(sim.qvel).max():.4f}, elbow {sim.qpos[0, 2]:.4f}")
     assert fastest <= 100 and np.abs(sim.qvel).max() <= 0.2
     assert sim.qpos[0, 2] <= 1.1 + 1e-3
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_max_recovery_may_be_infinite(dtype):
+    weld = '<weld body1="target" body2="hand" relpose="0 0 0 1 0 0 0"/>'
+    hand = '<body name="hand" pos="0 0 1"><freejoint/><geom size=".05" mass="1"/></body>'
+    worldbody = f'<worldbody><body name="target" mocap="true" pos="0 0 1"/>{hand}</worldbody>'
+    model = Model.from_mjcf(f"<mujoco>{worldbody}<equality>{weld}</equality></mujoco>")
+    sim = Simulation(model, 1, dtype=dtype, solver=SolverOptions(max_recovery=np.inf))
+    sim.mocap_pos[0, 0] = 0.5, 0, 1
+    sim.step(60)
+    assert np.abs(sim.qpos[0, :3] - [0.5, 0, 1]).max() <= 1e-5
