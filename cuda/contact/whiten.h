@@ -223,7 +223,7 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       }
       const Places<Real> places(table.dof[kind].trunk[t]);
       row.W = trunk_dof_compliance<L>(problem.factor, t, table.visit(places, row.sign));
-      scalar(row, places, trunk_touched(m, 0), kind == kDriveRow ? row.e : zero);
+      scalar(row, places, trunk_touched(m, 0), zero);
     }
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       for (int k = 0; k < limb.links(); ++k) {
@@ -232,7 +232,7 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
         ScalarRow<Real>& row = of.row.limb[i];
         const Places<Real> places(table.dof[kind].limb[i]);
         row.W = dof_compliance<L>(limb, at, problem.factor, k, table.visit(limb, at, places, row.sign));
-        scalar(row, places, limb_touched(m, limb.number), kind == kDriveRow ? row.e : zero);
+        scalar(row, places, limb_touched(m, limb.number), zero);
       }
     });
   }
@@ -255,11 +255,8 @@ HD void fill_rows(const typename L::Group& g, const typename L::Model& m, const 
       if (!problem.tie_live[i]) continue;
       uint32_t touched = 0;
       for (int j = 0; j < m.tie[i].terms; ++j) touched |= link_touched(m, m.tie[i].link[j]);
-      const int kind = m.tie[i].kind;
       scalar(problem.tie[i], Places<Real>(table.tie[i]), touched,
-             kind == kTieEquality                         ? problem.tie_bend[i]
-             : kind == kTieLimit || kind == kTieBallLimit ? zero
-                                                          : problem.tie[i].e);
+             m.tie[i].kind == kTieEquality ? problem.tie_bend[i] : zero);
     }
   }
 }

@@ -137,7 +137,8 @@ struct DoubleRows {
     for (int k = 0; k < rows.scalars; ++k) {
       Double& e = rows.e[3 * rows.contacts + k];
       const Double& bend = rows.bend[rows.contacts + k];
-      e = select(which, select(rows.lower[k] == zero, max(e, bend), bend), e);
+      const Mask<Double> rigid = which & (rows.R[3 * rows.contacts + k] == zero);
+      e = select(rigid, select(rows.lower[k] == zero, max(e, bend), bend), e);
     }
     drop_impulses(which);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "collision/world_slots.h"
@@ -330,6 +331,10 @@ class Compiler {
   void link_pairs() {
     int features = 0;
     std::map<int, std::vector<int>> touching;  // link -> its geoms that may touch other links
+    std::set<int> free;                        // links of free bodies
+    for (int l = 0; l < view().limbs_; ++l)
+      if (const LimbModel& limb = view().limb[l]; limb.leading == 3)
+        free.insert(flat_link<Capacity>(limb.first_link + limb.links - 1));
     PairPlaces room;
     for (auto& [links, pairs] : moving_) {
       LinkPairModel lp{links.first, links.second, static_cast<int>(pairs.size()), static_cast<int>(out_->pair.size())};
@@ -342,8 +347,8 @@ class Compiler {
         for (int g : {p.geom1, p.geom2}) touching[out_->geom[g].link].push_back(g);
       }
       out_->link_pair.push_back(lp);
-      const bool second = is_free(links.second);
-      room.add(second ? links.first : links.second, second || is_free(links.first), places);
+      const bool second = free.contains(links.second);
+      room.add(second ? links.first : links.second, second || free.contains(links.first), places);
     }
     for (auto& [flat, geoms] : touching) {
       LinkModel<double>& link = link_at(flat);
@@ -361,16 +366,7 @@ class Compiler {
     }
     View& v = view();
     v.link_pairs = static_cast<int>(out_->link_pair.size());
-    int free_bodies = 0;
-    for (int l = 0; l < v.limbs_; ++l) free_bodies += v.limb[l].leading == 3;
-    v.pair_slots = std::min({features, room_.pairs, std::max(room.number(free_bodies), contacts_)});
-  }
-  bool is_free(int flat) {
-    for (int l = 0; l < view().limbs_; ++l)
-      if (view().limb[l].leading == 3 &&
-          flat == flat_link<Capacity>(view().limb[l].first_link + view().limb[l].links - 1))
-        return true;
-    return false;
+    v.pair_slots = std::min({features, room_.pairs, std::max(room.number(static_cast<int>(free.size())), contacts_)});
   }
 
   void actuators() {

@@ -330,7 +330,7 @@ def test_a_weld_turns_back_at_a_bounded_speed_from_any_angle(degrees, dtype):
         sim.step()
         fastest = max(fastest, np.linalg.norm(sim.qvel[0, 3:6]))
     # max_recovery is 1 m/s, at a torquescale of 1 m 2 rad/s; for a moment more where the rows hardly see the turn.
-    assert fastest <= 4
+    assert fastest <= 3
     assert not np.any(sim.status & Status.NON_FINITE)
     if degrees < 180:
         assert quat_error(sim.xquat[:, HAND], sim.mocap_quat[:, 0]) <= 1e-5
@@ -439,3 +439,32 @@ def test_what_flies_tied_together_without_gravity_is_not_flagged_for_rounding(ti
         flagged.append((sim.status & Status.NOT_CONVERGED != 0).mean())
     assert np.mean(flagged) <= 0.02
     assert np.abs(np.linalg.norm(sim.qpos[:, 7:10] - sim.qpos[:, :3], axis=1) - 0.3).max() <= 3e-4
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("coupling", ["joint", "tendon"])
+def test_light_fingers_that_an_equality_couples_hold_what_they_press(coupling, dtype):
+    """40 N on fingers of 5 g, of which one is driven: equalities between links carry whatever they must."""
+    fingers = "".join(
+        f'<body pos="{0.03 * side} 0 0"><joint name="{name}" axis="0 {side} 0" range="-1.5 1.5"/>'
+        '<geom type="box" size=".004 .01 .02" pos="0 0 -.03" mass=".005" friction="1"/></body>'
+        for side, name in ((1, "a"), (-1, "b"))
+    )
+    tendon = '<tendon><fixed name="t"><joint joint="a" coef="1"/><joint joint="b" coef="-1"/></fixed></tendon>'
+    equality = '<joint joint1="b" joint2="a"/>' if coupling == "joint" else '<tendon tendon1="t"/>'
+    model = Model.from_mjcf(
+        f"""<mujoco><option timestep="0.005"/><compiler angle="radian"/><worldbody>
+        <body pos="0 0 .5"><joint name="palm" type="slide" axis="0 1 0"/><geom size=".01" mass="1"
+          contype="0" conaffinity="0"/>{fingers}</body>
+        <body name="box" pos="0 0 .465"><freejoint/><geom type="box" size=".02 .02 .02" mass=".1" friction="1"/></body>
+        </worldbody>{tendon}<equality>{equality}</equality>
+        <actuator><motor joint="a"/><position joint="palm" kp="2000" kv="200"/></actuator></mujoco>"""
+    )
+    sim = Simulation(model, 1, dtype=dtype, num_threads=1)
+    box = model.mjmodel.body("box").id
+    sim.ctrl[0, 0] = 40 * 0.04
+    for k in range(400):
+        sim.ctrl[0, 1] = 0.1 * np.sin(12 * max(0.005 * k - 0.5, 0))
+        sim.step()
+    assert abs(sim.xpos[0, box, 2] - 0.465) <= 2e-3
+    assert abs(sim.qpos[0, 1] - sim.qpos[0, 2]) <= 1e-3

@@ -52,7 +52,7 @@ def test_an_arm_whose_mocap_body_goes_out_of_reach_stretches_and_rests(to, dtype
         speed = np.abs(sim.qvel).max()
         fastest, late = max(fastest, speed), max(late, speed if k > 2500 else 0.0)
     print(f"{to} {dtype} {integrator}: at most {fastest:.1f} rad/s, last {late:.4f}, status {sim.status[0]}")
-    assert late <= 0.2 and fastest <= 100
+    assert late <= 0.05 and fastest <= 100
     assert not np.any(sim.status & Status.NON_FINITE)
 
 
@@ -70,7 +70,7 @@ def test_a_limit_that_forbids_what_a_weld_holds_wins_and_the_arm_rests(dtype):
         sim.step()
         fastest = max(fastest, np.abs(sim.qvel).max())
     print(f"{dtype}: at most {fastest:.1f} rad/s, then {np.abs(sim.qvel).max():.4f}, elbow {sim.qpos[0, 2]:.4f}")
-    assert fastest <= 100 and np.abs(sim.qvel).max() <= 0.2
+    assert fastest <= 100 and np.abs(sim.qvel).max() <= 0.05
     assert sim.qpos[0, 2] <= 1.1 + 1e-3
 
 
