@@ -1,11 +1,11 @@
 """All that later steps of a `VectorEnv` depend on, as arrays by name: `get_state`, `set_state`, pickles and copies.
 
-    simulation     qpos, qvel, ..., records; params.<name> of parameters that differ between environments
-    task.<name>    of a compiled task: seeds, episodes, memory
-    batch.<name>   of a task in Python: seeds, episodes, counts
-    python.<name>  of a `stiction.Task`: what its attributes remember (task_memory.py);
-                   sensors.<i>.<name> of its sensors
-    random.<name>  of ``randomize``; groups.<name> of observations with a history
+simulation     qpos, qvel, ..., records; params.<name> of parameters that differ between environments
+task.<name>    of a compiled task: seeds, episodes, memory
+batch.<name>   of a task in Python: seeds, episodes, counts
+python.<name>  of a `stiction.Task`: what its attributes remember (task_memory.py);
+               sensors.<i>.<name> of its sensors
+random.<name>  of ``randomize``; groups.<name> of observations with a history
 """
 
 from __future__ import annotations
