@@ -23,8 +23,8 @@ _OPTIONS = tuple(name for name in inspect.signature(Simulation).parameters if na
 
 #: Parameters of the built-in tasks that their rewards divide by.
 _DIVISORS = """
-    tracking_sigma reach_scale goal_scale goal_fine_scale over_scale rotation_offset centred_margin control_margin
-    velocity_margin
+    tracking_sigma reach_scale goal_scale goal_fine_scale over_scale over_fine_scale rotation_offset centred_margin
+    control_margin velocity_margin
 """.split()
 
 #: Gymnasium's words for its MuJoCo environments -> ours.

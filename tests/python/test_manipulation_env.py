@@ -236,11 +236,13 @@ def test_every_term_of_stacking_is_its_formula():
             terms = {
                 "reach": kernel(np.linalg.norm(cube - grasp), 0.1),
                 "lift": up,
-                "over": up * kernel(distance, 0.1),
+                "over": up * kernel(distance, 0.3),
+                "over_fine": up * kernel(distance, 0.03),
+                "let_go": on_top * (1 + action[e, -1] / 3) / 2,
                 "placed": success,
                 **arm_costs(sim, e, action[e], last[e]),
             }
-            expect_terms(env, infos, e, terms, (0.1, 1.5, 2, 16, 1e-4, 1e-4), reward)
+            expect_terms(env, infos, e, terms, (0.1, 1.5, 4, 4, 12, 16, 1e-4, 1e-4), reward)
             told = {
                 "grasp_distance": np.linalg.norm(cube - grasp),
                 "place_distance": distance,

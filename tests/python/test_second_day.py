@@ -105,6 +105,7 @@ DIVISORS = [
     ("ArmLift", "goal_scale"),
     ("ArmLift", "goal_fine_scale"),
     ("ArmStack", "over_scale"),
+    ("ArmStack", "over_fine_scale"),
     ("HandReorient", "rotation_offset"),
     ("CartPoleSwingUp", "centred_margin"),
     ("CartPoleBalance", "control_margin"),

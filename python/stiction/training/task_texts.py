@@ -217,12 +217,14 @@ TEXTS: dict[str, TaskText] = {
     "stiction/ArmStack-v0": TaskText(
         summary="An arm with a gripper puts one cube upon another and lets go. On one's own arm by `model=` and "
         "`names=`.",
-        source="Stages and weights of IsaacGymEnvs' FrankaCubeStack; rewards of all stages add up, a cube is placed "
-        "when the fingers have let go and it rests.",
+        source="Stages of IsaacGymEnvs' FrankaCubeStack; rewards of all stages add up, the last centimetres and "
+        "letting go are rewarded too, a cube is placed when the fingers have let go and it rests.",
         reward={
             "reach": _REACH,
             "lift": "dt * lift_weight * is_lifted",
             "over": "dt * over_weight * is_lifted * (1 - tanh(place_distance / over_scale))",
+            "over_fine": "dt * over_fine_weight * is_lifted * (1 - tanh(place_distance / over_fine_scale))",
+            "let_go": "dt * let_go_weight * is_on_top * (1 + last_action[-1] / 3) / 2",
             "placed": "dt * placed_weight * is_success",
             **_ARM_COSTS,
         },
