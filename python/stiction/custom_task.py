@@ -19,7 +19,7 @@ from .model import Model
 from .picture import Marker
 from .random_numbers import RESET, TASK, Draws
 from .sensors import Sensors
-from .signals import Signal, signals_of_terms
+from .signals import Signal, names_of, signals_of_terms
 from .simulation import Simulation
 from .simulation_arrays import as_array
 from .status import Status
@@ -61,7 +61,11 @@ class Task:
     # ---- to be defined
 
     def observe(self):
-        """Observations (N, D), or a dict of terms (N, k) or (N,) by name, which are put side by side."""
+        """Observations (N, D), or a dict of terms (N, k) or (N,) by name, which are put side by side.
+
+        Asked for again, of all environments, where some begin a new episode in a step: it must remember nothing. What
+        counts steps belongs into `reward`, the last k observations are ``history=k`` of a `stiction.Group`.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no observe()")
 
     def reward(self, action):
@@ -229,6 +233,7 @@ class TaskBatch:
             task.elements,
             type(task).__name__,
         )
+        self._observed_names = names_of(self.observation_signals)
         self.action_space = task.action_space() if callable(task.action_space) else None
         if not isinstance(self.action_space, Box) or len(self.action_space.shape) != 1:
             raise TypeError(
@@ -274,20 +279,22 @@ class TaskBatch:
         self._require_observed(observations)
         return observations
 
-    def _require_observed(self, observations) -> None:
-        """That they are finite, of environments that are themselves."""
+    def _require_observed(self, observations, envs=None) -> None:
+        """That they are finite, of environments that are themselves; of those alone whose numbers ``envs`` has."""
         found = ~(observations.isfinite() if hasattr(observations, "isfinite") else np.isfinite(observations))
         if not found.any():
             return
         found = self._task.numpy(found)
         found[(self._task.numpy(self._status()) & int(Status.NON_FINITE)) != 0] = False
+        if envs is not None:
+            found[np.setdiff1d(np.arange(len(found)), envs)] = False
         for env, place in np.argwhere(found)[:1]:
             written = [
                 a for a in ("qpos", "qvel") if not np.isfinite(self._task.numpy(getattr(self._sim, a)[env])).all()
             ]
             raise ValueError(
                 f"{type(self._task).__name__}.observe() told {float(observations[env, place])} for "
-                f"{self.observation_signals[place].name!r} of environment {env}, whose "
+                f"{self._observed_names[place]!r} of environment {env}, whose "
                 + (f"{written[0]} is not finite since the task wrote it" if written else "state is finite")
             )
 

@@ -36,6 +36,10 @@ class Goal:
     leaves_out: tuple[str, ...] = ()
     rotation: bool = False
 
+    def __post_init__(self):
+        if not isinstance(self.within, str) and not self.within > 0:
+            raise ValueError(f"within is {self.within}, expected more than 0, or the name of a parameter of the task")
+
     def terms(self, what: str) -> tuple[str, ...]:
         """Of "achieved" or "desired"."""
         given = getattr(self, what)

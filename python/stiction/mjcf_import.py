@@ -55,6 +55,11 @@ def compile_source(source, assets, urdf: UrdfRobot | None = None):
     """
     mujoco = require_mujoco()
     text, path, label = _read(source)
+    if path is not None and Path(path).suffix == ".mjb":
+        raise ValueError(
+            f"cannot import {label}: an .mjb is a compiled model, for Model.from_mjmodel(mujoco.MjModel."
+            "from_binary_path(...)); commands want the MJCF or URDF it was made from"
+        )
     root = re.search(r"<\s*([A-Za-z_]\w*)", re.sub(r"<!--.*?-->|<\?.*?\?>", "", text, flags=re.S))
     is_urdf = root is not None and root.group(1) == "robot"
     if root is not None and is_urdf != (urdf is not None):

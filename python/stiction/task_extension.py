@@ -22,7 +22,7 @@ from .env_core import EnvCore
 from .picture import picture_options
 from .random_numbers import named_stream
 from .sensors import Sensors
-from .signals import Signal, signals_of_terms, term_columns
+from .signals import Signal, names_of, signals_of_terms, term_columns
 from .status import Status
 from .task_checks import checked_steps, term_sizes
 from .task_core import TaskCore
@@ -116,8 +116,9 @@ class ExtendedBatch(TaskBatch):
             theirs = term_columns(Signal(**told) for told in base.observation_signals())
             if clash := [name for name in given if name in theirs]:
                 raise ValueError(f"{kind.__name__} observes {clash[0]!r}, as {task.base} does: another name")
-        self._own_observations = len(self.observation_signals)
-        self.observations = base.observations + self._own_observations
+        self.observations = base.observations + len(self.observation_signals)
+        self._observed_names = [told["name"] for told in base.observation_signals()]
+        self._observed_names += names_of(self.observation_signals)
         self._own_names = [*self._told(), *self._own_terms(self._zeros(n, self.actions))]
         if clash := [name for name in self._own_names if name in base.report_names]:
             raise ValueError(f"{kind.__name__} tells {clash[0]!r}, as {task.base} does: another name")
@@ -139,15 +140,15 @@ class ExtendedBatch(TaskBatch):
             raise TypeError(f"{type(self._task).__name__}.reward() returned no dict of terms")
         return {f"reward_{name}": self._row(f"reward's {name!r}", values) for name, values in given.items()}
 
-    def _beside(self, observations):
-        """The base's observations (N, D) and the extension's."""
+    def _beside(self, observations, envs=None):
+        """The base's observations (N, D) and the extension's. ``envs``: of which they mean something; None: of all."""
         if not self._observes:
             return observations
         given = self._task.observe()
         if (sizes := term_sizes(self._task, given)) != self._sizes:
             raise ValueError(f"{type(self._task).__name__}.observe() returned {sizes}, at first {self._sizes}")
         together = np.concatenate([observations, self._joined(given)], axis=1)
-        self._require_observed(together)
+        self._require_observed(together, envs)
         return together
 
     def reset(self, seeds, seeded, mask):
@@ -178,7 +179,7 @@ class ExtendedBatch(TaskBatch):
     def begun_observations(self):
         shown = self._base.begun_observations()
         self._task.sensors.restart(np.flatnonzero(self._began))
-        return self._beside(shown)
+        return self._beside(shown, np.flatnonzero(self._began))
 
     def _with_room(self, reports):
         own = self._zeros(len(self._own_names), self._task.num_envs)
@@ -217,7 +218,7 @@ class ExtendedBatch(TaskBatch):
             self._final = tuple(self._copied(values) for values in (observations, reports, status))
             began = np.flatnonzero(over)
             shown, told, fresh = self._started(over, self._base.reset(None, None, over.view(np.uint8)))
-            observations[began] = self._beside(shown)[began]
+            observations[began] = self._beside(shown, began)[began]
             reports[:, began] = self._with_room(told)[:, began]
             status[began] = fresh[began]
         return observations, rewards, terminated, truncated, reports, status

@@ -41,21 +41,18 @@ ROBOTS = {
 #: What a page's prose gives before its code.
 GIVEN = {
     "concepts.md": "places = np.zeros((128, 3)) + [0, 0, 0.5]",
-    "adapters/README.md": "config = rsl_rl_config",
     "props/README.md": "import pathlib\npathlib.Path('table.xml').write_text('<mujoco><worldbody><geom type=\"plane\" "
     'size="0 0 1"/></worldbody></mujoco>\')',
 }
 #: Of the longest calls, how long they take here.
-SHORTER = (("1_000_000", "1"), ("runner.learn(200", "runner.learn(1"), ("n_steps=32", "n_steps=4"))
+SHORTER = (
+    ("1_000_000", "1"),
+    ("runner.learn(200", "runner.learn(1"),
+    ("n_steps=32", "n_steps=4"),
+    ('"num_steps_per_env": 32', '"num_steps_per_env": 4'),
+)
 #: Libraries that the tests do without.
 ABSENT = {"ray"}
-RSL_RL = {
-    "num_steps_per_env": 4, "save_interval": 100, "obs_groups": {"actor": ["policy"], "critic": ["policy"]},
-    "actor": {"class_name": "MLPModel", "hidden_dims": [16], "activation": "elu",
-              "distribution_cfg": {"class_name": "GaussianDistribution", "init_std": 0.5}},
-    "critic": {"class_name": "MLPModel", "hidden_dims": [16], "activation": "elu"},
-    "algorithm": {"class_name": "PPO", "num_learning_epochs": 1, "num_mini_batches": 2},
-}  # fmt: skip
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
@@ -94,7 +91,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name_of)
 def test_python_runs(page, folder):
     """Of a page, one block after the other, with nothing imported that the page does not import."""
-    given = {"stiction": stiction, "np": np, "rsl_rl_config": RSL_RL}
+    given = {"stiction": stiction, "np": np}
     exec(next((code for end, code in GIVEN.items() if str(page).endswith(end)), ""), given)
     names = {name: value for name, value in given.items() if not isinstance(value, ModuleType)}
     for number, block in enumerate(blocks(page, "python")):

@@ -10,9 +10,10 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium")
 import stiction  # noqa: E402
-from stiction import Model, Simulation  # noqa: E402
+from stiction import Model, Simulation, cli  # noqa: E402
 from stiction.randomisation import Parameter  # noqa: E402
 from stiction.registration import ENVIRONMENTS  # noqa: E402
+from stiction.training import setup  # noqa: E402
 
 # ---- numbers that no model has
 
@@ -304,3 +305,63 @@ def test_what_a_state_is_put_into_begins_without_status_and_moves():
     sim.step()
     assert not sim.status.any()
     np.testing.assert_array_equal(sim.qpos[2], sim.qpos[0])
+
+
+# ---- extensions of built-in tasks
+
+
+class Watching(stiction.Task):
+    base = "stiction/Hopper-v0"
+    told = 0.0
+
+    def observe(self):
+        scan = np.zeros((self.num_envs, 3))
+        scan[:, 1] = self.told
+        return {"scan": scan}
+
+
+def test_a_number_of_an_extension_that_is_not_finite_is_named():
+    class Broken(Watching):
+        told = np.nan
+
+    with pytest.raises(ValueError, match=r"Broken.observe\(\) told nan for 'scan/y' of environment 0"):
+        stiction.make_vec(Broken, 2).reset(seed=0)
+
+
+def test_observations_of_who_did_not_begin_are_not_judged_where_places_are_drawn_anew():
+    """They have no meaning: what is in memory that nobody wrote may be NaN."""
+    envs = stiction.make_vec(Watching, 16, randomize=[Parameter("body_ipos", 0.9, 1.1)])
+    envs.reset(seed=0)
+    base = envs._task._base
+    begun = base.begun_observations
+
+    def unwritten():
+        observations = begun()
+        observations[~envs._task._began] = np.nan
+        return observations
+
+    class Base:
+        def __getattr__(self, name):
+            return unwritten if name == "begun_observations" else getattr(base, name)
+
+    envs._task._base = Base()
+    ended = 0
+    for _ in range(60):
+        observations, _, terminated, truncated, _ = envs.step(envs.action_space.sample())
+        assert np.isfinite(observations).all()
+        ended += (terminated | truncated).any()
+    assert ended > 3
+
+
+def test_words_that_mean_nothing_are_told(tmp_path, capsys):
+    with pytest.raises(ValueError, match="within is -1"):
+        stiction.Goal(achieved="a", desired="b", within=-1)
+    (tmp_path / "robot.mjb").write_bytes(b"\x00\x01binary")
+    with pytest.raises(ValueError, match="an .mjb is a compiled model"):
+        stiction.Model.from_file(tmp_path / "robot.mjb")
+    with pytest.raises(ValueError, match="expected a list of names"):
+        setup.groups_of_tables({"policy": {"terms": "velocity"}})
+    with pytest.raises(ValueError, match="num_envs is no option of the simulation"):
+        setup.simulation_options({"num_envs": 3})
+    assert cli.main(["bench", "Ant", "--amplitude", "-1"]) == 1
+    assert "--amplitude is -1" in capsys.readouterr().err

@@ -62,7 +62,11 @@ def run(arguments):
 def show_signals(arguments) -> None:
     from .options import environment, environment_id
 
-    with closing(stiction.make_vec(environment(environment_id(arguments.task)), 1, num_threads=1)) as envs:
+    try:
+        made = stiction.make_vec(environment(environment_id(arguments.task)), 1, num_threads=1)
+    except KeyError as error:  # of a task for another robot, which `list` cannot be given
+        raise ValueError(f"{arguments.task} cannot be made on its own robot: {error.args[0]}") from None
+    with closing(made) as envs:
         if arguments.json:
             print(json.dumps(envs.interface(), indent=2))
             return

@@ -113,6 +113,8 @@ def setup_of(given: Setup | str) -> Setup:
 
 def simulation_options(table: dict) -> dict:
     """Keyword arguments of `stiction.Simulation`."""
+    if given := {"model", "num_envs", "num_threads", "device"} & set(table):
+        raise ValueError(f"{sorted(given)[0]} is no option of the simulation here: it has a word of its own")
     solver = table.get("solver")
     return table | ({"solver": SolverOptions(**solver)} if isinstance(solver, dict) else {})
 
@@ -122,6 +124,8 @@ def groups_of_tables(tables: dict) -> dict[str, Group]:
     for name, entry in tables.items():
         if not isinstance(entry, dict) or not set(entry) <= {"terms", "history", "clean"}:
             raise ValueError(f"observations.{name} is {entry!r}, expected a table with terms, history and clean")
+        if isinstance(entry.get("terms", ()), str):
+            raise ValueError(f"observations.{name}.terms is {entry['terms']!r}, expected a list of names")
         given = dict(entry)
         groups[name] = Group(*given.pop("terms", ()), **given)
     return groups

@@ -34,9 +34,9 @@ def add_arguments(parser):
 
 def run(arguments):
     path, policy, kind = Path(arguments.what), None, arguments.actions
-    if path.suffix in (".xml", ".urdf", ".toml") and not path.is_file():
+    if path.suffix in (".xml", ".urdf", ".mjb", ".toml") and not path.is_file():
         raise FileNotFoundError(f"no file {path}")
-    if path.suffix in (".xml", ".urdf"):
+    if path.suffix in (".xml", ".urdf", ".mjb"):
         envs = _robot(path, arguments)
         kind = kind or "zero"
     elif path.exists() and path.suffix != ".toml":
