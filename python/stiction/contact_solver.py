@@ -46,7 +46,7 @@ class Solution:
     iterations: int | np.ndarray
     #: Matrices factored; None where none was.
     factorizations: int | np.ndarray | None
-    #: The residual of ``law`` is at most tolerance V, and r_row at most tolerance.
+    #: The residual of ``law`` is at most tolerance V, r_split at most ten times that, and r_row at most tolerance.
     converged: bool | np.ndarray
     #: The solver and all that was set of it.
     solver: SolverOptions
@@ -119,19 +119,27 @@ def solve(
     velocity = problem._velocity(impulse)
     judged = residuals(problem, impulse, velocity)
     law = _LAWS[law]
-    own_name = {"coulomb": "r_con", "convex": "r_ccp", "dissipation": "r_mdp"}[law]
+    own_name, split_name = {
+        "coulomb": ("r_con", "r_split"),
+        "convex": ("r_ccp", None),
+        "dissipation": ("r_mdp", "r_split_mdp"),
+    }[law]
     # A solver sees to it that its answer is no worse than none, as far as what it computes in tells.
     none = np.zeros_like(impulse)
     unpushed = residuals(problem, none, problem._velocity(none))
 
+    def own_of(of):
+        """The law's residual, or a tenth of r_split: with large friction the first hardly sees a body that closes."""
+        return of[own_name] if split_name is None else np.maximum(of[own_name], of[split_name] * 0.1)
+
     def merit(of):
-        return np.maximum(of[own_name] / unpushed["scale"], of["r_row"])
+        return np.maximum(own_of(of) / unpushed["scale"], of["r_row"])
 
     if chosen.iterations > 0 and (worse := ~(merit(judged) <= merit(unpushed))).any():
         impulse[worse] = 0
         velocity = problem._velocity(impulse)
         judged = residuals(problem, impulse, velocity)
-    scale, own = judged["scale"], judged[own_name]
+    scale, own = judged["scale"], own_of(judged)
     converged = (own <= chosen.tolerance * scale) & (judged["r_row"] <= chosen.tolerance)
 
     def one(values, kind):

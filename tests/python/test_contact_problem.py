@@ -429,3 +429,15 @@ def test_what_a_problem_is_made_of_cannot_be_changed():
     A = np.eye(2)
     ContactProblem.from_primal(A, np.ones((3, 2)), np.ones(2), [0.5])
     A[:] = 3  # the caller's own stays as it was
+
+
+@pytest.mark.parametrize("speed, mu", [(1.0, 1e4), (0.01, 1e6)])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("solver", [name for name in stiction.solver_names() if name != "sap"])
+def test_a_body_that_closes_is_no_answer_however_large_friction(solver, dtype, speed, mu):
+    """r_con of no impulse is v_n / mu: it was claimed, in the place of what the solver had found."""
+    problem = ContactProblem.from_primal(2 * np.eye(3), np.eye(3), 2 * np.array([speed, 0, -0.1]), [mu])
+    solution = stiction.solve(problem, solver, dtype=dtype)
+    right = np.allclose(solution.impulse, [[-2 * speed, 0, 0.2]], atol=1e-3)
+    assert right or not solution.converged
+    assert right or solver == "admm"  # which comes near too slowly, and says so
