@@ -26,7 +26,7 @@ def check_more_than_zero(option: str, value: float, unit: str) -> None:
         raise ValueError(f"{option} is {value:g}, expected more than 0 {unit}")
 
 
-def check_at_least(option: str, value: int, least: int) -> None:
+def check_at_least(option: str, value: float, least: int) -> None:
     if value < least:
         raise ValueError(f"{option} is {value}, expected at least {least}")
 

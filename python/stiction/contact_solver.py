@@ -46,7 +46,7 @@ class Solution:
     iterations: int | np.ndarray
     #: Matrices factored; None where none was.
     factorizations: int | np.ndarray | None
-    #: The residual of ``law`` is at most tolerance V, r_split at most ten times that, and r_row at most tolerance.
+    #: The residual of ``law`` is at most tolerance V, r_split (but for the convex law) ten times that, r_row tolerance.
     converged: bool | np.ndarray
     #: The solver and all that was set of it.
     solver: SolverOptions

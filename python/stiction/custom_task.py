@@ -233,7 +233,6 @@ class TaskBatch:
             task.elements,
             type(task).__name__,
         )
-        self._observed_names = names_of(self.observation_signals)
         self.action_space = task.action_space() if callable(task.action_space) else None
         if not isinstance(self.action_space, Box) or len(self.action_space.shape) != 1:
             raise TypeError(
@@ -294,9 +293,12 @@ class TaskBatch:
             ]
             raise ValueError(
                 f"{type(self._task).__name__}.observe() told {float(observations[env, place])} for "
-                f"{self._observed_names[place]!r} of environment {env}, whose "
+                f"{self._observed_names()[place]!r} of environment {env}, whose "
                 + (f"{written[0]} is not finite since the task wrote it" if written else "state is finite")
             )
+
+    def _observed_names(self) -> tuple[str, ...]:
+        return names_of(self.observation_signals)
 
     def _joined(self, terms: Mapping):
         """(N, D) of terms side by side."""

@@ -22,7 +22,7 @@ from .env_core import EnvCore
 from .picture import picture_options
 from .random_numbers import named_stream
 from .sensors import Sensors
-from .signals import Signal, names_of, signals_of_terms, term_columns
+from .signals import Signal, signals_of_terms, term_columns
 from .status import Status
 from .task_checks import checked_steps, term_sizes
 from .task_core import TaskCore
@@ -117,8 +117,6 @@ class ExtendedBatch(TaskBatch):
             if clash := [name for name in given if name in theirs]:
                 raise ValueError(f"{kind.__name__} observes {clash[0]!r}, as {task.base} does: another name")
         self.observations = base.observations + len(self.observation_signals)
-        self._observed_names = [told["name"] for told in base.observation_signals()]
-        self._observed_names += names_of(self.observation_signals)
         self._own_names = [*self._told(), *self._own_terms(self._zeros(n, self.actions))]
         if clash := [name for name in self._own_names if name in base.report_names]:
             raise ValueError(f"{kind.__name__} tells {clash[0]!r}, as {task.base} does: another name")
@@ -150,6 +148,9 @@ class ExtendedBatch(TaskBatch):
         together = np.concatenate([observations, self._joined(given)], axis=1)
         self._require_observed(together, envs)
         return together
+
+    def _observed_names(self) -> tuple[str, ...]:
+        return (*(told["name"] for told in self._base.observation_signals()), *super()._observed_names())
 
     def reset(self, seeds, seeded, mask):
         n = self._task.num_envs

@@ -365,3 +365,13 @@ def test_words_that_mean_nothing_are_told(tmp_path, capsys):
         setup.simulation_options({"num_envs": 3})
     assert cli.main(["bench", "Ant", "--amplitude", "-1"]) == 1
     assert "--amplitude is -1" in capsys.readouterr().err
+
+
+def test_a_task_for_another_robot_is_told_under_list(tmp_path, capsys):
+    (tmp_path / "up.py").write_text(
+        'import stiction\nclass Up(stiction.Task):\n    base = "stiction/Hopper-v0"\n'
+        '    def setup(self): self.sim.model.body_id("LF_SHANK")\n'
+    )
+    assert cli.main(["list", f"{tmp_path / 'up.py'}:Up"]) == 1
+    told = capsys.readouterr().err
+    assert "cannot be made on its own robot" in told and "LF_SHANK" in told and "Traceback" not in told

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from stiction.command_words import check_at_least, check_more_than_zero
+from stiction.command_words import check_at_least
 
 from . import setup
 
@@ -37,7 +37,7 @@ def run(arguments):
         return
     from .options import task_name
 
-    check_more_than_zero("--amplitude", arguments.amplitude, "half ranges")
+    check_at_least("--amplitude", arguments.amplitude, 0)
     asked, _ = setup.of_arguments(arguments.what, arguments)
     through, bare = environment_rates(
         asked, arguments.num_envs, arguments.threads, arguments.rounds, arguments.amplitude

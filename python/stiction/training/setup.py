@@ -113,8 +113,8 @@ def setup_of(given: Setup | str) -> Setup:
 
 def simulation_options(table: dict) -> dict:
     """Keyword arguments of `stiction.Simulation`."""
-    if given := {"model", "num_envs", "num_threads", "device"} & set(table):
-        raise ValueError(f"{sorted(given)[0]} is no option of the simulation here: it has a word of its own")
+    if "num_envs" in table:
+        raise ValueError("num_envs is no option of the simulation here: commands have --num-envs")
     solver = table.get("solver")
     return table | ({"solver": SolverOptions(**solver)} if isinstance(solver, dict) else {})
 

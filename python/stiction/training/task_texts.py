@@ -224,7 +224,7 @@ TEXTS: dict[str, TaskText] = {
             "lift": "dt * lift_weight * is_lifted",
             "over": "dt * over_weight * is_lifted * (1 - tanh(place_distance / over_scale))",
             "over_fine": "dt * over_fine_weight * is_lifted * (1 - tanh(place_distance / over_fine_scale))",
-            "let_go": "dt * let_go_weight * is_on_top * (1 + last_action[-1] / 3) / 2",
+            "let_go": "dt * let_go_weight * is_on_top * (1 + clip(last_action[-1] / 3, -1, 1)) / 2",
             "placed": "dt * placed_weight * is_success",
             **_ARM_COSTS,
         },
