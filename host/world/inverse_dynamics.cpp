@@ -7,6 +7,7 @@
 #include "contact/law.h"
 #include "contact/residual_dense.h"
 #include "dynamics/gyroscopic.h"
+#include "linalg/anderson_vector.h"
 
 namespace stiction {
 namespace {
@@ -124,14 +125,26 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
   InverseDynamics found;
   found.qfrc.assign(m.nv, 0);
   DenseProblem<double> d = world.next_problem(env, found.qfrc.data());  // refuses before anything is read
-  std::vector<double> v = row_of(world, "qvel", env, m.nv), lacking(m.nv);
+  std::vector<double> v = row_of(world, "qvel", env, m.nv);
   for (int i = 0; i < m.nv; ++i) v[i] += h * qacc[i];
   if (world.options().step.moves_centres()) to_solved_velocity(world, env, d, h, v);
 
-  // The free motion, and with it which contacts take part and how stiff they are, depends on the forces.
-  for (int pass = 0; pass < kPasses; ++pass) {
+  // The free motion, and with it which contacts take part and how stiff they are, depends on the forces, by more than
+  // one per one where an impact makes contacts stiff: passes are extrapolated, and the best one is kept.
+  Arena<double> measure;
+  AndersonVector<double> anderson;
+  anderson.carve(m.nv, measure);
+  std::vector<double> memory(measure.used()), forces = found.qfrc, next(m.nv);
+  Arena<double> arena(memory.data());
+  anderson.carve(m.nv, arena);
+  anderson.begin();
+  auto impulses_follow = [&] {
     if (!warm) std::fill_n(d.impulse, 3 * d.contacts, 0.0), std::fill_n(d.row_impulse, d.rows, 0.0);
     set_impulses(d, v.data(), least);
+  };
+  double least_lacking = 0;
+  for (int pass = 0;; ++pass) {
+    impulses_follow();
     double most = 0, size = 0;
     for (int i = 0; i < m.nv; ++i) {
       double momentum = times(m.nv, d.A + int64_t{i} * m.nv, v.data());
@@ -139,12 +152,16 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
       momentum -= d.b[i];
       for (int k = 0; k < 3 * d.contacts; ++k) momentum -= d.J[int64_t{k} * m.nv + i] * d.impulse[k];
       for (int k = 0; k < d.rows; ++k) momentum -= d.J_row[int64_t{k} * m.nv + i] * d.row_impulse[k];
-      lacking[i] = momentum, most = std::max(most, std::abs(momentum));
+      next[i] = forces[i] + momentum / h, most = std::max(most, std::abs(momentum));
     }
-    if (most <= 4 * epsilon * size || pass + 1 == kPasses) break;
-    for (int i = 0; i < m.nv; ++i) found.qfrc[i] += lacking[i] / h;
-    d = world.next_problem(env, found.qfrc.data());
+    if (pass == 0 || most < least_lacking) least_lacking = most, found.qfrc = forces;
+    if (most <= 4 * epsilon * size || pass == kPasses) break;
+    anderson.retreat(forces.data(), next.data());
+    anderson.advance(forces.data(), next.data());
+    forces = next;
+    d = world.next_problem(env, forces.data());
   }
+  if (forces != found.qfrc) d = world.next_problem(env, found.qfrc.data()), impulses_follow();
   std::vector<double> work(residual_dense_workspace(m.nv));
   const DenseResidual r = residual_dense(d, v.data(), {least, 0}, work.data());
   found.residual = std::max({r.r_dyn, r.r_con / r.scale, 0.1 * r.r_split / r.scale, r.row_ratio});

@@ -74,7 +74,8 @@ def solve(
     solver: a name, or an object such as ``stiction.Canal(penalty=10)``: its knobs hold, and iterations and tolerance
         where they are not its defaults. What else it says is of steps.
     dtype: what the solver computes in, "float64" or "float32"; float32 solves many problems of a batch at once.
-    guess: (3 nc,) or (nc, 3) impulses to start from; None is 0.
+    guess: (3 nc,) or (nc, 3) impulses to start from, those of other rows 0; or a `Solution`, of which those count too;
+        None is 0.
     max_iterations: 1000 by default; 0 returns the guess as the solver takes it.
     tolerance: stop when the residual is below this part of V; 1e-8 by default, 1e-5 in float32. 0: so many iterations.
     options: the solver's own knobs by name, where ``solver`` is a name: ``{"penalty": 10}``.
@@ -86,6 +87,9 @@ def solve(
     chosen = _chosen(solver, options, dtype, max_iterations, tolerance)
     count, nc = problem.num_problems, problem.num_contacts
     start = np.zeros((count, 3 * nc + problem._num_rows))
+    if isinstance(guess, Solution):
+        start[:, 3 * nc :] = _row_guess(guess, problem)
+        guess = guess.impulse
     if guess is not None:
         start[:, : 3 * nc] = _rows("guess", guess, problem.batch, count, nc)
     threads = usable_cores() if num_threads is None else operator.index(num_threads)
@@ -162,6 +166,13 @@ def solve(
         cpu_seconds=taken[1],
         **{name: one(judged[name], float) for name in ("r_con", "r_ccp", "r_mdp", "r_row")},
     )
+
+
+def _row_guess(guess: Solution, problem: ContactProblem) -> np.ndarray:
+    shape = ((problem.num_problems,) if problem.batch else ()) + (problem._num_rows,)
+    if guess.row_impulse.shape != shape:
+        raise ValueError(f"guess.row_impulse has shape {guess.row_impulse.shape}, expected {shape}")
+    return guess.row_impulse.reshape(problem.num_problems, problem._num_rows)
 
 
 def _solved(rows: dict[str, np.ndarray], **options):

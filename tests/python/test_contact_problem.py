@@ -273,6 +273,24 @@ def test_an_exact_guess_is_taken(solver):
     assert capped.iterations <= 2
 
 
+def test_a_solution_is_a_guess_of_all_rows():
+    pytest.importorskip("mujoco")
+    pole = """<body pos="0 0 .1"><joint axis="0 1 0" range="-10 10"/>
+      <geom type="capsule" fromto="0 0 0 0 0 .3" size=".02" mass="1"/></body>"""
+    xml = f"""<mujoco><worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 .1"><freejoint/>
+      <geom type="box" size=".1 .1 .1" mass="1" friction=".5"/>{pole}</body></worldbody></mujoco>"""
+    sim = stiction.Simulation(stiction.Model.from_mjcf(xml), 1, dtype="float64")
+    sim.qpos[0, -1], sim.qvel[0, -1] = 0.17, 2
+    sim.step(3)
+    problem = sim.contact_problem(0)
+    first = solve(problem, tolerance=1e-10)
+    assert first.converged and np.abs(first.row_impulse).max() > 1e-6
+    assert solve(problem, guess=first).iterations == 0
+    assert solve(problem, guess=first.impulse).iterations > 0
+    with pytest.raises(ValueError, match=r"guess.row_impulse has shape \(\d,\), expected \(0,\)"):
+        solve(one(), guess=first)
+
+
 def test_settings_reach_the_solver():
     problem = ContactProblem.from_delassus(*delassus_of(*random_primal(3)), symmetrize=True)
     by_name = solve(problem, "canal", options={"penalty": 3.0, "accelerate": False}, max_iterations=7)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from model_sources import ROOT
-from scenes import GRAVITY, body, scene, sliding_box, sphere
+from scenes import GRAVITY, body, box, scene, sliding_box, sphere
 from stiction import Model, Simulation, SolverOptions
 
 TIGHT = SolverOptions(name="canal", iterations=500, tolerance=1e-13)
@@ -114,6 +114,23 @@ def test_what_passes_through_a_rigid_contact_is_told():
     rigid = SolverOptions(name="canal", penetration_allowance=0)
     sim = simulation(scene(body("ball", (0, 0, 0.05), sphere(0.05), 1.0), mu=0.5), solver=rigid)
     assert sim.inverse_dynamics(np.array([[0.0, 0, -1000, 0, 0, 0]])).residual[0] > 0.1
+
+
+def test_an_impact_that_it_does_not_find_stays_bounded():
+    """How stiff a contact is depends on how fast the free motion closes it, which depends on the forces sought."""
+    solver = SolverOptions(name="canal", iterations=1000, tolerance=1e-11)
+    sim = simulation(scene(body("box", (0, 0, 0.3), box(0.05), 2.0), mu=0.6, timestep=0.002), solver=solver)
+    sim.qvel[0, :2] = 0.5, 0.2
+    sim.step(105)
+    for _ in range(20):
+        state, before = sim.get_state(), sim.qvel.copy()
+        sim.step(1)
+        qacc, speed = (sim.qvel - before) / sim.timestep, np.abs(before).max()
+        sim.set_state(state)
+        found = sim.inverse_dynamics(qacc)
+        assert np.abs(found.qfrc).max() <= 2.0 * speed / sim.timestep
+        assert found.residual[0] < 0.5
+        sim.step(1)
 
 
 def test_it_changes_nothing():
