@@ -6,6 +6,8 @@
 // Normal equations of size kDepth with a ridge relative to each column. No damping. Columns that are not yet filled, or that a
 // world has forgotten, are 0 and get gamma = 0. For few unknowns that a costly F improves; see linalg/anderson.h for many.
 //
+// Worlds of a pack may be at different passes (the advance that is told which): each has its own place in the ring.
+//
 // Safeguard, for an F that is nonexpansive, or nearly (retreat(), which a caller may leave out): where |f| has grown the passes
 // before are forgotten, and where that is at an extrapolated point the image of the point before it comes next.
 // docs/theory.md, section 11.
@@ -24,17 +26,23 @@ struct AndersonVector {
   Mask<Real> known;   // worlds with a pass before this one
   Mask<Real> leapt;   // worlds whose point is extrapolated
   Mask<Real> grew;    // worlds whose |f| has grown
+  Real place;         // in the ring, of the next column, where worlds are at different passes
   Real square;        // |f|^2 of the last pass that was not gone back from
   Real *f, *image;    // (size)           of the last pass
   Real *df, *dimage;  // (kDepth, size)   differences, a ring
 
   HD void carve(int n, Arena<Real>& arena) {
-    size = n, passes = 0, known = leapt = grew = mask_of<Real>(false), square = Real(0);
+    size = n, passes = 0, known = leapt = grew = mask_of<Real>(false), square = place = Real(0);
     f = arena.take(n), image = arena.take(n), df = arena.take(kDepth * n), dimage = arena.take(kDepth * n);
   }
   HD void begin() {
     for (int i = 0; i < kDepth * size; ++i) df[i] = dimage[i] = Real(0);
     for (int i = 0; i < size; ++i) f[i] = image[i] = Real(0);
+  }
+  /// Worlds `which` begin anew, whatever they were.
+  HD void begin(const Mask<Real>& which) {
+    forget(which);
+    place = select(which, Real(0), place);
   }
   HD void forget(const Mask<Real>& which) {
     if (!any(which)) return;
@@ -70,6 +78,24 @@ struct AndersonVector {
     for (int i = 0; i < size; ++i) next[i] = select(grew, image[i], next[i]);
     forget(grew);
     grew = mask_of<Real>(false);
+  }
+  /// The same of worlds `which`, without retreat(); what `next` is in others is not to be used.
+  HD void advance(const Mask<Real>& which, const Real* p, Real* next) {
+    const Real zero(0), last(kDepth - 1);
+    for (int j = 0; j < kDepth; ++j) {
+      const Mask<Real> here = which & (place == Real(j));
+      if (!any(here)) continue;
+      Real *column = df + j * size, *moved = dimage + j * size;
+      for (int i = 0; i < size; ++i) {
+        column[i] = select(here, select(known, next[i] - p[i] - f[i], zero), column[i]);
+        moved[i] = select(here, select(known, next[i] - image[i], zero), moved[i]);
+      }
+    }
+    for (int i = 0; i < size; ++i)
+      f[i] = select(which, next[i] - p[i], f[i]), image[i] = select(which, next[i], image[i]);
+    if (any(known)) combine(next);
+    place = select(which, select(place < last, place + Real(1), zero), place);
+    known = known | which;
   }
 
  private:

@@ -26,6 +26,12 @@ struct RowScore {
     const Real score = max(max(own, split * Scalar<Real>(0.1)) / scale, row_ratio);
     return select(finite & is_finite(score), score, Real(kLost<Real>));
   }
+  /// Another one of worlds `which`.
+  HD void take(const RowScore& other, const Mask<Real>& which) {
+    auto put = [&which](const auto& from, auto& to) { to = select(which, from, to); };
+    put(other.own, own), put(other.split, split), put(other.row_ratio, row_ratio), put(other.scale, scale);
+    put(other.finite, finite);
+  }
 };
 
 /// The six rows of contact k of `x` (n), where contacts have couples, and them as `six`.
@@ -142,14 +148,16 @@ struct Stall {
   Real mark, idle;  // a score, and how often it was looked at without one of 0.7 of it
 
   HD explicit Stall(Real score = Real(0)) : mark(score), idle(Real(0)) {}
-  /// Worlds that were looked at more than `patience` times in vain; for them counting begins anew.
-  HD Mask<Real> look(Real score, Real patience) {
-    const Mask<Real> progress = score < mark * Scalar<Real>(0.7);
-    mark = select(progress, score, mark), idle = select(progress, Real(0), idle + Real(1));
-    const Mask<Real> stuck = idle > patience;
+  /// Looks at worlds `which`: those that were looked at more than `patience` times in vain; for them counting begins anew.
+  HD Mask<Real> look(const Mask<Real>& which, Real score, Real patience) {
+    const Mask<Real> progress = which & (score < mark * Scalar<Real>(0.7));
+    const Real one_more = select(which, idle + Real(1), idle);
+    mark = select(progress, score, mark), idle = select(progress, Real(0), one_more);
+    const Mask<Real> stuck = which & (idle > patience);
     idle = select(stuck, Real(0), idle);
     return stuck;
   }
+  HD Mask<Real> look(Real score, Real patience) { return look(mask_of<Real>(true), score, patience); }
 };
 
 /// pass(running), then every `check` passes, and after the last of `most`, running = going(running), until no world is left.

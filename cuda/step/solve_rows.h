@@ -29,8 +29,9 @@ namespace fallback_detail {
 struct Island {
   int pack, world;
   uint32_t blocks;
-  int rows;       // contacts and others
-  bool had_hope;  // of the impulses that it came with
+  int rows;  // contacts and others
+  // What became of it by Newton: what it came with was no hopeless answer; it is solved; it has an answer; it has pushes that grew.
+  bool hoped = true, solved = false, answered = false, grown = false;
 };
 
 /// What contact k, or another row behind the contacts, touches in world w: often less than in all of a pack.
@@ -51,7 +52,7 @@ template <class Real>
 HD int add_islands(const RowProblem<Real>& p, int pack, int w, Island* island, int n) {
   const int first = n;
   for (int k = 0; k < p.contacts + p.scalars; ++k) {
-    Island own{pack, w, touched_in(p, k, w), 1, true};
+    Island own{pack, w, touched_in(p, k, w), 1};
     if (own.blocks == 0) continue;
     for (int i = n; i-- > first;)
       if (island[i].blocks & own.blocks)
@@ -61,43 +62,53 @@ HD int add_islands(const RowProblem<Real>& p, int pack, int w, Island* island, i
   return n;
 }
 
-/// Some islands in double, each as a world in which nothing else is; to be changed.
+/// Islands in double, each as a world in which nothing else is; to be changed. A lane takes one after the other.
 template <class Double, class Real>
 struct DoubleRows {
   static constexpr int W = kWidth<Double>;
-  const FlaggedRows<Real>* packs;
-  const Island (&of)[W];
+  using Lanes = Mask<Double>;
+
+  Island of[W];  // what the lanes have
+  Lanes used;    // lanes that have one
   RowArrays<Double> rows;
   RowProblem<Double> view;
 
-  HD DoubleRows(const FlaggedRows<Real>* from, const Island (&islands)[W], Arena<Double>& arena)
-      : packs(from), of(islands) {
-    RowCounts most;
-    for (int w = 0; w < W; ++w)
-      most.contacts = max(most.contacts, problem(w).contacts), most.scalars = max(most.scalars, problem(w).scalars);
-    room_ = most.contacts + most.scalars;
+  /// With room for any of n islands; lanes are empty.
+  HD DoubleRows(const FlaggedRows<Real>* packs, const Island* island, int n, Arena<Double>& arena)
+      : used(mask_of<Double>(false)), packs_(packs), room_(0) {
+    for (int k = 0; k < n; ++k) room_ = max(room_, problem(island[k]).contacts + problem(island[k]).scalars);
     place_ = arena.take_bits(static_cast<int64_t>(W) * room_);
-    int contacts = 0, scalars = 0;
+    RowCounts counts = problem(island[0]);
+    counts.contacts = counts.scalars = 0;
     bool couples = false;  // a pack without contacts has none, whatever its model
-    for (int w = 0; w < W; ++w) {
-      find_places(w), couples = couples || problem(w).spins > 0;
-      contacts = max(contacts, contacts_[w]), scalars = max(scalars, scalars_[w]);
+    for (int k = 0; k < n; ++k) {
+      find_places(0, island[k]), couples = couples || problem(island[k]).spins > 0;
+      counts.contacts = max(counts.contacts, contacts_[0]), counts.scalars = max(counts.scalars, scalars_[0]);
     }
-    RowCounts counts = problem(0);
-    counts.contacts = contacts, counts.scalars = scalars, counts.spins = couples ? contacts : 0;
+    counts.spins = couples ? counts.contacts : 0;
     rows = RowArrays<Double>(counts);
-    rows.near = contacts, rows.blocks = problem(0).blocks;
+    rows.near = counts.contacts, rows.blocks = problem(island[0]).blocks;
     rows.carve(arena);
     rows.clear(Serial{});
-    Double least(0), scale(0);
-    for (int w = 0; w < W; ++w) {
-      const RowProblem<Real>& p = problem(w);
-      set_lane(least, w, of_lane(p.least_velocity, w)), set_lane(scale, w, of_lane(p.scale, w));
-      each_block(w, [&](int k, int from) { copy_block(p, w, k, from); });
-      each_row(w, [&](int i, int from) { copy_row(p, w, i, from); });
-      take_impulses(w);
+    for (int k = 0; k < n; ++k) {
+      find_places(0, island[k]);
+      each_block(0,
+                 [&](int to, int from) { rows.touched[to] |= touched_in(problem(island[k]), from, island[k].world); });
     }
-    view = rows.view(least, scale);
+    for (int w = 0; w < W; ++w) contacts_[w] = scalars_[w] = 0;
+    view = rows.view(Double(1), Double(1));
+  }
+  /// Lane w takes an island.
+  HD void load(int w, const Island& island) {
+    if (lane(used, w))
+      for (Double* x = rows.Y; x < reinterpret_cast<Double*>(rows.touched); ++x) set_lane(*x, w, 0.0);
+    of[w] = island, set_lane(used, w, -1);
+    find_places(w, island);
+    const RowProblem<Real>& p = problem(island);
+    set_lane(view.least_velocity, w, of_lane(p.least_velocity, w)), set_lane(view.scale, w, of_lane(p.scale, w));
+    each_block(w, [&](int k, int from) { copy_block(p, w, k, from); });
+    each_row(w, [&](int i, int from) { copy_row(p, w, i, from); });
+    take_impulses(w);
   }
   /// Impulses as they were.
   HD void take_impulses(const Mask<Double>& which) {
@@ -109,7 +120,7 @@ struct DoubleRows {
     for (int w = 0; w < W; ++w)
       if (lane(which, w))
         each_row(w, [&](int i, int to) {
-          set_lane(packs[of[w].pack].impulse[to], of[w].world, static_cast<Scalar<Real>>(lane(rows.impulse[i], w)));
+          set_lane(packs_[of[w].pack].impulse[to], of[w].world, static_cast<Scalar<Real>>(lane(rows.impulse[i], w)));
         });
   }
   /// Of the impulses there. memory: width numbers.
@@ -153,17 +164,17 @@ struct DoubleRows {
   }
 
  private:
-  HD const RowProblem<Real>& problem(int w) const { return *packs[of[w].pack].rows; }
+  HD const RowProblem<Real>& problem(const Island& island) const { return *packs_[island.pack].rows; }
   HD double of_lane(const Real& x, int w) const { return static_cast<double>(lane(x, of[w].world)); }
   HD void put(Double* to, int w, const Real& x) const { set_lane(*to, w, of_lane(x, w)); }
 
   /// The contacts of island w, then its other rows, in the order of its problem.
-  HD void find_places(int w) {
-    const RowProblem<Real>& p = problem(w);
+  HD void find_places(int w, const Island& island) {
+    const RowProblem<Real>& p = problem(island);
     uint32_t* place = place_ + w * room_;
     contacts_[w] = scalars_[w] = 0;
     for (int k = 0; k < p.contacts + p.scalars; ++k) {
-      if ((touched_in(p, k, of[w].world) & of[w].blocks) == 0) continue;
+      if ((touched_in(p, k, island.world) & island.blocks) == 0) continue;
       place[contacts_[w] + scalars_[w]] = static_cast<uint32_t>(k);
       ++(k < p.contacts ? contacts_[w] : scalars_[w]);
     }
@@ -178,7 +189,7 @@ struct DoubleRows {
   /// visit(i, from) for the rows of those.
   template <class Visit>
   HD void each_row(int w, Visit visit) const {
-    const RowProblem<Real>& p = problem(w);
+    const RowProblem<Real>& p = problem(of[w]);
     each_block(w, [&](int k, int from) {
       if (k >= rows.contacts) return visit(rows.scalar_row(k - rows.contacts), p.scalar_row(from - p.contacts));
       for (int d = 0; d < 3; ++d) visit(3 * k + d, 3 * from + d);
@@ -186,7 +197,6 @@ struct DoubleRows {
     });
   }
   HD void copy_block(const RowProblem<Real>& p, int w, int k, int from) {
-    rows.touched[k] |= touched_in(p, from, of[w].world);
     if (p.bend) put(rows.bend + k, w, p.bend[from]);
     if (rows.by_tree) put(rows.scale + k, w, p.scales[from]);
     if (k < rows.contacts) return put(rows.mu + k, w, p.mu[from]);
@@ -199,110 +209,202 @@ struct DoubleRows {
     put(rows.W + i, w, p.W[from]);
   }
   HD void take_impulses(int w) {
-    each_row(w, [&](int i, int from) { put(rows.impulse + i, w, packs[of[w].pack].impulse[from]); });
+    each_row(w, [&](int i, int from) { put(rows.impulse + i, w, packs_[of[w].pack].impulse[from]); });
   }
 
+  const FlaggedRows<Real>* packs_;
   int room_;
   uint32_t* place_;  // (W, room)
   int contacts_[W], scalars_[W];
 };
 
-/// The solver that was asked for, from the impulses there to its answer.
-template <class Double, class Rows>
-HD_ONCE CanalStats<Double> ask(Rows& d, const FallbackPlan& plan, double tolerance, Double* memory) {
-  CanalStats<Double> stats;
-  const SolveLimits<double> limits{kChosenIterations, tolerance};
-  const SolverOptions<double> options = aimed_at<double>(plan.solver, plan.law);
-  static_cast<SolveStats<Double>&>(stats) =
-      solve_rows<Double>(Serial{}, d.view, limits, options, memory, d.rows.impulse);
-  stats.score = d.score(plan.law, memory);
-  stats.converged = stats.score.worst() <= Double(tolerance), stats.sound = stats.score.worst() < kLost<Double>;
-  return stats;
-}
+/// What is asked of answers. Real: of the steps.
+template <class Double, class Real>
+struct Demand {
+  Law law;
+  double tolerance;
+  Double hopeless, most;
 
-/// fall_back for n islands, as many at a time as Double has lanes: a first try, which puts those that need a second one in front and
-/// tells how many they are, or the second.
-template <class Double, bool kAnySolver, class Real>
-HD_ONCE int improve(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* island, int n, bool second,
-                    void* memory) {
-  using Rows = DoubleRows<Double, Real>;
-  constexpr int W = Rows::W;
-  SolveLimits<double> sweeps, slow, limits;
-  sweeps.tolerance = slow.tolerance = limits.tolerance = kAsked * plan.certify;
-  sweeps.iterations = kExactSweeps, slow.iterations = kSlowSweeps;
-  limits.iterations = second ? kSecondPasses : kNewtonPasses;
-  BisectionOptions<double> exact;
-  exact.coulomb = 1, exact.accelerate = 0;
+  HD explicit Demand(const FallbackPlan& plan)
+      : law(plan.law),
+        tolerance(kAsked * plan.certify),
+        hopeless(max(kHopeless, plan.certify)),
+        most(kLargestPush<Scalar<Real>>) {}
+  HD Mask<Double> open(const RowScore<Double>& of) const { return of.worst() > Double(tolerance); }
+  HD Mask<Double> hopeful(const RowScore<Double>& of) const { return of.own <= hopeless * of.scale; }
+  HD Mask<Double> bounded(const Double& push, const RowScore<Double>& of) const { return push <= most * of.scale; }
+  HD SolveLimits<double> limits(int iterations) const { return {iterations, tolerance}; }
+};
+/// Of Newton in a fallback.
+HD CanalOptions<double> newton_options() {
   CanalOptions<double> options;
   options.inner = 10;
-  const Double hopeless(max(kHopeless, plan.certify)), most(kLargestPush<Scalar<Real>>);
-  int hard = 0;
+  return options;
+}
 
+/// The solver that was asked for: from what is there, on from what that gave, then from nothing.
+template <class Real>
+HD_ONCE void ask(FlaggedRows<Real>* packs, const FallbackPlan& plan, const Island* island, int n, void* memory) {
+  const Demand<double, Real> demand(plan);
+  const SolverOptions<double> options = aimed_at<double>(plan.solver, plan.law);
+  for (int k = 0; k < n; ++k) {
+    Arena<double> arena(static_cast<double*>(memory));
+    DoubleRows<double, Real> d(packs, island + k, 1, arena);
+    d.load(0, island[k]);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const RowScore<double> before = d.score(plan.law, arena.rest());
+      if (!demand.open(before)) break;
+      if (attempt == 2) d.drop_impulses(true);
+      solve_rows<double>(Serial{}, d.view, demand.limits(kChosenIterations), options, arena.rest(), d.rows.impulse);
+      const RowScore<double> after = d.score(plan.law, arena.rest());
+      const bool bounded = after.worst() < kLost<double> && demand.bounded(d.largest_push(), after);
+      const bool solved = !demand.open(after), nearer = after.own * before.scale <= before.own * after.scale;
+      if (bounded && (solved || (nearer && attempt < 2))) d.put(true);
+      if (solved && (bounded || demand.hopeful(before))) break;
+      d.take_impulses(true);
+    }
+  }
+}
+
+/// Each contact in turn exactly: takes what few sweeps solve, puts the other islands in front, and tells how many they are.
+template <class Double, class Real>
+HD_ONCE int sweep(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* island, int n, void* memory) {
+  constexpr int W = kWidth<Double>;
+  const Demand<Double, Real> demand(plan);
+  BisectionOptions<double> exact;
+  exact.coulomb = 1, exact.accelerate = 0;
+  int left = 0;
   for (int next = 0; next < n; next += W) {
-    Island of[W];  // something finite where there are fewer; what becomes of it is not looked at
-    for (int w = 0; w < W; ++w) of[w] = island[min(next + w, n - 1)];
+    const int count = min(W, n - next);
     Arena<Double> arena(static_cast<Double*>(memory));
-    Rows d(packs, of, arena);
+    DoubleRows<Double, Real> d(packs, island + next, count, arena);
+    for (int w = 0; w < count; ++w) d.load(w, island[next + w]);
     const RowScore<Double> before = d.score(plan.law, arena.rest());
-    Mask<Double> used = before.worst() > Double(limits.tolerance);
-    for (int w = n - next; w < W; ++w) set_lane(used, w, 0);
-    if (!any(used)) continue;
-    const bool chain = plan.solver < 0;
-    auto solved = [&](const Mask<Double>& which) {
-      if constexpr (kAnySolver && kWidth<Double> == 1)
-        if (!chain) return ask<Double>(d, plan, limits.tolerance, arena.rest());
-      return Canal::improve(d.view, limits, options, which, arena.rest(), d.rows.impulse);
-    };
-    if (const Mask<Double> carried = d.without_couples(); chain && !second && any(carried)) {
+    Mask<Double> done = negate(demand.open(before));
+    if (const Mask<Double> carried = d.used & d.without_couples() & negate(done); any(carried)) {
       RowProblem<Double> plain = d.view;
       plain.spins = 0;
-      const Double swept =
-          solve_with<Bisection, Double>(Serial{}, plain, sweeps, exact, arena.rest(), d.rows.impulse).iterations;
-      d.take_impulses(negate(carried & (swept < Double(kExactSweeps))));
+      solve_with<Bisection, Double>(Serial{}, plain, demand.limits(kExactSweeps), exact, arena.rest(), d.rows.impulse);
+      const RowScore<Double> after = d.score(plan.law, arena.rest());
+      const Mask<Double> solved = carried & negate(demand.open(after)) & demand.bounded(d.largest_push(), after);
+      d.put(solved);
+      done = done | solved;
     }
-    CanalStats<Double> stats = solved(used);
-    auto bounded = [&] { return stats.sound & (d.largest_push() <= most * stats.score.scale); };
-    auto answers = [&] { return bounded() & (stats.score.own <= hopeless * stats.score.scale); };
-    d.put(used & bounded() & (stats.converged | (stats.score.own * before.scale <= before.own * stats.score.scale)));
-    if (!second) {
-      const Mask<Double> hoped = before.own <= hopeless * before.scale,
-                         fine = negate(used) | (stats.converged & (hoped | answers()));
-      for (int w = 0; w < W && next + w < n; ++w)
-        if (!lane(fine, w)) of[w].had_hope = lane(hoped, w), island[hard++] = of[w];
-      continue;
-    }
+    for (int w = 0; w < count; ++w)
+      if (!lane(done, w)) island[left++] = d.of[w];
+  }
+  return left;
+}
 
+/// How many of n islands, by their rows in order, need little more room than the first.
+HD int alike(const Island* island, int n) {
+  int k = 1;
+  while (k < n && island[k].rows <= 2 * island[0].rows) ++k;
+  return k;
+}
+
+/// Newton, of as many islands at a time as there are lanes: one that is done makes room for the next. Puts those in front that are
+/// neither solved nor answered as well as can be hoped, and tells how many they are.
+template <class Double, class Real>
+HD_ONCE int newton(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* island, int n, int passes,
+                   void* memory) {
+  using Lanes = Mask<Double>;
+  constexpr int W = kWidth<Double>;
+  const Demand<Double, Real> demand(plan);
+  const SolveLimits<double> limits = demand.limits(passes);
+  const CanalOptions<double> options = newton_options();
+  const Lanes none = mask_of<Double>(false);
+  int left = 0;
+  for (int first = 0, count; first < n; first += count) {
+    count = alike(island + first, n - first);
+    Arena<Double> arena(static_cast<Double*>(memory));
+    DoubleRows<Double, Real> d(packs, island + first, count, arena);
+    Double* scratch = arena.take(d.view.width);
+    auto solver = Canal::iteration(d.view, limits, options, arena.rest(), d.rows.impulse);
+    const CanalStats<Double>& stats = solver.stats;
+    RowScore<Double> before = stats.score;
+    Lanes busy = none, fresh = none, had_hope = none;
+    for (int next = 0;;) {
+      for (int w = 0; w < W && next < count; ++w) {
+        if (lane(busy, w)) continue;
+        set_lane(had_hope, w, -island[first + next].hoped), set_lane(fresh, w, -1);
+        d.load(w, island[first + next++]);
+      }
+      if (any(fresh)) {
+        before.take(d.score(plan.law, scratch), fresh);
+        solver.begin(any(busy) ? fresh : mask_of<Double>(true));
+        busy = busy | fresh, fresh = none;
+      }
+      if (!any(busy)) break;
+      Lanes running = busy & solver.unsolved();
+      while (!any(busy & negate(running))) running = solver.tick(running);
+      const Lanes done = busy & negate(running);
+      busy = running;
+
+      solver.judge(done);
+      const Double push = d.largest_push();
+      const RowScore<Double>& after = stats.score;
+      const Lanes open = done & demand.open(before), hoped = had_hope & demand.hopeful(before);
+      const Lanes bounded = stats.sound & demand.bounded(push, after), answered = bounded & demand.hopeful(after);
+      d.put(open & bounded & (stats.converged | (after.own * before.scale <= before.own * after.scale)));
+      const Lanes grown = negate(stats.converged) & (after.own > demand.hopeless * after.scale * Double(kDoubtful)) &
+                          (push > after.scale * Double(kUnlikelyPush));
+      const Lanes hard = open & negate(stats.converged & (hoped | answered));
+      for (int w = 0; w < W; ++w) {
+        if (!lane(hard, w)) continue;
+        Island& of = island[left++] = d.of[w];
+        of.hoped = lane(hoped, w), of.solved = lane(stats.converged, w);
+        of.answered = lane(answered, w), of.grown = lane(grown, w);
+      }
+    }
+  }
+  return left;
+}
+
+/// What Newton leaves: sweeps from nothing; then without recovery what has no answer, or pushes that grew; then no impulses.
+template <class Double, class Real>
+HD_ONCE void last_resort(FlaggedRows<Real>* packs, const FallbackPlan& plan, const Island* island, int n,
+                         void* memory) {
+  using Lanes = Mask<Double>;
+  constexpr int W = kWidth<Double>;
+  const Demand<Double, Real> demand(plan);
+  const CanalOptions<double> options = newton_options();
+  for (int next = 0; next < n; next += W) {
+    const int count = min(W, n - next);
+    Arena<Double> arena(static_cast<Double*>(memory));
+    DoubleRows<Double, Real> d(packs, island + next, count, arena);
+    Lanes hoped = mask_of<Double>(false), solved = hoped, answered = hoped, grown = hoped;
+    for (int w = 0; w < count; ++w) {
+      const Island& of = island[next + w];
+      d.load(w, of);
+      set_lane(hoped, w, -of.hoped), set_lane(solved, w, -of.solved), set_lane(answered, w, -of.answered);
+      set_lane(grown, w, -of.grown);
+    }
+    auto answers = [&](const CanalStats<Double>& stats) {
+      return stats.sound & demand.bounded(d.largest_push(), stats.score) & demand.hopeful(stats.score);
+    };
+    if (const Lanes open = d.used & negate(solved); any(open)) {
+      d.drop_impulses(open);
+      solve_with<Pgs, Double>(Serial{}, d.view, demand.limits(kSlowSweeps), PgsOptions<double>{}, arena.rest(),
+                              d.rows.impulse);
+      const CanalStats<Double> found =
+          Canal::improve(d.view, demand.limits(0), options, open, arena.rest(), d.rows.impulse);
+      const Lanes better = open & found.converged & answers(found);
+      d.put(better);
+      solved = solved | better, answered = answered | better;
+    }
     // What asks for too much may be near all the same, with pushes that grew as long as they were let.
-    const Mask<Double> left = used & negate(stats.converged),
-                       grown = left & (stats.score.own > hopeless * stats.score.scale * kDoubtful) &
-                               (d.largest_push() > stats.score.scale * kUnlikelyPush);
-    if (any(left)) {
-      d.drop_impulses(left);
-      if (chain) solve_with<Pgs, Double>(Serial{}, d.view, slow, PgsOptions<double>{}, arena.rest(), d.rows.impulse);
-      const auto found =
-          chain ? Canal::improve(d.view, {0, limits.tolerance}, options, left, arena.rest(), d.rows.impulse)
-                : solved(left);
-      const Mask<Double> better = left & found.converged;
-      stats.take(found, better);
-      d.put(better & bounded());
-    }
-
-    if (!chain) continue;  // that a solver fails does not say that nothing solves it
-    Mask<Double> hoped = mask_of<Double>(true);
-    for (int w = 0; w < W; ++w)
-      if (!of[w].had_hope) set_lane(hoped, w, 0);
-    const Mask<Double> lost = used & negate(answers() | hoped);
-    const Mask<Double> grew = grown & negate(lost | stats.converged);
+    const Lanes lost = d.used & negate(answered | hoped), grew = grown & negate(lost | solved);
     if (!any(lost | grew)) continue;
     d.give_up_recovery(lost | grew);
-    stats = Canal::improve(d.view, limits, options, lost | grew, arena.rest(), d.rows.impulse);
-    const Mask<Double> unsolved = lost & negate(answers());
+    const CanalStats<Double> stats =
+        Canal::improve(d.view, demand.limits(kSecondPasses), options, lost | grew, arena.rest(), d.rows.impulse);
+    const Lanes unsolved = lost & negate(answers(stats));
     d.drop_impulses(unsolved);  // nothing is pushed by what is not understood
     d.put(lost | (grew & stats.converged));
     for (int w = 0; w < W; ++w)
-      if (lane(unsolved, w)) set_lane(packs[of[w].pack].without, of[w].world, kWidth<Real> == 1 ? 1 : -1);
+      if (lane(unsolved, w)) set_lane(packs[d.of[w].pack].without, d.of[w].world, -1);
   }
-  return hard;
 }
 
 /// Those with as many rows lie side by side.
@@ -327,13 +429,19 @@ HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, const FallbackPlan& 
     for (int w = 0; w < kWidth<Real>; ++w)
       if (lane(packs[pack].worlds, w)) n = fallback_detail::add_islands(*packs[pack].rows, pack, w, island, n);
   }
-  fallback_detail::sort_by_rows(island, n);
-  for (const bool second : {false, true}) {
-    // An island alone fills a register by its columns; which way is taken changes no bit.
-    if (4 * n <= kWidth<Wide> || plan.solver >= 0)
-      n = fallback_detail::improve<double, kAnySolver>(packs, plan, island, n, second, memory);
-    else n = fallback_detail::improve<Wide, kAnySolver>(packs, plan, island, n, second, memory);
+  if (plan.solver >= 0) {
+    if constexpr (kAnySolver) fallback_detail::ask(packs, plan, island, n, memory);
+    return;
   }
+  // An island alone fills a register by its columns; which way is taken changes no bit.
+  auto by = [&](auto stage) {
+    fallback_detail::sort_by_rows(island, n);
+    return 4 * n <= kWidth<Wide> ? stage(double{}) : stage(Wide{});
+  };
+  n = by([&](auto x) { return fallback_detail::sweep<decltype(x)>(packs, plan, island, n, memory); });
+  for (const int passes : {kNewtonPasses, kSecondPasses})
+    n = by([&](auto x) { return fallback_detail::newton<decltype(x)>(packs, plan, island, n, passes, memory); });
+  by([&](auto x) { return fallback_detail::last_resort<decltype(x)>(packs, plan, island, n, memory), 0; });
 }
 
 }  // namespace stiction

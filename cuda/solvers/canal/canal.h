@@ -13,7 +13,8 @@
 //
 // The inner problem: solvers/convex_newton.h, with D l0 as target, e as bias and p as lift.
 //
-// A world that is done is frozen by masks; what it computes does not depend on those beside it.
+// Worlds of a pack go their own ways: each takes its next Newton step, or begins its next outer pass, whatever those beside it do
+// (tick()), and what it computes does not depend on them. One that is done is frozen by masks, or makes room for another (begin()).
 #pragma once
 #include "linalg/anderson_vector.h"
 #include "solvers/convex_newton.h"
@@ -55,13 +56,15 @@ struct CanalStats : SolveStats<Real> {
   Mask<Real> converged;  // by it
   Mask<Real> sound;      // false: numbers are not finite; the answer is 0 then
 
+  HD CanalStats() : score{Real(0), Real(0), Real(0), Real(0), mask_of<Real>(false)} {
+    converged = sound = mask_of<Real>(false);
+  }
   /// Those of another answer, of worlds `which`.
   HD void take(const CanalStats& other, const Mask<Real>& which) {
     auto put = [&which](const auto& from, auto& to) { to = select(which, from, to); };
     put(other.iterations, this->iterations), put(other.factorizations, this->factorizations);
-    put(other.score.own, score.own), put(other.score.split, score.split), put(other.score.scale, score.scale);
-    put(other.score.row_ratio, score.row_ratio), put(other.score.finite, score.finite);
     put(other.converged, converged), put(other.sound, sound);
+    score.take(other.score, which);
   }
 };
 
@@ -79,7 +82,7 @@ struct Newton : ConvexNewton<Real> {
   const CanalOptions<S>& opt;
   Best<Real> best;
   CanalStats<Real> stats;
-  Real* pull;                         // (n)
+  Real *pull, *u;                     // (n)  u: Y'held
   Real *lambda0, *anchor, *accepted;  // (m)  anchor: D l0
   Real* soft;                         // (nc + nr)  D
   Real *p, *image, *slip_before;      // (nc)
@@ -88,13 +91,14 @@ struct Newton : ConvexNewton<Real> {
   M plain;                           // without extrapolation
   Real patience;                     // of the stall
   Real penalty, score, last_defect;  // score: of the last pass
+  Real steps;                        // of Newton, in this pass
 
   HD Newton(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const CanalOptions<S>& options, Real* l)
       : Base(problem), limits(limits_), opt(options), best{l} {}
 
   HD void carve(Arena<Real>& arena) {
     Base::carve(arena);
-    pull = arena.take(n);
+    pull = arena.take(n), u = arena.take(n);
     Real** const rows[] = {&lambda0, &anchor, &accepted};
     for (Real** each : rows) *each = arena.take(m);
     soft = arena.take(nc + nr);
@@ -130,20 +134,23 @@ struct Newton : ConvexNewton<Real> {
     return sqrt(sum) * (S(2) * kEpsilon<S>);
   }
 
-  /// Solves the inner problem of worlds `which` to |gradient| <= accuracy |Y'l|.
-  HD void newton(const M& which, Real accuracy) {
+  /// Worlds of `running` whose inner problem is solved, |gradient| <= accuracy |Y'l|, or was given up. `step`: what descends.
+  HD M arrived(const M& running) {
+    this->descend();
+    for (int a = 0; a < n; ++a) pull[a] = u[a] + step[a];
+    const Real gradient = sqrt(dot(n, step, step)), size = sqrt(dot(n, pull, pull));
+    const Real accuracy = max(Real(kEpsilon<S> * S(4500)), min(Real(S(1e-3)), score * S(0.01)));
+    return running & ((gradient <= max(accuracy * size, noise())) | (steps >= Real(static_cast<S>(opt.inner))));
+  }
+  /// A step of worlds `which`.
+  HD void newton(const M& which) {
+    this->direction();
+    const Real x = this->line_search(which, opt.search);
+    this->advance(which, x);
+    for (int a = 0; a < n; ++a) u[a] = select(which, u[a] + x * step[a], u[a]);
     this->project_all();
-    for (int k = 0; k < opt.inner; ++k) {
-      this->descend();
-      P.push(lambda, pull);
-      const Real gradient = sqrt(dot(n, step, step)), size = sqrt(dot(n, pull, pull));
-      const M going = which & (gradient > max(accuracy * size, noise()));
-      if (!any(going)) return;
-      this->direction();
-      this->advance(going, this->line_search(going, opt.search));
-      this->project_all();
-      stats.factorizations = stats.factorizations + select(going, Real(1), Real(0));
-    }
+    steps = steps + select(which, Real(1), Real(0));
+    stats.factorizations = stats.factorizations + select(which, Real(1), Real(0));
   }
 
   // ---- outer iteration --------------------------------------------------------------------------------------------------
@@ -160,63 +167,100 @@ struct Newton : ConvexNewton<Real> {
     return P.mu[i] * sqrt(square);
   }
 
-  /// Score of impulses l, and their w.
-  HD void look(const Real* l) {
+  /// Of impulses l with velocities w_i at `at`, of worlds `which`: into stats.
+  HD void look(const M& which, const Real* l, Real* at) {
     P.push(l, pull);
-    for (int i = 0; i < m; ++i) w[i] = P.velocity(i, pull);
-    stats.score = score_rows(P, opt.law(), l, [&](int i) { return w[i] + P.e[i] + P.R[i] * l[i]; });
-    score = stats.score.worst();
+    for (int i = 0; i < m; ++i) at[i] = select(which, P.velocity(i, pull), at[i]);
+    const RowScore<Real> found = score_rows(P, opt.law(), l, [&](int i) { return at[i] + P.e[i] + P.R[i] * l[i]; });
+    stats.score.take(found, which);
   }
   /// Takes l, projected strictly, as the present point: accepted, w, held.
   HD_ONCE void accept(const M& which, const Real* l) {
-    admit(P, l, accepted);
-    look(accepted);
-    for (int i = 0; i < m; ++i) held[i] = accepted[i];
+    Real* admitted = this->dheld;
+    admit(P, l, admitted);
+    for (int i = 0; i < m; ++i) accepted[i] = select(which, admitted[i], accepted[i]);
+    look(which, accepted, w);
+    for (int a = 0; a < n; ++a) u[a] = select(which, pull[a], u[a]);
+    score = select(which, stats.score.worst(), score);
+    for (int i = 0; i < m; ++i) held[i] = select(which, accepted[i], held[i]);
     best.take(which, score, accepted, m);
   }
 
-  HD void begin() {
-    penalty = Real(opt.penalty), last_defect = Real(kUntried<Real>);
-    for (int i = 0; i < m; ++i) lambda[i] = best.impulse[i], best.impulse[i] = Real(0);
-    accept(mask_of<Real>(true), lambda);
-    for (int i = 0; i < nc; ++i) p[i] = slip_before[i] = correction(i, accepted, nullptr);
-    for (int i = 0; i < m; ++i) lambda0[i] = accepted[i];
+  /// Worlds `which` begin with the impulses that are there.
+  HD_ONCE void begin(const M& which) {
+    const Real zero(0);
+    auto set = [&which](const auto& to, auto& x) { x = select(which, to, x); };
+    set(Real(opt.penalty), penalty), set(Real(kUntried<Real>), last_defect), set(Real(kUntried<Real>), best.score);
+    set(zero, steps), set(zero, stats.iterations), set(zero, stats.factorizations);
+    for (int i = 0; i < m; ++i) {
+      Real& l = best.impulse[i];
+      set(select(is_finite(l), l, zero), lambda[i]), set(zero, l);
+    }
+    accept(which, lambda);
+    for (int i = 0; i < nc; ++i) set(correction(i, accepted, nullptr), p[i]), set(p[i], slip_before[i]);
+    for (int i = 0; i < m; ++i) set(accepted[i], lambda0[i]);
     set_penalty();
-    anderson.begin(), stall = Stall<Real>(best.score), plain = mask_of<Real>(false),
-                      patience = Real(static_cast<S>(opt.patience));
+    anderson.begin(which), plain = plain & negate(which);
+    set(best.score, stall.mark), set(zero, stall.idle), set(Real(static_cast<S>(opt.patience)), patience);
+    this->project_all();
+  }
+  /// Worlds that are neither solved, nor lost, nor at their limit.
+  HD M unsolved() const {
+    return (best.score > Real(limits.tolerance)) & (score < Real(kUntried<Real>)) &
+           (stats.iterations < Real(static_cast<S>(limits.iterations)));
   }
 
-  HD void outer_pass(const M& which) {
-    newton(which, max(Real(kEpsilon<S> * S(4500)), min(Real(S(1e-3)), score * S(0.01))));
+  /// The next outer pass of worlds `which`, whose inner problem is solved.
+  HD_ONCE void next_pass(const M& which) {
+    auto set = [&which](const auto& to, auto& x) { x = select(which, to, x); };
     Real gap(0), moved(0);  // |Jv - z|, and how far the correction moved, m/s
     for (int i = 0; i < m; ++i) gap = max(gap, soft[P.block_of(i)] * abs(lambda[i] - lambda0[i]));
     for (int i = 0; i < nc; ++i) {
       image[i] = correction(i, lambda, lambda0);
       moved = max(moved, abs(image[i] - slip_before[i]));
-      slip_before[i] = image[i];
+      set(image[i], slip_before[i]);
     }
     accept(which, lambda);
-    const M stuck = stall.look(best.score, patience);
+    const M stuck = stall.look(which, best.score, patience);
     anderson.forget(stuck);
     plain = select(stuck, negate(plain), plain), patience = select(stuck, patience * S(2), patience);
-    if (opt.accelerate) anderson.advance(p, image);
-    for (int i = 0; i < nc; ++i) p[i] = max(select(plain, slip_before[i], image[i]), Real(0));
-    for (int i = 0; i < m; ++i) lambda0[i] = accepted[i];
-    M stiffer = gap > last_defect * opt.decrease;
+    if (opt.accelerate) anderson.advance(which, p, image);
+    for (int i = 0; i < nc; ++i) set(max(select(plain, slip_before[i], image[i]), Real(0)), p[i]);
+    for (int i = 0; i < m; ++i) set(accepted[i], lambda0[i]);
+    M stiffer = which & (gap > last_defect * opt.decrease);
     if (!opt.uniform) stiffer = stiffer & (gap > moved);
     penalty = select(stiffer, min(penalty * opt.growth, Real(opt.penalty_cap)), penalty);
     set_penalty();
-    last_defect = gap;
+    set(gap, last_defect), set(Real(0), steps), set(stats.iterations + Real(1), stats.iterations);
+    this->project_all();
+  }
+
+  /// A Newton step of worlds `running`, or the next outer pass before it. Returns those that go on.
+  HD_ONCE M tick(M running) {
+    M waiting = arrived(running);
+    if (any(waiting)) {
+      next_pass(waiting);
+      running = running & unsolved();
+      if (!any(running)) return running;
+      waiting = arrived(running);
+    }
+    const M going = running & negate(waiting);
+    if (any(going)) newton(going);
+    return running;
+  }
+
+  /// stats of worlds `which` by their answers, which are in `impulse`.
+  HD_ONCE void judge(const M& which) {
+    look(which, best.impulse, this->dw);
+    const Real worst = stats.score.worst();
+    stats.converged = select(which, worst <= Real(limits.tolerance), stats.converged);
+    stats.sound = select(which, best.score < Real(kUntried<Real>), stats.sound);
   }
 
   HD CanalStats<Real> solve(const M& which) {
-    const Real limit(limits.tolerance), none(kUntried<Real>);
-    auto unsolved = [&](const M& running) -> M { return running & (best.score > limit) & (score < none); };
-    begin();
-    stats.iterations =
-        iterate<Real>(limits.iterations, 1, unsolved(which), [&](const M& running) { outer_pass(running); }, unsolved);
-    look(best.impulse);
-    stats.converged = score <= limit, stats.sound = best.score < none;
+    begin(mask_of<Real>(true));
+    for (M running = which & unsolved(); any(running);) running = tick(running);
+    judge(mask_of<Real>(true));
     return stats;
   }
   HD SolveStats<Real> solve() { return solve(mask_of<Real>(true)); }
