@@ -102,10 +102,10 @@ def judge(policy, judges, target: Target) -> dict:
     return found | {"length": lengths.double().mean().item()} | ({target.report: watched.mean} if target.report else {})
 
 
-def learn(env_id: str, options, seed: int, arguments) -> dict:
+def learn(env_id: str, options, seed: int, arguments, tell) -> dict:
     """One training: points of the curve, evaluations without noise (not in the seconds), and the sums.
 
-    ``options`` are of all processes together; the first one judges.
+    ``options`` are of all processes together; the first one judges, and tells what there is by then.
     """
     ranks = Ranks()
     options = replace(
@@ -121,7 +121,19 @@ def learn(env_id: str, options, seed: int, arguments) -> dict:
         ) as judges,
     ):
         ppo = Ppo(envs, options, seed, arguments.threads)
-        wall, next_at = 0.0, 0.0
+        wall, cpu, next_at = 0.0, 0.0, 0.0
+
+        def found_so_far() -> dict:
+            return {
+                "seed": seed,
+                "samples": ppo.samples,
+                "cpu_seconds": cpu,
+                "seconds": wall,
+                "simulator_share": ppo.simulator_seconds / ppo.cpu_seconds,
+                "curve": curve[:: max(1, len(curve) // CURVE_POINTS)],
+                "evaluations": evaluations,
+            }
+
         while ppo.samples < arguments.samples:
             started = time.perf_counter()
             told = ppo.iterate()
@@ -141,19 +153,12 @@ def learn(env_id: str, options, seed: int, arguments) -> dict:
                     f"return {found['return']:8.1f} ± {found['deviation']:.0f}  ({found['length']:.0f} steps){error}",
                     flush=True,
                 )
+                if arguments.keep is not None:
+                    checkpoint_of(ppo, env_id, seed).save(f"{arguments.keep}-{seed}.pt")
+                tell(found_so_far())
             if due:
                 ranks.sum(torch.zeros(1))  # nobody collects ahead while the first judges
-        if arguments.keep is not None and ranks.rank == 0:
-            checkpoint_of(ppo, env_id, seed).save(f"{arguments.keep}-{seed}.pt")
-        return {
-            "seed": seed,
-            "samples": ppo.samples,
-            "cpu_seconds": cpu,
-            "seconds": wall,
-            "simulator_share": ppo.simulator_seconds / ppo.cpu_seconds,
-            "curve": curve[:: max(1, len(curve) // CURVE_POINTS)],
-            "evaluations": evaluations,
-        }
+        return found_so_far()
 
 
 def reached(run: dict, target: Target | None) -> dict | None:
@@ -254,18 +259,24 @@ def run(parser, arguments) -> None:
         "processes": Ranks().size,
         "threads": arguments.threads,
         "options": asdict(options),
-        "runs": [learn(env_id, options, seed, arguments) for seed in range(arguments.seeds)],
     }
-    if Ranks().rank > 0:
-        return
-    report(result)
-    if arguments.output != "-":
+    runs = []
+
+    def write(going: dict) -> None:
+        """What there is, with the training that is going on: one that is stopped leaves its curve."""
+        if arguments.output == "-":
+            return
+        result["runs"] = [*runs, going]
         folder = machine.results_folder() / "learning" if arguments.output is None else machine.Path(arguments.output)
-        name = task_name(env_id).lower() + (
-            "" if arguments.variant is None else "-" + arguments.variant.replace(", ", "-").replace(" ", "-")
-        )
+        variant = "" if arguments.variant is None else "-" + arguments.variant.replace(", ", "-").replace(" ", "-")
+        name = task_name(env_id).lower() + variant
         machine.write(folder / f"{name}.json", result)
         draw(result, folder / f"{name}.png")
+
+    for seed in range(arguments.seeds):
+        runs.append(learn(env_id, options, seed, arguments, write))
+    if Ranks().rank == 0:
+        report(result | {"runs": runs})
 
 
 if __name__ == "__main__":

@@ -221,15 +221,11 @@ struct DoubleRows {
 /// What is asked of answers. Real: of the steps.
 template <class Double, class Real>
 struct Demand {
-  Law law;
   double tolerance;
   Double hopeless, most;
 
   HD explicit Demand(const FallbackPlan& plan)
-      : law(plan.law),
-        tolerance(kAsked * plan.certify),
-        hopeless(max(kHopeless, plan.certify)),
-        most(kLargestPush<Scalar<Real>>) {}
+      : tolerance(kAsked * plan.certify), hopeless(max(kHopeless, plan.certify)), most(kLargestPush<Scalar<Real>>) {}
   HD Mask<Double> open(const RowScore<Double>& of) const { return of.worst() > Double(tolerance); }
   HD Mask<Double> hopeful(const RowScore<Double>& of) const { return of.own <= hopeless * of.scale; }
   HD Mask<Double> bounded(const Double& push, const RowScore<Double>& of) const { return push <= most * of.scale; }

@@ -69,7 +69,10 @@ class Task:
         raise NotImplementedError(f"{type(self).__name__} has no observe()")
 
     def reward(self, action):
-        """Rewards (N,), or a dict of terms (N,) that add up to it. ``action`` (N, A) is what was given to `act`."""
+        """Rewards (N,), or a dict of terms (N,) that add up to it. ``action`` (N, A) is what was given to `act`.
+
+        Asked for once a step, and once, with actions of 0, when the environments are made: its terms are learned then.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no reward(action)")
 
     # ---- may be defined
