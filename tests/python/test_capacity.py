@@ -5,7 +5,7 @@ import pytest
 
 mujoco = pytest.importorskip("mujoco")
 
-from model_sources import DATA  # noqa: E402
+from model_sources import data_file  # noqa: E402
 from stiction import Model, Simulation, Status  # noqa: E402
 
 BOX = '<body pos="{x} {y} {z}"><freejoint/><geom type="box" size=".1 .1 .1" density="300"/></body>'
@@ -71,10 +71,9 @@ def test_a_heap_of_many_bodies_is_solved():
 
 
 @pytest.mark.on_cpu
-@pytest.mark.skipif(DATA is None, reason="no public models")
 def test_four_humanoids_stand_in_a_world():
     """Robots of 27 dofs beside each other move as each alone."""
-    path = DATA / "gymnasium/assets/humanoid.xml"
+    path = data_file("gymnasium/assets/humanoid.xml")
     world = mujoco.MjSpec.from_string(f'<mujoco><option timestep="0.003"/><worldbody>{FLOOR}</worldbody></mujoco>')
     for i in range(4):
         robot = mujoco.MjSpec.from_file(str(path))
