@@ -224,6 +224,7 @@ def draw(result: dict, path) -> None:
     figure.suptitle(f"{result['env_id']}: {result['command']}", fontsize=9)
     figure.tight_layout()
     figure.savefig(path, dpi=80)
+    pyplot.close(figure)
 
 
 def main(argv=None) -> None:

@@ -6,7 +6,7 @@
 // Normal equations of size kDepth with a ridge relative to each column. No damping. Columns that are not yet filled, or that a
 // world has forgotten, are 0 and get gamma = 0. For few unknowns that a costly F improves; see linalg/anderson.h for many.
 //
-// Worlds of a pack may be at different passes (the advance that is told which): each has its own place in the ring.
+// Worlds of a pack may be at different passes: each has its own place in the ring.
 //
 // Safeguard, for an F that is nonexpansive, or nearly (retreat(), which a caller may leave out): where |f| has grown the passes
 // before are forgotten, and where that is at an extrapolated point the image of the point before it comes next.
@@ -22,25 +22,21 @@ struct AndersonVector {
   using S = Scalar<Real>;
   static constexpr int kDepth = 5;
 
-  int size, passes;
+  int size;
   Mask<Real> known;   // worlds with a pass before this one
   Mask<Real> leapt;   // worlds whose point is extrapolated
   Mask<Real> grew;    // worlds whose |f| has grown
-  Real place;         // in the ring, of the next column, where worlds are at different passes
+  Real place;         // in the ring, of the next column
   Real square;        // |f|^2 of the last pass that was not gone back from
   Real *f, *image;    // (size)           of the last pass
   Real *df, *dimage;  // (kDepth, size)   differences, a ring
 
   HD void carve(int n, Arena<Real>& arena) {
-    size = n, passes = 0, known = leapt = grew = mask_of<Real>(false), square = place = Real(0);
+    size = n, known = leapt = grew = mask_of<Real>(false), square = place = Real(0);
     f = arena.take(n), image = arena.take(n), df = arena.take(kDepth * n), dimage = arena.take(kDepth * n);
   }
-  HD void begin() {
-    for (int i = 0; i < kDepth * size; ++i) df[i] = dimage[i] = Real(0);
-    for (int i = 0; i < size; ++i) f[i] = image[i] = Real(0);
-  }
-  /// Worlds `which` begin anew, whatever they were.
-  HD void begin(const Mask<Real>& which) {
+  /// Worlds `which` begin anew, whatever they were; all of them first.
+  HD void begin(const Mask<Real>& which = mask_of<Real>(true)) {
     forget(which);
     place = select(which, Real(0), place);
   }
@@ -51,7 +47,7 @@ struct AndersonVector {
       df[i] = select(which, Real(0), df[i]), dimage[i] = select(which, Real(0), dimage[i]);
   }
 
-  /// Before advance(), with the same p and next. Worlds that go back: their next is the image of the pass before.
+  /// Before advance() of all, with the same p and next. Worlds that go back: their next is the image of the pass before.
   HD Mask<Real> retreat(const Real* p, Real* next) {
     Real fresh(0);
     for (int i = 0; i < size; ++i) fresh = fresh + (next[i] - p[i]) * (next[i] - p[i]);
@@ -63,23 +59,8 @@ struct AndersonVector {
     return back;
   }
 
-  /// p: where the pass began; next: its image F(p) on entry, the next point on exit.
-  HD void advance(const Real* p, Real* next) {
-    const Real zero(0);
-    Real *column = df + passes % kDepth * size, *moved = dimage + passes % kDepth * size;
-    for (int i = 0; i < size; ++i) {
-      const Real fresh = next[i] - p[i];
-      column[i] = select(known, fresh - f[i], zero), moved[i] = select(known, next[i] - image[i], zero);
-      f[i] = fresh, image[i] = next[i];
-    }
-    if (any(known)) combine(next);
-    leapt = known, known = mask_of<Real>(true), ++passes;
-    if (!any(grew)) return;
-    for (int i = 0; i < size; ++i) next[i] = select(grew, image[i], next[i]);
-    forget(grew);
-    grew = mask_of<Real>(false);
-  }
-  /// The same of worlds `which`, without retreat(); what `next` is in others is not to be used.
+  /// p: where the pass began; next: its image F(p) on entry, the next point on exit. Of worlds `which`: in others nothing changes
+  /// but `next`, which is not to be used.
   HD void advance(const Mask<Real>& which, const Real* p, Real* next) {
     const Real zero(0), last(kDepth - 1);
     for (int j = 0; j < kDepth; ++j) {
@@ -95,8 +76,13 @@ struct AndersonVector {
       f[i] = select(which, next[i] - p[i], f[i]), image[i] = select(which, next[i], image[i]);
     if (any(known)) combine(next);
     place = select(which, select(place < last, place + Real(1), zero), place);
-    known = known | which;
+    leapt = select(which, known, leapt), known = known | which;
+    if (!any(grew)) return;
+    for (int i = 0; i < size; ++i) next[i] = select(grew, image[i], next[i]);
+    forget(grew);
+    grew = mask_of<Real>(false);
   }
+  HD void advance(const Real* p, Real* next) { advance(mask_of<Real>(true), p, next); }
 
  private:
   HD void combine(Real* next) const {

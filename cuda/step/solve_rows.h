@@ -29,9 +29,11 @@ namespace fallback_detail {
 struct Island {
   int pack, world;
   uint32_t blocks;
-  int rows;  // contacts and others
+  int contacts, scalars;
   // What became of it by Newton: what it came with was no hopeless answer; it is solved; it has an answer; it has pushes that grew.
   bool hoped = true, solved = false, answered = false, grown = false;
+
+  HD int rows() const { return contacts + scalars; }
 };
 
 /// What contact k, or another row behind the contacts, touches in world w: often less than in all of a pack.
@@ -52,11 +54,13 @@ template <class Real>
 HD int add_islands(const RowProblem<Real>& p, int pack, int w, Island* island, int n) {
   const int first = n;
   for (int k = 0; k < p.contacts + p.scalars; ++k) {
-    Island own{pack, w, touched_in(p, k, w), 1};
+    Island own{pack, w, touched_in(p, k, w), k < p.contacts, k >= p.contacts};
     if (own.blocks == 0) continue;
-    for (int i = n; i-- > first;)
-      if (island[i].blocks & own.blocks)
-        own.blocks |= island[i].blocks, own.rows += island[i].rows, island[i] = island[--n];
+    for (int i = n; i-- > first;) {
+      if ((island[i].blocks & own.blocks) == 0) continue;
+      own.blocks |= island[i].blocks, own.contacts += island[i].contacts, own.scalars += island[i].scalars;
+      island[i] = island[--n];
+    }
     island[n++] = own;
   }
   return n;
@@ -76,26 +80,22 @@ struct DoubleRows {
   /// With room for any of n islands; lanes are empty.
   HD DoubleRows(const FlaggedRows<Real>* packs, const Island* island, int n, Arena<Double>& arena)
       : used(mask_of<Double>(false)), packs_(packs), room_(0) {
-    for (int k = 0; k < n; ++k) room_ = max(room_, problem(island[k]).contacts + problem(island[k]).scalars);
-    place_ = arena.take_bits(static_cast<int64_t>(W) * room_);
     RowCounts counts = problem(island[0]);
     counts.contacts = counts.scalars = 0;
     bool couples = false;  // a pack without contacts has none, whatever its model
     for (int k = 0; k < n; ++k) {
-      find_places(0, island[k]), couples = couples || problem(island[k]).spins > 0;
-      counts.contacts = max(counts.contacts, contacts_[0]), counts.scalars = max(counts.scalars, scalars_[0]);
+      couples = couples || problem(island[k]).spins > 0;
+      counts.contacts = max(counts.contacts, island[k].contacts),
+      counts.scalars = max(counts.scalars, island[k].scalars);
     }
     counts.spins = couples ? counts.contacts : 0;
+    room_ = counts.contacts + counts.scalars, place_ = arena.take_bits(static_cast<int64_t>(W) * room_);
     rows = RowArrays<Double>(counts);
     rows.near = counts.contacts, rows.blocks = problem(island[0]).blocks;
     rows.carve(arena);
     rows.clear(Serial{});
-    for (int k = 0; k < n; ++k) {
-      find_places(0, island[k]);
-      each_block(0,
-                 [&](int to, int from) { rows.touched[to] |= touched_in(problem(island[k]), from, island[k].world); });
-    }
-    for (int w = 0; w < W; ++w) contacts_[w] = scalars_[w] = 0;
+    for (int k = 0; k < n; ++k)
+      each_place(island[k], [&](int to, int, uint32_t touched) { rows.touched[to] |= touched; });
     view = rows.view(Double(1), Double(1));
   }
   /// Lane w takes an island.
@@ -103,7 +103,7 @@ struct DoubleRows {
     if (lane(used, w))
       for (Double* x = rows.Y; x < reinterpret_cast<Double*>(rows.touched); ++x) set_lane(*x, w, 0.0);
     of[w] = island, set_lane(used, w, -1);
-    find_places(w, island);
+    each_place(island, [&](int to, int from, uint32_t) { place_[w * room_ + to] = static_cast<uint32_t>(from); });
     const RowProblem<Real>& p = problem(island);
     set_lane(view.least_velocity, w, of_lane(p.least_velocity, w)), set_lane(view.scale, w, of_lane(p.scale, w));
     each_block(w, [&](int k, int from) { copy_block(p, w, k, from); });
@@ -133,7 +133,7 @@ struct DoubleRows {
   HD Mask<Double> without_couples() const {
     auto carried = mask_of<Double>(true);
     for (int w = 0; w < W && view.spins > 0; ++w)
-      if (contacts_[w] > 0) set_lane(carried, w, 0);
+      if (lane(used, w) && of[w].contacts > 0) set_lane(carried, w, 0);
     return carried;
   }
 
@@ -168,23 +168,22 @@ struct DoubleRows {
   HD double of_lane(const Real& x, int w) const { return static_cast<double>(lane(x, of[w].world)); }
   HD void put(Double* to, int w, const Real& x) const { set_lane(*to, w, of_lane(x, w)); }
 
-  /// The contacts of island w, then its other rows, in the order of its problem.
-  HD void find_places(int w, const Island& island) {
+  /// visit(to, from, touched) for the contacts of an island, then its other rows, in the order of its problem: contact or, behind the
+  /// contacts, another row, here and in the problem, and the blocks that it touches.
+  template <class Visit>
+  HD void each_place(const Island& island, Visit visit) const {
     const RowProblem<Real>& p = problem(island);
-    uint32_t* place = place_ + w * room_;
-    contacts_[w] = scalars_[w] = 0;
-    for (int k = 0; k < p.contacts + p.scalars; ++k) {
-      if ((touched_in(p, k, island.world) & island.blocks) == 0) continue;
-      place[contacts_[w] + scalars_[w]] = static_cast<uint32_t>(k);
-      ++(k < p.contacts ? contacts_[w] : scalars_[w]);
-    }
+    int contact = 0, scalar = rows.contacts;
+    for (int k = 0; k < p.contacts + p.scalars; ++k)
+      if (const uint32_t touched = touched_in(p, k, island.world); touched & island.blocks)
+        visit(k < p.contacts ? contact++ : scalar++, k, touched);
   }
-  /// visit(k, from) for them: contact k, or another row behind the contacts, here and in the problem.
+  /// visit(to, from) for those of lane w.
   template <class Visit>
   HD void each_block(int w, Visit visit) const {
     const uint32_t* place = place_ + w * room_;
-    for (int j = 0; j < contacts_[w] + scalars_[w]; ++j)
-      visit(j < contacts_[w] ? j : j - contacts_[w] + rows.contacts, static_cast<int>(place[j]));
+    for (int k = 0; k < of[w].contacts; ++k) visit(k, static_cast<int>(place[k]));
+    for (int k = rows.contacts; k < rows.contacts + of[w].scalars; ++k) visit(k, static_cast<int>(place[k]));
   }
   /// visit(i, from) for the rows of those.
   template <class Visit>
@@ -215,7 +214,6 @@ struct DoubleRows {
   const FlaggedRows<Real>* packs_;
   int room_;
   uint32_t* place_;  // (W, room)
-  int contacts_[W], scalars_[W];
 };
 
 /// What is asked of answers. Real: of the steps.
@@ -295,7 +293,7 @@ HD_ONCE int sweep(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* is
 /// How many of n islands, by their rows in order, need little more room than the first.
 HD int alike(const Island* island, int n) {
   int k = 1;
-  while (k < n && island[k].rows <= 2 * island[0].rows) ++k;
+  while (k < n && island[k].rows() <= 2 * island[0].rows()) ++k;
   return k;
 }
 
@@ -403,14 +401,15 @@ HD_ONCE void last_resort(FlaggedRows<Real>* packs, const FallbackPlan& plan, con
   }
 }
 
-/// Those with as many rows lie side by side.
+/// Those with as many rows lie side by side: Shell's sort, of some thousands where worlds are heaps.
 HD void sort_by_rows(Island* island, int n) {
-  for (int i = 1; i < n; ++i) {
-    const Island own = island[i];
-    int to = i;
-    for (; to > 0 && island[to - 1].rows > own.rows; --to) island[to] = island[to - 1];
-    island[to] = own;
-  }
+  for (int gap = n / 2; gap > 0; gap /= 2)
+    for (int i = gap; i < n; ++i) {
+      const Island own = island[i];
+      int to = i;
+      for (; to >= gap && island[to - gap].rows() > own.rows(); to -= gap) island[to] = island[to - gap];
+      island[to] = own;
+    }
 }
 
 }  // namespace fallback_detail

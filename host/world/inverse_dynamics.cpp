@@ -129,8 +129,8 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
   for (int i = 0; i < m.nv; ++i) v[i] += h * qacc[i];
   if (world.options().step.moves_centres()) to_solved_velocity(world, env, d, h, v);
 
-  // The free motion, and with it which contacts take part and how stiff they are, depends on the forces, by more than
-  // one per one where an impact makes contacts stiff: passes are extrapolated, and the best one is kept.
+  // The free motion, and with it which contacts take part and how stiff they are, depends on the forces, so much where an
+  // impact makes contacts stiff that passes run away: they are extrapolated, and the best one is kept.
   Arena<double> measure;
   AndersonVector<double> anderson;
   anderson.carve(m.nv, measure);

@@ -59,13 +59,6 @@ struct CanalStats : SolveStats<Real> {
   HD CanalStats() : score{Real(0), Real(0), Real(0), Real(0), mask_of<Real>(false)} {
     converged = sound = mask_of<Real>(false);
   }
-  /// Those of another answer, of worlds `which`.
-  HD void take(const CanalStats& other, const Mask<Real>& which) {
-    auto put = [&which](const auto& from, auto& to) { to = select(which, from, to); };
-    put(other.iterations, this->iterations), put(other.factorizations, this->factorizations);
-    put(other.converged, converged), put(other.sound, sound);
-    score.take(other.score, which);
-  }
 };
 
 namespace canal_detail {
