@@ -50,7 +50,8 @@ if(cpu_sources)
 endif()
 
 # ---- CUDA backend -------------------------------------------------------------------------------------------------------
-# No fast-math. ptxas prints registers, stack and spills of every kernel into the build log.
+# No fast-math. ptxas prints registers, stack and spills of every kernel into the build log. A function of the host that a kernel
+# calls is an error: nvcc only warns, and makes code of it that runs into whatever comes behind.
 set(STICTION_CUDA_LIBRARY)
 # Emulated, .cu files are C++ that begins with the emulator's header.
 function(stiction_emulate_sources)
@@ -67,7 +68,7 @@ if(STICTION_WITH_CUDA)
     target_include_directories(stiction_cuda_flags SYSTEM INTERFACE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
   endif()
   target_compile_options(stiction_cuda_flags INTERFACE
-    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xptxas=-v;-Xcompiler=-ffp-contract=off,-Wno-psabi>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--Werror=cross-execution-space-call;-Xptxas=-v;-Xcompiler=-ffp-contract=off,-Wno-psabi>")
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cuda/*.cu")
   if(STICTION_CUDA_EMULATED)
     stiction_emulate_sources(${cuda_sources})

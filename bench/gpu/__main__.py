@@ -4,7 +4,7 @@ WHAT is one of ``agreement`` (after one step from settled states, and bit for bi
 milliseconds of each kernel of a step, on the device's clock), ``rates`` (physics steps per second, with the
 certificate of those steps) and ``environments`` (control steps per second through ``make_vec`` with tensors).
 Worlds differ (random controls, held five steps) and settle before anything is timed; medians with their range.
-``scripts/gpu`` runs it; nothing of it has been measured on a GPU yet.
+``scripts/gpu`` runs it; ``predictions.md`` tells what came of it.
 """
 
 from __future__ import annotations
@@ -82,28 +82,35 @@ class Driven:
 
 
 def agreement(options) -> list:
-    """The largest difference of qvel after one step, relative to max(1, |v|)."""
+    """How far qvel after one step is from the CPU's, and both from double's, relative to max(1, |v|)."""
     told = []
     for name in options.models:
         fixed = stiction.SolverOptions(iterations=20, tolerance=0, fallback=False)
         settled = Driven(name, options.agree, "cpu", solver=fixed).sim
         state, control, after = settled.get_state(), np.array(settled.ctrl), []
-        for device in ("cpu", options.device, options.device):
-            of = {"device": device, "solver": fixed, "kernels": options.kernels}
+        for device, dtype in (("cpu", "float64"), ("cpu", "float32"), *2 * [(options.device, "float32")]):
+            kernels = options.kernels if device == options.device else "auto"
+            of = {"device": device, "dtype": dtype, "solver": fixed, "kernels": kernels}
             sim = stiction.Simulation(settled.model, options.agree, **of)
             sim.set_state(state)
             sim.ctrl = control
             sim.step(1)
             after.append(np.array(sim.qvel))
             sim.close()
-        off = np.abs(after[0] - after[1]) / np.maximum(1, np.abs(after[0]))
+        double, cpu, device, again = after
+
+        def apart(a, b, double=double):
+            off = (np.abs(a - b) / np.maximum(1, np.abs(double))).max(1)
+            return {"p50": float(np.median(off)), "p99": float(np.percentile(off, 99)), "largest": float(off.max())}
+
         told.append(
             {
                 "model": name,
                 "environments": options.agree,
-                "largest": float(off.max()),
-                "p99": float(np.percentile(off.max(1), 99)),
-                "repeats_bit_for_bit": bool(np.array_equal(after[1], after[2])),
+                "from_the_cpu": apart(device, cpu),
+                "from_double": apart(device, double),
+                "cpu_from_double": apart(cpu, double),
+                "repeats_bit_for_bit": bool(np.array_equal(device, again)),
             }
         )
     return told

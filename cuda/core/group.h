@@ -8,12 +8,13 @@
 // A group offers rank(), kSize and sum(x), which returns the same bits in every lane. Every lane must reach the same sums in
 // the same order; between two sums a lane owns its limbs and shares nothing, so there is no barrier and no shared memory.
 //
+//   from(x, i)   that of lane i; of groups with several lanes
 //   max(x)       the maximum() over the lanes, the same bits in every lane
 //   either(m)    a mask: set where some lane has it set
 //   any(m)       is a mask set in some lane (and world of a pack); for loops that end when no world needs them
 //   sync()       what lanes have written to memory (records, arrays) is visible to each other
 //
-// All five are collective: never within each_limb, nor under a condition that lanes may see differently. So is parallel_for.
+// All six are collective: never within each_limb, nor under a condition that lanes may see differently. So is parallel_for.
 #pragma once
 #include "core/scalar.h"
 
@@ -59,6 +60,10 @@ struct Tile {
   __device__ __forceinline__ Real sum(Real x) const {
     UNROLL for (int bit = 1; bit < T; bit *= 2) x += __shfl_xor_sync(lanes(), x, bit, T);
     return x;
+  }
+  template <class Real>
+  __device__ __forceinline__ Real from(Real x, int lane) const {
+    return __shfl_sync(lanes(), x, lane, T);
   }
   /// In the order of ranks: of zeros the first one's sign.
   template <class Real>

@@ -38,6 +38,11 @@ class TileEmulator {
   Real max(Real x) const {
     return butterfly(kMax, x, [](Real low, Real high) { return maximum(low, high); });
   }
+  template <class Real>
+  Real from(Real x, int lane) const {
+    exchange(kFrom, x);
+    return static_cast<Real>(shared_->exchanged[lane]);
+  }
   bool either(bool m) const {
     return butterfly(kEither, m ? 1.0 : 0.0, [](double low, double high) { return low + high; }) > 0;
   }
@@ -71,7 +76,7 @@ class TileEmulator {
   }
 
  private:
-  enum Kind : int { kNone, kSum, kMax, kEither, kSync };
+  enum Kind : int { kNone, kSum, kMax, kEither, kSync, kFrom };
   struct Shared {
     double deposited[T] = {}, exchanged[T] = {};  // a float fits into a double
     long count[T] = {};
@@ -103,15 +108,19 @@ class TileEmulator {
   };
 
   static std::string describe(const Shared& shared, int lane, bool done) {
-    static const char* kNames[] = {"(none)", "sum", "max", "either", "sync"};
+    static const char* kNames[] = {"(none)", "sum", "max", "either", "sync", "from"};
     return std::to_string(shared.count[lane]) + " (" + kNames[shared.kind[lane]] + (done ? ", finished)" : ")");
   }
-  template <class Real, class Combine>
-  Real butterfly(Kind kind, Real x, Combine combine) const {
+  template <class Real>
+  void exchange(Kind kind, Real x) const {
     shared_->deposited[rank_] = x;
     shared_->kind[rank_] = kind;
     ++shared_->count[rank_];
     yield();
+  }
+  template <class Real, class Combine>
+  Real butterfly(Kind kind, Real x, Combine combine) const {
+    exchange(kind, x);
     Real a[T], b[T];
     for (int i = 0; i < T; ++i) a[i] = static_cast<Real>(shared_->exchanged[i]);
     for (int bit = 1; bit < T; bit *= 2) {

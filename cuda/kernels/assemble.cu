@@ -4,8 +4,11 @@
 namespace stiction {
 
 __global__ void __launch_bounds__(kThreads, kBlocks) assemble_kernel(CudaJob job, StagePass pass) {
-  each_world(job, pass, false, [](const auto& tile, const auto& model, const auto& worlds, auto& w, auto& s) {
+  constexpr int kReads = kKeepsState | kKeepsFound;
+  each_world(job, pass, kReads, [](const auto& tile, const auto& model, const auto& worlds, auto& w, auto& s) {
     pose_step<TileLane>(tile, model, worlds, w, s);
+    const int loops = KernelShape::kLoops ? kKeepsFound : 0;  // which change the free motion
+    return kKeepsPosed | kKeepsAnswer | loops;
   });
 }
 

@@ -60,10 +60,13 @@ std::string cuda_unavailable(int ordinal) {
   const OnDevice here(ordinal == kCurrentDevice ? current_device() : ordinal);
   cudaFuncAttributes attributes;
   cudaDeviceProp device;
-  if (cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&probe_kernel)) == cudaSuccess) return "";
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&probe_kernel));
+  if (error == cudaSuccess) return "";
   cudaGetLastError();
+  if (error != cudaErrorNoKernelImageForDevice && error != cudaErrorInvalidDeviceFunction)
+    return std::string("no device that answers: ") + cudaGetErrorName(error) + ", " + cudaGetErrorString(error);
   cudaGetDeviceProperties(&device, current_device());
-  return std::string("this build has no kernels for the ") + device.name + " (sm_" + std::to_string(device.major) +
+  return std::string("no kernel of this build for the ") + device.name + " (sm_" + std::to_string(device.major) +
          std::to_string(device.minor) + "): rebuild with STICTION_CUDA_ARCHITECTURES=" + std::to_string(device.major) +
          std::to_string(device.minor) + ", or use device='cpu'";
 }
@@ -136,6 +139,44 @@ size_t local_memory(const void* kernel, int device) {
 void wait_for(const CudaQueue& queue) {
   const OnDevice here(queue.device);
   require_success(cudaStreamSynchronize(static_cast<cudaStream_t>(queue.stream)), "cudaStreamSynchronize");
+}
+
+Branches::Branches(int device, int count) : trunk_{device, nullptr}, events_(count, nullptr) {
+  const OnDevice here(device);
+  for (void*& event : events_) {
+    cudaEvent_t made;
+    require_success(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    event = made;
+  }
+  for (int i = 1; i < count; ++i) {
+    cudaStream_t stream;
+    require_success(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    streams_.push_back(stream);
+  }
+}
+Branches::~Branches() {
+  for (void* stream : streams_) cudaStreamDestroy(static_cast<cudaStream_t>(stream));
+  for (void* event : events_) cudaEventDestroy(static_cast<cudaEvent_t>(event));
+}
+CudaQueue Branches::queue(int branch) const {
+  return branch == 0 ? trunk_ : CudaQueue{trunk_.device, streams_[branch - 1]};
+}
+void Branches::fork(const CudaQueue& queue, int count) {
+  trunk_ = queue, forked_ = count;
+  if (count < 2) return;
+  const OnDevice here(queue.device);
+  const auto now = static_cast<cudaEvent_t>(events_[0]);
+  require_success(cudaEventRecord(now, static_cast<cudaStream_t>(queue.stream)), "cudaEventRecord");
+  for (int i = 1; i < count; ++i)
+    require_success(cudaStreamWaitEvent(static_cast<cudaStream_t>(streams_[i - 1]), now, 0), "cudaStreamWaitEvent");
+}
+void Branches::join() {
+  const OnDevice here(trunk_.device);
+  for (int i = 1; i < forked_; ++i) {
+    const auto done = static_cast<cudaEvent_t>(events_[i]);
+    require_success(cudaEventRecord(done, static_cast<cudaStream_t>(streams_[i - 1])), "cudaEventRecord");
+    require_success(cudaStreamWaitEvent(static_cast<cudaStream_t>(trunk_.stream), done, 0), "cudaStreamWaitEvent");
+  }
 }
 
 StreamClock::~StreamClock() {

@@ -6,12 +6,16 @@
 namespace stiction {
 
 __global__ void __launch_bounds__(kThreads) improve_kernel(CudaJob job, StagePass pass) {
-  const int improver = tile_of_grid<1>();
-  if (improver >= job.plan.improvers) return;
-  for (int slot = improver; slot < pass.count; slot += job.plan.improvers) {
-    PosedSolve<float>& s = posed_in(job, slot);
+  const int improver = tile_of_grid<kImproverTile>(),
+            improvers = (pass.count + kSlotsOfImprover - 1) / kSlotsOfImprover;
+  const int lane = Tile<kImproverTile>().rank();
+  if (improver >= improvers || lane >= kSolveTile) return;
+  const Tile<kSolveTile> tile;
+  for (int number = improver; number < pass.count; number += improvers) {
+    PosedSolve<float>& s = posed_in(job, pass.slot + number);
     if (!s.flagged) continue;
-    improve_posed<float, false>(job.options, 1, [&](int) -> auto& { return s; }, improver_memory(job, improver));
+    void* memory = improver_memory(job, pass.slot / kSlotsOfImprover + improver);
+    improve_posed<float, false>(tile, job.options, 1, [&](int) -> auto& { return s; }, memory);
   }
 }
 

@@ -12,9 +12,13 @@ namespace stiction {
 struct CudaPlan {
   int slots = 0;  // worlds that step at once
   int kinematics_blocks = 0;
+  int branches = 1;            // streams that passes are spread over
+  int branch_slots = 0;        // slots of each
   int64_t lane_bytes = 0;      // of a lane of a slot
+  int64_t posed_begin = 0;     // where what solvers see begins, behind all lanes,
+  int64_t posed_bytes = 0;     // of each slot
   int64_t slot_bytes = 0;      // of all slots
-  int improvers = 0;           // lanes that improve answers, each those of some slots
+  int improvers = 0;           // warps that improve answers, each those of kSlotsOfImprover slots
   int64_t row_bytes = 0;       // of the rows of a slot
   int64_t world_bytes = 0;     // and of its solver
   int64_t improver_bytes = 0;  // of the fallback's, an improver's own
@@ -30,9 +34,9 @@ struct CudaJob : StepJob<float, TileCapacity> {
   CudaQueue queue;
 };
 
-/// Worlds first .. first + count - 1 of a batch, in slots 0, 1, ..., in a step of the call.
+/// Worlds first .. first + count - 1 of a batch, in slots slot, slot + 1, ..., in a step of the call.
 struct StagePass {
-  int first = 0, count = 0, step = 0;
+  int first = 0, count = 0, slot = 0, step = 0;
   bool recovers = false;       // of the solve stage: for the second time in a step
   bool finds = false;          // of the find stage: contacts alone, of present states,
   FoundContacts<float> found;  // into these
@@ -40,6 +44,9 @@ struct StagePass {
 
 inline constexpr int kThreads = 64;  // of a block
 /// Lanes that share a world: where each takes some limbs, and where they share a solver's work.
-inline constexpr int kTreeTile = 4, kSolveTile = 8;
+inline constexpr int kTreeTile = 4, kSolveTile = 16;
+/// An improver has a warp, of which kSolveTile lanes work: in one warp, several would wait for each other. About one world in a
+/// thousand is improved.
+inline constexpr int kImproverTile = 32, kSlotsOfImprover = 4;
 
 }  // namespace stiction

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/device.h"
 #include "kernels/job.h"
 #include "step/export.h"
 #include "step/reset.h"
@@ -40,12 +41,12 @@ StepKernels shipped_kernels();
 StepKernels load_kernels(const std::map<std::string, std::string>& images, int device);
 
 /// For a batch of that size: as many slots as it has worlds, bounded by what the device works on at once and by a quarter of the
-/// memory that is free besides the kernels' own, for a slot of the shipped kernels takes 0.5 MB. sizes: of one world.
+/// memory that is free besides the kernels' own, for a slot of the shipped kernels takes 0.5 MB; with some more to fill blocks. sizes: of one world.
 CudaPlan plan_launches(const StepKernels& kernels, int num_envs, const MemorySizes& sizes, int device);
 /// Every kernel of a step, of no world: after it the device has loaded them and set their local memory aside.
 void prepare_launches(const StepKernels& kernels, const CudaJob& job);
-/// `steps` steps of all worlds. Eight launches a step.
-void launch_step(const StepKernels& kernels, const CudaJob& job);
+/// `steps` steps of all worlds. Eight launches a step and branch.
+void launch_step(const StepKernels& kernels, const CudaJob& job, Branches& branches);
 /// The same, and the milliseconds that each of its launches took on the device, by name, over all steps. Waits.
 std::vector<std::pair<std::string, double>> time_step(const StepKernels& kernels, const CudaJob& job);
 /// The contacts of the present states of worlds with found.mask[i] != 0 (null: all).

@@ -1,5 +1,5 @@
-// Slots: memory of worlds that are stepped, in which a stage leaves what the next needs. A slot is a SlotLane for each of
-// kTreeTile lanes, whose size the shape decides that kernels are compiled for; in front of its first lane's is what solvers see.
+// Slots: memory of worlds that are stepped, in which a stage leaves what the next needs: of each of kTreeTile lanes as much as the
+// shape decides that kernels are compiled for (kernels/stages.cuh), and what solvers see, whatever the shape.
 #pragma once
 #include "kernels/job.h"
 #include "step/step_world.h"
@@ -11,12 +11,9 @@ inline constexpr int64_t kHandedOver =
     ((int64_t{sizeof(CudaJob)} * 1000 + sizeof(StagePass)) * 1000 + sizeof(PosedSolve<float>)) * 100000 +
     sizeof(ParameterTables<TileCapacity, float>);
 
-/// A lane's part of a slot, job.plan.lane_bytes each.
-__device__ inline void* lane_of_slot(const CudaJob& job, int slot, int lane) {
-  return static_cast<unsigned char*>(job.slots) + (int64_t{slot} * kTreeTile + lane) * job.plan.lane_bytes;
-}
 __device__ inline PosedSolve<float>& posed_in(const CudaJob& job, int slot) {
-  return *static_cast<PosedSolve<float>*>(lane_of_slot(job, slot, 0));
+  return *reinterpret_cast<PosedSolve<float>*>(static_cast<unsigned char*>(job.slots) + job.plan.posed_begin +
+                                               slot * job.plan.posed_bytes);
 }
 __device__ inline void* improver_memory(const CudaJob& job, int improver) {
   return static_cast<unsigned char*>(job.solver_memory) + job.plan.slots * job.plan.world_bytes +
@@ -39,9 +36,9 @@ extern "C" {
 __global__ void find_kernel(CudaJob job,
                             StagePass pass);  // state, controls and loads at first; to what may touch within the step
 __global__ void assemble_kernel(CudaJob job, StagePass pass);  // to the rows of the contact problem
-__global__ void judge_kernel(CudaJob job, StagePass pass);     // takes the answer and certifies it
-__global__ void settle_kernel(CudaJob job, StagePass pass);    // records; moves on, or poses the way out of overlaps
-__global__ void end_kernel(CudaJob job, StagePass pass);       // takes that way; at last what users see
+__global__ void judge_kernel(CudaJob job, StagePass pass);  // takes the answer and certifies it; settles unless flagged
+__global__ void settle_kernel(CudaJob job, StagePass pass);  // records; moves on, or poses the way out of overlaps
+__global__ void end_kernel(CudaJob job, StagePass pass);     // takes that way; at last what users see
 // By kSolveTile lanes a world, and by job.plan.improvers.
 __global__ void solve_kernel(CudaJob job, StagePass pass);    // where there is something to solve
 __global__ void improve_kernel(CudaJob job, StagePass pass);  // where the certificate is not met

@@ -6,8 +6,8 @@ namespace stiction {
 
 __global__ void __launch_bounds__(kThreads) solve_kernel(CudaJob job, StagePass pass) {
   const Tile<kSolveTile> tile;
-  const int slot = tile_of_grid<kSolveTile>();
-  if (slot >= pass.count) return;
+  const int number = tile_of_grid<kSolveTile>(), slot = pass.slot + number;
+  if (number >= pass.count) return;
   PosedSolve<float>& s = posed_in(job, slot);
   if (!s.solving) return;
   const RowProblem<float> rows = s.rows;

@@ -45,21 +45,26 @@ void launch_lanes(void (*kernel)(Parameters...), int64_t lanes, const CudaQueue&
          arguments...);
 }
 
-/// visit(pass) for all worlds, as many at a time as there are slots.
+/// visit(pass, branch) for all worlds, as many at a time as a branch has slots, branch by branch.
 template <class Visit>
 void each_pass(const CudaJob& job, Visit visit) {
+  const CudaPlan& plan = job.plan;
   StagePass pass;
-  for (; pass.first < job.arrays.num_envs; pass.first += pass.count) {
-    pass.count = std::min(job.plan.slots, job.arrays.num_envs - pass.first);
-    visit(pass);
+  for (int number = 0; pass.first < job.arrays.num_envs; ++number, pass.first += pass.count) {
+    const int branch = number % plan.branches;
+    pass.slot = branch * plan.branch_slots;
+    pass.count = std::min(plan.branch_slots, job.arrays.num_envs - pass.first);
+    visit(pass, branch);
   }
 }
 
 enum : int { kFind, kAssemble, kSolve, kJudge, kImprove, kSettle, kEnd };
-void launch_stage(const StepKernels& kernels, int stage, const CudaJob& job, const StagePass& pass) {
+void launch_stage(const StepKernels& kernels, int stage, const CudaJob& job, const StagePass& pass,
+                  const CudaQueue& queue) {
+  const int improvers = job.plan.improvers > 0 ? (pass.count + kSlotsOfImprover - 1) / kSlotsOfImprover : 0;
   const int64_t lanes =
-      stage == kImprove ? std::min(pass.count, job.plan.improvers) : pass.count * StepKernels::stages[stage].lanes;
-  launch_lanes(kernels.kernel[stage], lanes, job.queue, job, pass);
+      stage == kImprove ? int64_t{improvers} * kImproverTile : int64_t{pass.count} * StepKernels::stages[stage].lanes;
+  launch_lanes(kernels.kernel[stage], lanes, queue, job, pass);
 }
 
 /// What a step launches, in this order.
@@ -71,16 +76,16 @@ constexpr Launch kLaunches[] = {{"find", kFind},       {"assemble", kAssemble}, 
                                 {"improve", kImprove}, {"settle", kSettle},     {"recover", kSolve}, {"end", kEnd}};
 /// One step of the worlds of a pass; before() of every launch.
 template <class Before>
-void run_step(const StepKernels& kernels, const CudaJob& job, StagePass pass, Before before) {
+void run_step(const StepKernels& kernels, const CudaJob& job, StagePass pass, const CudaQueue& queue, Before before) {
   for (const Launch& launch : kLaunches) {
     before();
     pass.recovers = launch.name == std::string_view("recover");
-    launch_stage(kernels, launch.stage, job, pass);
+    launch_stage(kernels, launch.stage, job, pass, queue);
   }
 }
 
-/// About one world in twenty to a hundred is improved.
-constexpr int kSlotsOfImprover = 4;
+/// At most so many streams; each has enough worlds to fill a part of the device.
+constexpr int kMostBranches = 4, kBranchesOfDevice = 16;
 constexpr int64_t kKinematicsBytes = kThreads * sizeof(OutputWorkspace<Lane<float, TileCapacity, Serial>>);
 
 }  // namespace
@@ -93,7 +98,7 @@ const StepKernels::Stage StepKernels::stages[kCount] = {
 
 StepKernels shipped_kernels() {
   return {{find_kernel, assemble_kernel, solve_kernel, judge_kernel, improve_kernel, settle_kernel, end_kernel},
-          sizeof(SlotLane),
+          kLaneBytes,
           nullptr};
 }
 
@@ -131,14 +136,21 @@ CudaPlan plan_launches(const StepKernels& kernels, int num_envs, const MemorySiz
   auto fitting = [memory](int64_t wanted, int64_t bytes) {
     return static_cast<int>(std::max<int64_t>(1, std::min(wanted, memory / bytes)));
   };
-  const int64_t slot = kTreeTile * kernels.lane_bytes;
+  plan.posed_bytes = (sizeof(PosedSolve<float>) + 63) / 64 * 64;
+  const int64_t slot = kTreeTile * kernels.lane_bytes + plan.posed_bytes;
   const int64_t resident = resident_blocks(address(kernels.kernel[kFind]), kThreads, device) * (kThreads / kTreeTile);
   const int64_t bytes = slot + plan.world_bytes + plan.improver_bytes / kSlotsOfImprover;
-  plan.slots = fitting(std::min<int64_t>(num_envs, resident), bytes);
+  const int slots = fitting(std::min<int64_t>(num_envs, resident), bytes);
+  plan.branches = static_cast<int>(std::clamp<int64_t>(kBranchesOfDevice * slots / resident, 1, kMostBranches));
+  // Blocks of whole slots, whose words lie in whole warps.
+  constexpr int kTogether = kThreads / kTreeTile;
+  plan.branch_slots = (slots + plan.branches * kTogether - 1) / (plan.branches * kTogether) * kTogether;
+  plan.slots = plan.branches * plan.branch_slots;
   plan.improvers = sizes.fallback > 0 ? (plan.slots + kSlotsOfImprover - 1) / kSlotsOfImprover : 0;
   const int64_t blocks =
       std::min((num_envs + kThreads - 1) / kThreads, resident_blocks(address(kinematics_kernel), kThreads, device));
   plan.kinematics_blocks = fitting(blocks, kKinematicsBytes);
+  plan.posed_begin = kTreeTile * kernels.lane_bytes * plan.slots;
   plan.slot_bytes = std::max(slot * plan.slots, kKinematicsBytes * plan.kinematics_blocks);
   return plan;
 }
@@ -146,20 +158,29 @@ CudaPlan plan_launches(const StepKernels& kernels, int num_envs, const MemorySiz
 void prepare_launches(const StepKernels& kernels, const CudaJob& job) {
   CudaJob idle = job;
   idle.arrays.num_envs = 0, idle.plan.kinematics_blocks = 1;
-  run_step(kernels, idle, StagePass{.count = 0}, [] {});
+  run_step(kernels, idle, StagePass{.count = 0}, job.queue, [] {});
   launch_kinematics(idle, nullptr);
   note_local_memory(static_cast<size_t>(job.plan.local_bytes), job.queue.device);
 }
 
-void launch_step(const StepKernels& kernels, const CudaJob& job) {
-  each_pass(job, [&](StagePass pass) {
-    for (; pass.step < job.steps; ++pass.step) run_step(kernels, job, pass, [] {});
-  });
+void launch_step(const StepKernels& kernels, const CudaJob& job, Branches& branches) {
+  std::vector<std::pair<StagePass, int>> passes;
+  each_pass(job, [&](const StagePass& pass, int branch) { passes.emplace_back(pass, branch); });
+  const size_t together = std::min<size_t>(passes.size(), job.plan.branches);
+  branches.fork(job.queue, static_cast<int>(together));
+  for (size_t first = 0; first < passes.size(); first += together)
+    for (int step = 0; step < job.steps; ++step)
+      for (size_t i = first; i < std::min(first + together, passes.size()); ++i) {
+        auto [pass, branch] = passes[i];
+        pass.step = step;
+        run_step(kernels, job, pass, branches.queue(branch), [] {});
+      }
+  branches.join();
 }
 std::vector<std::pair<std::string, double>> time_step(const StepKernels& kernels, const CudaJob& job) {
   StreamClock clock(job.queue);
-  each_pass(job, [&](StagePass pass) {
-    for (; pass.step < job.steps; ++pass.step) run_step(kernels, job, pass, [&] { clock.mark(); });
+  each_pass(job, [&](StagePass pass, int) {
+    for (; pass.step < job.steps; ++pass.step) run_step(kernels, job, pass, job.queue, [&] { clock.mark(); });
   });
   clock.mark();
   std::vector<std::pair<std::string, double>> times;
@@ -169,9 +190,9 @@ std::vector<std::pair<std::string, double>> time_step(const StepKernels& kernels
   return times;
 }
 void launch_find_contacts(const StepKernels& kernels, const CudaJob& job, const FoundContacts<float>& found) {
-  each_pass(job, [&](StagePass pass) {
+  each_pass(job, [&](StagePass pass, int) {
     pass.finds = true, pass.found = found;
-    launch_stage(kernels, kFind, job, pass);
+    launch_stage(kernels, kFind, job, pass, job.queue);
   });
 }
 void launch_kinematics(const CudaJob& job, const uint8_t* mask) {

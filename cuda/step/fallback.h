@@ -1,4 +1,5 @@
-// What is done for worlds that a solver left above `certify`, in double: each contact in turn exactly (Bisection, by Coulomb's law),
+// What is done for worlds that a solver left above `certify`, in double: SubADMM, which single precision mostly was all that it
+// lacked, where contacts are few; each contact in turn exactly (Bisection, by Coulomb's law),
 // which takes few sweeps where bodies have few contacts each, then Newton (CANAL), then projected Gauss-Seidel from nothing, which
 // creeps where De Saxce's correction sends Newton round and round. Or, instead of these three, a solver of the list that was asked for.
 //
@@ -15,6 +16,9 @@ namespace stiction {
 
 /// What is asked of an answer, as a part of `certify`: the last tenth costs Newton four times as many steps as the rest.
 inline constexpr double kAsked = 0.3;
+/// Passes of SubADMM in double at first, and for how many contacts and other rows: of more it asks for many passes, and costs what
+/// Newton does.
+inline constexpr int kRepeatedPasses = 300, kMostRepeated = 16;
 /// Sweeps over exact contacts before Newton is called: quadrupeds need a few (bench/README.md).
 inline constexpr int kExactSweeps = 25;
 /// Outer passes of Newton, and of the second try of what is left.
@@ -71,14 +75,16 @@ HD int64_t fallback_bytes(const FallbackPlan& plan, const RowCounts& most) {
   using Double = DoubleOf<Real>;
   Arena<Double> places;
   places.take_bits(static_cast<int64_t>(kWidth<Double>) * (most.contacts + most.scalars)), places.take(most.width);
-  int64_t solver = max(Canal::memory<Double>(most), max(Bisection::memory<Double>(most), Pgs::memory<Double>(most)));
+  int64_t solver = max(max(Canal::memory<Double>(most), SubAdmm::memory<Double>(most)),
+                       max(Bisection::memory<Double>(most), Pgs::memory<Double>(most)));
   if (plan.solver >= 0) solver = max(solver, solver_memory<double>(aimed_at<double>(plan.solver, plan.law), most));
   return static_cast<int64_t>(sizeof(Double)) * (places.used() + RowArrays<Double>::size(most) + solver);
 }
 
-/// Improves the impulses of the worlds that are flagged in `count` packs, where that does better. Defined in step/solve_rows.h.
+/// Improves the impulses of the worlds that are flagged in `count` packs, where that does better; by the lanes of a group together,
+/// of which the first does all but SubADMM. Defined in step/solve_rows.h.
 /// kAnySolver: a plan may ask for a solver; a kernel with all of them would be twice as large.
-template <class Real, bool kAnySolver>
-HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, const FallbackPlan& plan, void* memory);
+template <class Real, bool kAnySolver, class Group>
+HD_CALL void fall_back(const Group& g, FlaggedRows<Real>* packs, int count, const FallbackPlan& plan, void* memory);
 
 }  // namespace stiction

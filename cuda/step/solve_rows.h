@@ -77,9 +77,9 @@ struct DoubleRows {
   RowArrays<Double> rows;
   RowProblem<Double> view;
 
-  /// With room for any of n islands; lanes are empty.
-  HD DoubleRows(const FlaggedRows<Real>* packs, const Island* island, int n, Arena<Double>& arena)
-      : used(mask_of<Double>(false)), packs_(packs), room_(0) {
+  /// With room for any of n islands; lanes are empty. Of a group's lanes one `writes`.
+  HD DoubleRows(const FlaggedRows<Real>* packs, const Island* island, int n, Arena<Double>& arena, bool writes = true)
+      : used(mask_of<Double>(false)), packs_(packs), room_(0), writes_(writes) {
     RowCounts counts = problem(island[0]);
     counts.contacts = counts.scalars = 0;
     bool couples = false;  // a pack without contacts has none, whatever its model
@@ -93,19 +93,21 @@ struct DoubleRows {
     rows = RowArrays<Double>(counts);
     rows.near = counts.contacts, rows.blocks = problem(island[0]).blocks;
     rows.carve(arena);
+    view = rows.view(Double(1), Double(1));
+    if (!writes_) return;
     rows.clear(Serial{});
     for (int k = 0; k < n; ++k)
       each_place(island[k], [&](int to, int, uint32_t touched) { rows.touched[to] |= touched; });
-    view = rows.view(Double(1), Double(1));
   }
   /// Lane w takes an island.
   HD void load(int w, const Island& island) {
-    if (lane(used, w))
+    if (writes_ && lane(used, w))
       for (Double* x = rows.Y; x < reinterpret_cast<Double*>(rows.touched); ++x) set_lane(*x, w, 0.0);
     of[w] = island, set_lane(used, w, -1);
-    each_place(island, [&](int to, int from, uint32_t) { place_[w * room_ + to] = static_cast<uint32_t>(from); });
     const RowProblem<Real>& p = problem(island);
     set_lane(view.least_velocity, w, of_lane(p.least_velocity, w)), set_lane(view.scale, w, of_lane(p.scale, w));
+    if (!writes_) return;
+    each_place(island, [&](int to, int from, uint32_t) { place_[w * room_ + to] = static_cast<uint32_t>(from); });
     each_block(w, [&](int k, int from) { copy_block(p, w, k, from); });
     each_row(w, [&](int i, int from) { copy_row(p, w, i, from); });
     take_impulses(w);
@@ -213,6 +215,7 @@ struct DoubleRows {
 
   const FlaggedRows<Real>* packs_;
   int room_;
+  bool writes_;
   uint32_t* place_;  // (W, room)
 };
 
@@ -258,6 +261,46 @@ HD_ONCE void ask(FlaggedRows<Real>* packs, const FallbackPlan& plan, const Islan
       d.take_impulses(true);
     }
   }
+}
+
+/// SubADMM in double, from what there is: takes what it solves, puts the other islands in front, and tells how many they are.
+template <class Double, class Real, class Group>
+HD_ONCE int repeat(const Group& g, FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* island, int n,
+                   void* memory) {
+  constexpr int W = kWidth<Double>;
+  const Demand<Double, Real> demand(plan);
+  const bool first = g.rank() == 0;
+  int left = 0;
+  for (int next = 0, count; next < n; next += count) {
+    for (count = 0; count < min(W, n - next) && island[next + count].rows() <= kMostRepeated;) ++count;
+    if (count == 0) {
+      island[left++] = island[next], count = 1;
+      continue;
+    }
+    Arena<Double> arena(static_cast<Double*>(memory));
+    DoubleRows<Double, Real> d(packs, island + next, count, arena, first);
+    for (int w = 0; w < count; ++w) d.load(w, island[next + w]);
+    Mask<Double> done = mask_of<Double>(false);
+    if (first) done = negate(demand.open(d.score(plan.law, arena.rest())));
+    done = g.either(done);
+    if (!all(done)) {
+      g.sync();  // what the first lane has written
+      solve_with<SubAdmm, Double>(g, d.view, demand.limits(kRepeatedPasses), SubAdmmOptions<double>{}, arena.rest(),
+                                  d.rows.impulse);
+      g.sync();
+      Mask<Double> solved = mask_of<Double>(false);
+      if (first) {
+        const RowScore<Double> after = d.score(plan.law, arena.rest());
+        solved = d.used & negate(done | demand.open(after)) & demand.bounded(d.largest_push(), after);
+        d.put(solved);
+      }
+      done = done | g.either(solved);
+    }
+    for (int w = 0; w < count; ++w)
+      if (!lane(done, w)) island[left++] = d.of[w];
+    g.sync();  // memory is to be used again
+  }
+  return left;
 }
 
 /// Each contact in turn exactly: takes what few sweeps solve, puts the other islands in front, and tells how many they are.
@@ -414,8 +457,8 @@ HD void sort_by_rows(Island* island, int n) {
 
 }  // namespace fallback_detail
 
-template <class Real, bool kAnySolver>
-HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, const FallbackPlan& plan, void* memory) {
+template <class Real, bool kAnySolver, class Group>
+HD_CALL void fall_back(const Group& g, FlaggedRows<Real>* packs, int count, const FallbackPlan& plan, void* memory) {
   using Wide = DoubleOf<Real>;
   fallback_detail::Island island[kImprovedTogether<Real> * kWidth<Real> * ColumnBlocks::kMost];
   int n = 0;
@@ -433,6 +476,8 @@ HD_CALL void fall_back(FlaggedRows<Real>* packs, int count, const FallbackPlan& 
     fallback_detail::sort_by_rows(island, n);
     return 4 * n <= kWidth<Wide> ? stage(double{}) : stage(Wide{});
   };
+  n = by([&](auto x) { return fallback_detail::repeat<decltype(x)>(g, packs, plan, island, n, memory); });
+  if (g.rank() != 0) return;
   n = by([&](auto x) { return fallback_detail::sweep<decltype(x)>(packs, plan, island, n, memory); });
   for (const int passes : {kNewtonPasses, kSecondPasses})
     n = by([&](auto x) { return fallback_detail::newton<decltype(x)>(packs, plan, island, n, passes, memory); });

@@ -169,9 +169,9 @@ HD Real solve_posed(const Group& g, const StepOptions<Scalar<Real>>& options, co
   return solve_rows(g, rows, limits, options.solver, static_cast<Real*>(memory), impulse).iterations;
 }
 
-/// The fallback's impulses where the flagged worlds of some packs are better off with them; by one lane. posed(i): theirs.
-template <class Real, bool kAnySolver, class Posed>
-HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Posed posed, void* memory) {
+/// The fallback's impulses where the flagged worlds of some packs are better off with them. posed(i): theirs.
+template <class Real, bool kAnySolver, class Group, class Posed>
+HD void improve_posed(const Group& g, const StepOptions<Scalar<Real>>& options, int packs, Posed posed, void* memory) {
   FlaggedRows<Real> flagged[kImprovedTogether<Real>];
   for (const bool creeping : {false, true}) {
     bool some = false;
@@ -184,7 +184,8 @@ HD void improve_posed(const StepOptions<Scalar<Real>>& options, int packs, Posed
     if (!some) continue;
     FallbackPlan plan;
     plan_fallback(options, plan), plan.certify *= creeping ? kStillPart : 1;
-    fall_back<Real, kAnySolver>(flagged, packs, plan, memory);
+    fall_back<Real, kAnySolver>(g, flagged, packs, plan, memory);
+    if (g.rank() != 0) continue;
     for (int i = 0; i < packs; ++i) {
       Outcome<Real>& out = posed(i).out;
       out.without_impulses = out.without_impulses | flagged[i].without, out.fallback = out.fallback | flagged[i].worlds;

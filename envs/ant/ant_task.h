@@ -47,7 +47,7 @@ struct AntTask {
     constexpr const char* kNames[] = {"reward_forward", "reward_survive", "reward_ctrl", "reward_contact"};
     return kNames[i];
   }
-  static double action_limit() { return 1; }
+  static constexpr double action_limit() { return 1; }
 
   template <class Real>
   HD void begin(const TaskView<Real>& view, Real* memory) const {

@@ -46,7 +46,7 @@ struct ArmTask {
     f("action_rate_weight", self.action_rate_weight), f("joint_velocity_weight", self.joint_velocity_weight);
   }
 
-  static double action_limit() { return 3; }  // what the whole of the table needs
+  static constexpr double action_limit() { return 3; }  // what the whole of the table needs
   HD int actions() const { return robot.joints + 1; }
   HD int arm_observations() const { return 2 * robot.joints + 2 * robot.fingers + actions(); }
   static constexpr int kCubeObservations = 13;

@@ -41,7 +41,7 @@ struct CartPoleTask {
     return kNames[i];
   }
   static const char* reward_name(int) { return "reward_smooth"; }
-  static double action_limit() { return 1; }
+  static constexpr double action_limit() { return 1; }
 
   template <class Real>
   HD void begin(const TaskView<Real>&, Real*) const {}

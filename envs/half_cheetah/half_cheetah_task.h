@@ -34,7 +34,7 @@ struct HalfCheetahTask {
 
   static const char* report_name(int i) { return i == 0 ? "x_position" : "x_velocity"; }
   static const char* reward_name(int i) { return i == 0 ? "reward_forward" : "reward_ctrl"; }
-  static double action_limit() { return 1; }
+  static constexpr double action_limit() { return 1; }
 
   template <class Real>
   HD void begin(const TaskView<Real>& view, Real* memory) const {

@@ -74,7 +74,7 @@ struct HandReorientTask {
                                       "reward_fall"};
     return kNames[i];
   }
-  static double action_limit() { return 1; }
+  static constexpr double action_limit() { return 1; }
 
   // ---- memory: the goal, the one after it, what the last step made of them
   enum Memory { kGoal = 0, kNextGoal = 4, kNextUsed = 8, kGoals, kAngle, kReached, kEffort, kLastAction };

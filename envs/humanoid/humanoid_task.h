@@ -54,7 +54,7 @@ struct HumanoidTask {
     constexpr const char* kNames[] = {"reward_forward", "reward_survive", "reward_ctrl", "reward_contact"};
     return kNames[i];
   }
-  static double action_limit() { return 0.4; }
+  static constexpr double action_limit() { return 0.4; }
 
   template <class Real>
   HD void begin(const TaskView<Real>& view, Real* memory) const {

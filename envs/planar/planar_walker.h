@@ -47,7 +47,7 @@ struct PlanarWalker {
     constexpr const char* kNames[] = {"reward_forward", "reward_survive", "reward_ctrl"};
     return kNames[i];
   }
-  static double action_limit() { return 1; }
+  static constexpr double action_limit() { return 1; }
 
   template <class Real>
   HD void begin(const TaskView<Real>& view, Real* memory) const {

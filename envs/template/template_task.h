@@ -33,7 +33,7 @@ struct TemplateTask {
 
   static const char* report_name(int i) { return i == 0 ? "position" : "distance"; }
   static const char* reward_name(int i) { return i == 0 ? "reward_near" : "reward_effort"; }
-  static double action_limit() { return 1; }
+  static constexpr double action_limit() { return 1; }
 
   template <class Real>
   HD void begin(const TaskView<Real>&, Real*) const {}

@@ -100,7 +100,7 @@ struct VelocityTask {
                                       "reward_fall"};
     return kNames[i];
   }
-  static double action_limit() { return 1; }
+  static constexpr double action_limit() { return 1; }
 
   // ---- memory
   enum Memory {

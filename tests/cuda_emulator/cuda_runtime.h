@@ -47,11 +47,13 @@
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
+  cudaErrorInvalidDeviceFunction = 98,
   cudaErrorMemoryAllocation = 2,
   cudaErrorInvalidConfiguration = 9,
   cudaErrorInsufficientDriver = 35,
   cudaErrorInvalidDevice = 101,
   cudaErrorInvalidKernelImage = 200,
+  cudaErrorNoKernelImageForDevice = 209,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorSymbolNotFound = 500,
   cudaErrorLaunchFailure = 719,
@@ -118,6 +120,11 @@ T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32) {
   std::memcpy(&value, &brought, sizeof(T));
   return value;
 }
+template <class T>
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32) {
+  const int own = cuda_emulator::lane_of_warp();
+  return __shfl_xor_sync(mask, value, own ^ ((own & ~(width - 1)) | (lane & (width - 1))), width);
+}
 inline unsigned __ballot_sync(unsigned mask, bool value) {
   return static_cast<unsigned>(cuda_emulator::meet(cuda_emulator::Collective::kBallot, mask, value, 0));
 }
@@ -159,6 +166,8 @@ cudaError_t cudaFree(void* memory);
 cudaError_t cudaMemset(void* memory, int value, size_t bytes);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
+inline constexpr unsigned cudaStreamNonBlocking = 1;
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);

@@ -317,6 +317,7 @@ cudaError_t cudaDeviceSynchronize() {
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return *stream = new EmulatedStream{device().current}, cudaSuccess;
 }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   device().run_pending();
   delete stream;

@@ -52,7 +52,8 @@ def fallen(model, num_envs, solver, steps=300):
 def step_is_the_cpus(model, num_envs, solver, near, digits=1e-5, integrator="implicit"):
     """Same state, same warm start, same number of iterations on the same form of the equations, both against double.
 
-    near: the share of environments whose velocities are the CPU's to ``digits``. Returns the certificates, by where.
+    near: the share of environments whose velocities are the CPU's to ``digits``, or on a GPU, which rounds otherwise,
+    as near as single precision is to double. Returns the certificates, by where.
     """
     settled = fallen(model, num_envs, SolverOptions(iterations=20, tolerance=0, fallback=False))
     assert (settled.certificate.num_contacts > 0).mean() > 0.8
@@ -70,7 +71,7 @@ def step_is_the_cpus(model, num_envs, solver, near, digits=1e-5, integrator="imp
         scale = np.maximum(1, np.linalg.norm(v["exact"], axis=1))
         return np.quantile(np.abs(v[a] - v[b]).max(axis=1) / scale, share)
 
-    assert apart("cpu", "cuda", near) <= digits
+    assert apart("cpu", "cuda", near) <= (digits if is_emulated() else max(digits, 2 * apart("cpu", "exact", near)))
     for share in (0.5, 0.9):
         assert apart("cuda", "exact", share) <= 1.5 * apart("cpu", "exact", share) + 1e-7
         assert np.quantile(ratio["cuda"], share) <= 1.5 * np.quantile(ratio["cpu"], share) + 1e-7
@@ -105,13 +106,14 @@ def test_every_solver_is_the_cpus(name, solver):
     digits = 5e-5 if solver == "admm" else 1e-5
     options = SolverOptions(name=solver, tolerance=0, fallback=False, **plain)
     told = step_is_the_cpus(load(name), 40, options, 0.9, digits)
-    cpu, cuda = told["cpu"], told["cuda"]
+    cpu, cuda, exact = told["cpu"], told["cuda"], told["exact"]
     assert (cuda["num_contacts"] == cpu["num_contacts"]).mean() >= 0.9 and cpu["num_contacts"].max() >= 5
     for field in CERTIFICATE:
-        velocity = field in ("r_con", "r_split", "r_ccp", "r_mdp", "scale")
-        apart = np.abs(cuda[field] - cpu[field]) / (cpu["scale"] if velocity else 1)
+        unit = cpu["scale"] if field in ("r_con", "r_split", "r_ccp", "r_mdp", "scale") else 1
+        apart, rounded = (np.quantile(np.abs(cpu[field] - x[field]) / unit, 0.9) for x in (cuda, exact))
         # By the V of a slow tree the rounding of a fast one's is a larger part of it: 4.
-        assert np.quantile(apart, 0.9) <= (3e-4 if field == "r_row" else 4 * digits), field
+        most = 3e-4 if field == "r_row" else 4 * digits
+        assert apart <= (most if is_emulated() else max(most, 2 * rounded)), field
     judged = {"sap": "r_ccp", "bisection": "r_mdp"}.get(solver, "r_con")
     assert (cpu[judged] / cpu["scale"]).max() > 1e-5 and (cuda["r_mdp"] > 0).any() == (solver == "bisection")
 
@@ -188,8 +190,9 @@ def test_reset_poses_and_contacts_of_some_environments_are_the_cpus():
         sim.forward()
         assert all(np.isfinite(array).all() for array in watched)
     cpu, cuda = sims
+    digits = 1e-3 if is_emulated() else 1e-2  # after 20 passes contacts still magnify what a GPU rounds otherwise
     for name in ("qpos", "qvel", "xpos", "xquat", "body_linvel", "body_angvel", "net_contact_force", "time"):
-        np.testing.assert_allclose(getattr(cuda, name), getattr(cpu, name), rtol=1e-3, atol=1e-3, err_msg=name)
+        np.testing.assert_allclose(getattr(cuda, name), getattr(cpu, name), rtol=digits, atol=digits, err_msg=name)
     for name in ("geom", "active", "count"):
         np.testing.assert_array_equal(getattr(cuda.contact, name), getattr(cpu.contact, name), err_msg=name)
     for name in ("pos", "frame", "dist", "impulse"):
@@ -384,6 +387,10 @@ def test_writes_between_two_reads_are_kept():
 def test_a_simulation_in_environments_may_be_read_and_written_between_calls(backend):
     """Positions, parameters and steps of the episode, through NumPy's views, whatever the batch computes with."""
     told, torch = [], pytest.importorskip("torch")
+
+    def numbers(x):
+        return x.cpu().numpy() if backend == "torch" else x
+
     for device in ("cpu", "cuda"):
         envs = stiction.make_vec("stiction/Ant-v0", 4, device=device, backend=backend, per_env=("body_mass",))
         envs.reset(seed=0)
@@ -395,10 +402,10 @@ def test_a_simulation_in_environments_may_be_read_and_written_between_calls(back
             sim.params.body_mass[2] *= 1.2
             envs.episode_length[3] = 998
             results = envs.step(actions)
-            assert np.asarray(results[3]).tolist() == [False, False, False, False]
-            told.append((device, np.asarray(results[0]), np.array(sim.qpos), np.array(sim.params.body_mass)))
+            assert numbers(results[3]).tolist() == [False, False, False, False]
+            told.append((device, numbers(results[0]), np.array(sim.qpos), np.array(sim.params.body_mass)))
         envs.episode_length[3] = 999
-        assert np.asarray(envs.step(actions)[3]).tolist() == [False, False, False, True]
+        assert numbers(envs.step(actions)[3]).tolist() == [False, False, False, True]
         assert np.asarray(envs.episode_length)[3] == 0
     for (_, *cpu), (_, *cuda) in zip(told[:3], told[3:], strict=True):
         for a, b in zip(cpu, cuda, strict=True):

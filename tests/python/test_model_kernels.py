@@ -163,7 +163,7 @@ def test_nvrtc_compiles_the_kernels_of_an_ant(nvrtc, monkeypatch, file):
     assert image[:4] == b"\x7fELF"
     stacks = [int(n) for n in re.findall(r"(\d+) bytes stack frame", log)]
     print(f"{file}: {max(stacks)} bytes of stack, {len(image)} bytes")
-    assert max(stacks) <= 4096, log
+    assert max(stacks) <= 10_240, log  # with the workspace, 6 KB
 
 
 def test_nvrtc_says_what_is_wrong(nvrtc, monkeypatch):

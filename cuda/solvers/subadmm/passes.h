@@ -47,6 +47,7 @@ class Passes {
   using Opt = SubAdmmOptions<S>;
   using Narrow = typename NarrowerPack<Real>::Type;
   static constexpr int kBlock = 4;
+  static constexpr int kWorthMoving = 8, kWorthKeeping = 30, kPatience = 100;
   static constexpr bool kNarrows = kWidth<Narrow> < kWidth<Real>;
   /// Rows that one lane makes at once: alone it would wait for each of its sums.
   static constexpr int kRows = Group::kSize == 1 ? kBlock : 1;
@@ -127,8 +128,7 @@ class Passes {
  private:
   template <class Other, class OtherGroup>
   friend class Passes;
-  static constexpr int kWorthMoving = 8, kWorthKeeping = 30, kPatience = 100,
-                       kEntryReals = sizeof(Entry) / sizeof(Real);
+  static constexpr int kEntryReals = sizeof(Entry) / sizeof(Real);
 
   HD static int lanes_of(const Mask<Real>& is) {
     int number = 0;

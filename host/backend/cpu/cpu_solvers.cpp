@@ -7,7 +7,7 @@ namespace stiction {
 #define STICTION_INSTANTIATE(Real)                                                                               \
   template SolveStats<Real> solve_rows(const Serial&, const RowProblem<Real>&, const SolveLimits<Scalar<Real>>&, \
                                        const SolverOptions<Scalar<Real>>&, Real*, Real*);                        \
-  template void fall_back<Real, true>(FlaggedRows<Real>*, int, const FallbackPlan&, void*);
+  template void fall_back<Real, true>(const Serial&, FlaggedRows<Real>*, int, const FallbackPlan&, void*);
 
 #if STICTION_FLOAT32
 STICTION_INSTANTIATE(CpuReal)

@@ -55,7 +55,8 @@ class Walk {
   void improve() const {
     if (waiting_ == 0) return;
     improve_posed<Real, true>(
-        job_.options, waiting_, [&](int i) -> auto& { return state(place_[i]); }, workspace(0).memory.fallback);
+        Serial{}, job_.options, waiting_, [&](int i) -> auto& { return state(place_[i]); },
+        workspace(0).memory.fallback);
   }
 
   const CpuJob<S>& job_;

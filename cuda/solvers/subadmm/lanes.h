@@ -1,0 +1,183 @@
+// SubADMM of problems with no more rows than a group has lanes, for GPUs: row i is lane i's, which has all its numbers in registers.
+// The passes of passes.h, with T on the smaller side, by rows where X = B^1/2 Y has fewer of them than columns:
+//
+//   T = I - (I + X X')^-1
+//
+// by Gauss-Jordan elimination; I + X X' has eigenvalues from 1 on, so that no pivot is small. Against the lanes of passes.h, which
+// go through memory for every number, a tenth of the instructions. Rounded otherwise: no bit of it is a CPU's.
+#pragma once
+#include "core/group.h"
+#include "linalg/anderson.h"
+#include "math/cone.h"
+#include "solvers/score.h"
+#include "solvers/subadmm/options.h"
+#include "solvers/subadmm/passes.h"
+
+namespace stiction {
+
+template <class Real, class Group>
+class LanePasses {
+ public:
+  using S = Scalar<Real>;
+  using Opt = SubAdmmOptions<S>;
+  using Plan = Passes<Real, Group>;
+  static constexpr int kRows = Group::kSize;
+
+  /// Of what is asked for by default; couples and the convex law, and penalties that change, are for passes.h.
+  HD static bool takes(const RowProblem<Real>& p, const SolveLimits<S>& limits, const Opt& opt) {
+    return p.rows() <= kRows && p.spins == 0 && limits.iterations > 0 && opt.penalty == kPenaltyNormalTangential &&
+           !opt.convex;
+  }
+
+  HD LanePasses(const Group& g, const RowProblem<Real>& p, const SolveLimits<S>& limits, const Opt& options)
+      : g_(g),
+        p_(p),
+        limits_(limits),
+        opt(options),
+        i_(g.rank()),
+        contact_(i_ < 3 * p.contacts),
+        block_(p.block_of(min(i_, max(p.rows() - 1, 0)))),
+        first_(contact_ ? 3 * block_ : min(i_, kRows - 3)) {}
+
+  /// From the impulses there (n) to the answer, which is written by all lanes. Tells whether the world is done.
+  HD bool solve(const double contact_penalty, const double limit_penalty, Real* answer, SolveStats<Real>& stats) {
+    const bool has = i_ < p_.rows();
+    const Real zero(0), one(1), W = has ? p_.W[i_] : zero;
+    const int scalar = block_ - p_.contacts;
+    const bool bounded = has && !contact_;
+    if (bounded) lower_ = p_.lower[scalar], upper_ = p_.upper[scalar];
+    const bool one_sided = bounded && lower_ == zero && upper_ > zero;
+    soft_ = sqrt(W * Real(S(contact_ ? 1 / contact_penalty : one_sided ? 1 / limit_penalty : 1)));
+    root_ = soft_ > zero ? one / soft_ : zero;
+    free_ = has ? p_.free[i_] : zero, W_ = W;
+    e_ = has ? p_.e[i_] * root_ : zero;
+    give_ = one / (one + (has ? p_.R[i_] : zero) * root_ * root_);
+    const Real soft_t = g_.from(soft_, first_), root_n = g_.from(root_, first_ + 2);
+    mu_ = contact_ ? p_.mu[block_] * soft_t * root_n : zero;
+    lower_ = lower_ * soft_, upper_ = upper_ * soft_;
+    const Real fx = g_.from(free_, first_), fy = g_.from(free_, first_ + 1), fz = g_.from(free_, first_ + 2);
+    fast_ = max(max(abs(fx), abs(fy)), abs(fz));
+    const bool later = contact_ && block_ >= p_.near;
+    lambda_ = has && !later ? answer[i_] * soft_ : zero;
+    multiply_rows();
+    bool done = iterate(p_.near, stats);
+    if (p_.contacts > p_.near && closing()) done = iterate(p_.contacts, stats);
+    if (has) answer[i_] = lambda_ * root_;
+    g_.sync();
+    return done;
+  }
+
+ private:
+  /// W of X, this lane's row.
+  HD void multiply_rows() {
+    constexpr int kColumns = 4;
+    UNROLL for (int j = 0; j < kRows; ++j) delassus_[j] = Real(0);
+    const bool has = i_ < p_.rows();
+    const Real* y = p_.row(has ? i_ : 0);
+    for (int a = 0; a < p_.width; a += kColumns) {
+      Real x[kColumns];
+      UNROLL for (int c = 0; c < kColumns; ++c) x[c] = has && a + c < p_.width ? y[a + c] * root_ : Real(0);
+      UNROLL for (int j = 0; j < kRows; ++j)
+        UNROLL for (int c = 0; c < kColumns; ++c) delassus_[j] = delassus_[j] + x[c] * g_.from(x[c], j);
+    }
+  }
+  /// Row of T, of the rows that are `in`: 1 or 0.
+  HD void invert(Real in, Real (&T)[kRows]) const {
+    UNROLL for (int j = 0; j < kRows; ++j) {
+      T[j] = delassus_[j] * in * g_.from(in, j) + Real(j == i_ ? 1 : 0);
+    }
+    UNROLL for (int k = 0; k < kRows; ++k) {
+      const bool pivots = i_ == k;
+      const Real inverse = Real(1) / g_.from(T[k], k), own = T[k];
+      UNROLL for (int j = 0; j < kRows; ++j) {
+        const Real row = g_.from(T[j], k) * inverse;
+        if (j == k) T[j] = pivots ? inverse : -own * inverse;
+        else T[j] = pivots ? row : T[j] - own * row;
+      }
+    }
+    UNROLL for (int j = 0; j < kRows; ++j) T[j] = Real(j == i_ ? 1 : 0) - T[j];
+  }
+  /// What a change of this row counts, see Iteration::weigh_changes.
+  HD Real weight() const {
+    if (!(limits_.tolerance > 0)) return soft_;
+    const Real rounding(S(8) * kEpsilon<S> / limits_.tolerance), V = max(p_.scale, Real(1e-20f));
+    const Real scale = p_.scale_of(block_), used = scale > Real(0) ? scale : V;
+    const Real own = contact_ ? fast_ : max(abs(free_), W_ * abs(lambda_ * root_));
+    return soft_ * (V / max(used, own * rounding));
+  }
+
+  /// With the first `contacts` of them.
+  HD bool iterate(int contacts, SolveStats<Real>& stats) {
+    const Real zero(0), one(1);
+    const bool in = soft_ > zero && !(contact_ && block_ >= contacts);
+    if (!g_.any(in)) return true;
+    Real T[kRows];
+    invert(in ? one : zero, T);
+    const Real free = in ? free_ * root_ : zero, soft = weight(), allowed_part(limits_.tolerance);
+    const Real allowed = limits_.tolerance > 0 ? p_.scale * allowed_part : Real(-1);
+    Real z = free;
+    UNROLL for (int j = 0; j < kRows; ++j) z = z + delassus_[j] * g_.from(lambda_, j);
+    z = in ? z : zero;
+    Real push = z - free + lambda_, best = lambda_, least(1e30f), idle(0);
+    bool done = false, plain = false;
+    Anderson<Real, 3> anderson;
+    History<Real, 3> history;
+    anderson.clear(), anderson.clear(history, zero);
+    const Real alpha(opt.relaxation), rest = one - alpha;
+    stats.factorizations = stats.factorizations + one;
+    int pass = 0;
+    while (pass < limits_.iterations && !done) {
+      Real y = free;
+      UNROLL for (int j = 0; j < kRows; ++j) y = y + T[j] * g_.from(push, j);
+      y = y * alpha + z * rest - lambda_;
+      if (opt.anderson) {
+        anderson.begin_sums();
+        anderson.gather(history, y, anderson.own, [](Real x) { return x; });
+        anderson.finish_sums(g_, Real(opt.tikhonov));
+        if (plain) UNROLL for (int j = 0; j < 3; ++j) anderson.gamma[j] = zero;
+        if (pass >= Plan::kWorthKeeping && anderson.pass > 1) {
+          const bool better = anderson.last < least;
+          least = min(least, anderson.last), idle = better ? zero : idle + one;
+          if (idle > Real(S(Plan::kPatience))) plain = !plain, idle = zero;
+          if (better) best = lambda_;
+        }
+        y = anderson.step(history);
+      }
+      const Real own = -(y + e_) * give_;
+      const Vec3<Real> f{g_.from(own, first_), g_.from(own, first_ + 1), g_.from(own, first_ + 2)};
+      const Vec3<Real> cone = project_strict(f, mu_);
+      const int axis = i_ - first_;
+      Real l = axis == 0 ? cone.x : axis == 1 ? cone.y : cone.z;
+      l = !in ? zero : contact_ ? l : clamp(own, lower_, upper_);
+      const Real next = in ? y + l : zero;
+      const Real dz = g_.max(soft * abs(next - z)), dl = g_.max(soft * abs(l - lambda_));
+      lambda_ = l, z = next, push = z - free + lambda_;
+      ++pass;
+      done = max(dz, dl) <= allowed;
+    }
+    stats.iterations = stats.iterations + Real(static_cast<S>(pass));
+    if (opt.anderson && !done && pass > Plan::kWorthKeeping) lambda_ = best;
+    if (limits_.tolerance > 0) done = done && g_.max(in ? soft * abs(lambda_) : zero) * kEpsilon<S> <= allowed;
+    return done;
+  }
+  /// See Iteration::closing.
+  HD bool closing() const {
+    Real velocity = free_ * root_;
+    UNROLL for (int j = 0; j < kRows; ++j) velocity = velocity + delassus_[j] * g_.from(lambda_, j);
+    const bool later = contact_ && block_ >= p_.near && i_ == first_ + 2 && root_ > Real(0);
+    return g_.any(later && velocity + e_ < -(p_.scale_of(block_) * limits_.tolerance) * root_);
+  }
+
+  const Group& g_;
+  const RowProblem<Real>& p_;
+  const SolveLimits<S>& limits_;
+  const Opt& opt;
+  const int i_;         // this lane's row
+  const bool contact_;  // which is one of a contact
+  const int block_, first_;  // its contact or other row, as RowCounts::block_of; the contact's first row
+  Real soft_, root_;    // B^-1/2 and B^1/2, 0 of what is not used
+  Real free_, W_, e_, give_, mu_, lambda_, fast_, lower_ = Real(0), upper_ = Real(0);  // free, W: as the problem has them
+  Real delassus_[kRows];
+};
+
+}  // namespace stiction
