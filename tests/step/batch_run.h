@@ -104,7 +104,7 @@ void step_batch(const typename L::Group& g, const typename L::Model& m, const St
   begin_steps<L>(g, m, worlds, w, s);
   while (take_steps<L>(g, m, worlds, steps, w, s)) {
     auto state = [&](int) -> StepState<L>& { return s; };
-    if (g.rank() == 0) improve_posed<Real, true>(worlds.options, 1, state, w.memory.fallback);
+    improve_posed<Real, true>(g, worlds.options, 1, state, w.memory.fallback);
     g.sync();
     settle<L>(g, m, worlds, w, s);
   }
