@@ -1,7 +1,7 @@
-// What is done for worlds that a solver left above `certify`, in double: SubADMM, which single precision mostly was all that it
-// lacked, where contacts are few; each contact in turn exactly (Bisection, by Coulomb's law),
-// which takes few sweeps where bodies have few contacts each, then Newton (CANAL), then projected Gauss-Seidel from nothing, which
-// creeps where De Saxce's correction sends Newton round and round. Or, instead of these three, a solver of the list that was asked for.
+// What is done for worlds that a solver left above `certify`, in double: SubADMM where contacts are few, for which single precision mostly
+// was what kept it; each contact in turn exactly (Bisection, by Coulomb's law), which takes few sweeps where bodies have few contacts
+// each; Newton (CANAL); projected Gauss-Seidel from nothing, which creeps where De Saxce's correction sends Newton round and round. Or,
+// instead of these four, a solver of the list that was asked for.
 //
 // A problem need not have a solution: a body wedged between two walls it overlaps cannot leave both, and impulses that try
 // grow without bound. Where Newton stays far from one too, the step asks for no recovery of overlaps, and where that fails
@@ -35,12 +35,12 @@ template <class S> inline constexpr double kLargestPush = sizeof(S) == 8 ? 1e7 :
 /// The same of an answer that is nearly hopeless: above that part of kHopeless.
 inline constexpr double kUnlikelyPush = 1e3, kDoubtful = 0.1;
 
-/// What improves worlds: `certify` is the residual of `law` over V that they must reach. Unless a solver is named it is this file's three
+/// What improves worlds: `certify` is the residual of `law` over V that they must reach. Unless a solver is named it is this file's four
 /// under Coulomb's law and SAP under the convex one; under maximum dissipation there is none.
 struct FallbackPlan {
   Law law = Law::kCoulomb;
   double certify = 0;
-  int solver = -1;  // by its place in the list; -1: this file's three
+  int solver = -1;  // by its place in the list; -1: this file's four
 };
 /// The fallback that options ask for; whether there is one, which knows the law.
 template <class S>

@@ -66,9 +66,9 @@ class SolverOptions:
     certify: float = _step("certify", least=0)
     #: Start from the impulses of the last step.
     warm_start: bool = _step("warm_start", bool)
-    #: What solves environments above ``certify`` again, in double: True (under Coulomb's law exact contacts in turn,
-    #: then Newton's method; SAP under the convex law, not on CUDA; nothing under maximum dissipation), False (nothing),
-    #: or the name of a solver, with its defaults.
+    #: What solves environments above ``certify`` again, in double: True (under Coulomb's law SubADMM of few contacts,
+    #: exact contacts in turn, then Newton's method; SAP under the convex law, not on CUDA; nothing under maximum
+    #: dissipation), False (nothing), or the name of a solver, with its defaults.
     fallback: bool | str = _step("fallback", bool, names=True)
     #: Part of an overlap that one step is to remove, in [0, 1].
     erp: float = _step("erp", least=0, most=1)
