@@ -340,6 +340,26 @@ TYPED_TEST(Conformance, LanesOfATileAreBitEqualToOneAlone) {
     }
 }
 
+/// So do lanes that have a row each, as many as a problem has or more, but for rounding: SubADMM has another form for them.
+TYPED_TEST(Conformance, LanesWithARowEachAnswerAsOneAlone) {
+  using Solver = typename TypeParam::Solver;
+  using T = typename TypeParam::T;
+  const typename Solver::template Options<T> options;
+  for (int contacts = 1; contacts <= 4; ++contacts)
+    for (auto [tolerance, most] : {std::pair{0.0, 5}, {0.0, 40}, {1e-4, 60}}) {
+      const Dense<double> d = problems::random_problem(18, contacts, contacts, true, contacts % 2);  // up to 16 rows
+      SolveLimits<T> limits;
+      limits.tolerance = T(tolerance), limits.iterations = most;
+      const auto one = testing::solve_dense<Solver, T>(d, limits, 1e-4, options),
+                 tile = testing::solve_dense<Solver, T, TileEmulator<16>>(d, limits, 1e-4, options);
+      EXPECT_NEAR(tile.iterations, one.iterations, sizeof(T) == 8 ? 0 : 1);
+      const double digits = sizeof(T) == 8 ? 1e-9 : 1e-3;
+      for (size_t i = 0; i < one.d.impulse.size(); ++i) EXPECT_NEAR(tile.d.impulse[i], one.d.impulse[i], digits);
+      for (size_t i = 0; i < one.d.row_impulse.size(); ++i)
+        EXPECT_NEAR(tile.d.row_impulse[i], one.d.row_impulse[i], digits);
+    }
+}
+
 /// Every lane of a pack gives the bits of its world alone, whatever its neighbours do.
 TYPED_TEST(Conformance, LanesAreBitEqualToWorldsAlone) {
   using Solver = typename TypeParam::Solver;
