@@ -19,6 +19,8 @@ inline constexpr double kAsked = 0.3;
 /// Passes of SubADMM in double at first, and for how many contacts and other rows: of more it asks for many passes, and costs what
 /// Newton does.
 inline constexpr int kRepeatedPasses = 300, kMostRepeated = 16;
+/// They end at this part of what is asked, as near as Newton comes: once it is known what sticks and what slides, a digit costs it few.
+inline constexpr double kRepeatedPart = 1e-4;
 /// Sweeps over exact contacts before Newton is called: quadrupeds need a few (bench/README.md).
 inline constexpr int kExactSweeps = 25;
 /// Outer passes of Newton, and of the second try of what is left.
