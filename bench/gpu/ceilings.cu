@@ -1,45 +1,15 @@
-// What a GPU can do at most in the coin of a step: arithmetic, memory by how lanes lie in it, launches. One file, no library:
+// What a GPU can do at most in the coin of a step: arithmetic, memory by how lanes lie in it, launches:
 //
 //   nvcc -O3 -std=c++20 -arch=native bench/gpu/ceilings.cu -o ceilings && ./ceilings
 //
 // Prints JSON. Medians of seven rounds on the device's clock. Rows of "workspace" decide how slots should lie in memory
 // (cuda/kernels/README.md): lanes of a world each with a workspace of its own, as slots have it, against fields that lie side by
 // side for the lanes of a warp, and a workspace on the stack, which the hardware lays out so.
-#include <cuda_runtime.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <functional>
-#include <vector>
+#include "device_clock.cuh"
 
 namespace {
 
-constexpr int kRounds = 7, kThreads = 64;
-
-void require(cudaError_t error, const char* call) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", call, cudaGetErrorString(error));
-  std::exit(1);
-}
-#define REQUIRE(call) require(call, #call)
-
-/// Milliseconds of `work`, which is queued on the default stream.
-double milliseconds(const std::function<void()>& work) {
-  cudaEvent_t from, to;
-  REQUIRE(cudaEventCreate(&from)), REQUIRE(cudaEventCreate(&to));
-  std::vector<float> times(kRounds);
-  work();
-  for (float& ms : times) {
-    REQUIRE(cudaEventRecord(from));
-    work();
-    REQUIRE(cudaEventRecord(to)), REQUIRE(cudaEventSynchronize(to)), REQUIRE(cudaEventElapsedTime(&ms, from, to));
-  }
-  REQUIRE(cudaGetLastError());
-  REQUIRE(cudaEventDestroy(from)), REQUIRE(cudaEventDestroy(to));
-  std::sort(times.begin(), times.end());
-  return times[kRounds / 2];
-}
+constexpr int kThreads = 64;
 
 __global__ void nothing() {}
 

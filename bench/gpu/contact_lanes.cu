@@ -6,27 +6,15 @@
 //   nvcc -O3 -std=c++20 -arch=native --expt-relaxed-constexpr -Icuda bench/gpu/contact_lanes.cu -o contact_lanes && ./contact_lanes
 //
 // Prints JSON lines: nanoseconds of a world, medians of seven rounds on the device's clock. On random numbers: it is timed, not solved.
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <functional>
-#include <vector>
-
 #include "core/group.h"
+#include "device_clock.cuh"
 #include "linalg/anderson.h"
 #include "math/cone.h"
 
 namespace stiction {
 namespace {
 
-constexpr int kLanes = 128, kRounds = 7;
-
-void require(cudaError_t error, const char* call) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", call, cudaGetErrorString(error));
-  std::exit(1);
-}
-#define REQUIRE(call) require(call, #call)
+constexpr int kLanes = 128;
 
 /// op (worlds, 3T, 3T), contact (worlds, T, 8): free (3), bias, friction, give (2); out (worlds, T, 3).
 template <int T>
@@ -129,22 +117,6 @@ __global__ void fill(float* to, size_t n) {
     h ^= h >> 15, h *= 2246822519u, h ^= h >> 13;
     to[i] = ((h & 0xffff) / 65536.0f - 0.5f) * 0.1f;
   }
-}
-
-double milliseconds(const std::function<void()>& work) {
-  cudaEvent_t from, to;
-  REQUIRE(cudaEventCreate(&from)), REQUIRE(cudaEventCreate(&to));
-  std::vector<float> times(kRounds);
-  work();
-  for (float& ms : times) {
-    REQUIRE(cudaEventRecord(from));
-    work();
-    REQUIRE(cudaEventRecord(to)), REQUIRE(cudaEventSynchronize(to)), REQUIRE(cudaEventElapsedTime(&ms, from, to));
-  }
-  REQUIRE(cudaGetLastError());
-  REQUIRE(cudaEventDestroy(from)), REQUIRE(cudaEventDestroy(to));
-  std::sort(times.begin(), times.end());
-  return times[kRounds / 2];
 }
 
 struct Buffers {

@@ -1,5 +1,5 @@
-// What is done where a solver's answer is not good enough, in double; whatever the model. Few worlds need it, so that a lane goes
-// through several slots with one memory.
+// What is done where a solver's answer is not good enough, in double; whatever the model. Few worlds need it, so that
+// the lanes of a warp go through several slots with one memory.
 #include "kernels/slots.cuh"
 #include "step/solve_rows.h"
 

@@ -1,5 +1,5 @@
 // What a stage leaves the next ones where a lane's workspace is on its stack, part by part: word k of the lanes of a warp lie side
-// by side, so that they are moved together, as the hardware lays out stacks. A workspace that lies in memory is 2 KB and more
+// by side, so that they are moved together, as the hardware lays out stacks. A workspace that lies in memory is kilobytes
 // from the next lane's: there every access of a warp is one of 32, and every store goes to L2.
 #pragma once
 #include "kernels/job.h"
@@ -36,6 +36,7 @@ class KeptWords {
     if constexpr (kRest > 0) move<1, kRest>(own + 4 * kWords, next_ + kLanes * kWords);
     next_ += kLanes * (kWords + (kRest > 0));
   }
+  __device__ int moved_to() const { return static_cast<int>((next_ - first_) / kLanes); }
   /// Of an array those elements that `is` tells to be used; before or behind it.
   template <class T, int kCount, class Is>
   __device__ void some(T (&x)[kCount], Is is) {
@@ -86,10 +87,20 @@ struct KeptParts {
 
   template <class Move>
   __device__ static void visit(const Model& m, int parts, Work& w, Step& s, Move move) {
-    if (parts & kKeepsState) move.seek(0), state(w, s, move);
-    if (parts & kKeepsFound) move.seek(kState), found(m, w, move);
-    if (parts & kKeepsPosed) move.seek(kState + kFound), posed(m, w, move);
-    if (parts & kKeepsAnswer) move.seek(kState + kFound + kPosed), answer(m, w, move);
+    int place = 0;
+    auto part = [&](int which, int words, auto visit_part) {
+      if (parts & which) {
+        move.seek(place), visit_part();
+#ifndef __CUDA_ARCH__
+        if (move.moved_to() > place + words) __builtin_trap();  // emulated: what is moved has to fit
+#endif
+      }
+      place += words;
+    };
+    part(kKeepsState, kState, [&] { state(w, s, move); });
+    part(kKeepsFound, kFound, [&] { found(m, w, move); });
+    part(kKeepsPosed, kPosed, [&] { posed(m, w, move); });
+    part(kKeepsAnswer, kAnswer, [&] { answer(m, w, move); });
   }
 
  private:

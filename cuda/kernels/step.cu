@@ -45,17 +45,19 @@ void launch_lanes(void (*kernel)(Parameters...), int64_t lanes, const CudaQueue&
          arguments...);
 }
 
-/// visit(pass, branch) for all worlds, as many at a time as a branch has slots, branch by branch.
+/// All worlds pass through the slots, as many at a time as a branch has, in the branches in turn.
+int number_of_passes(const CudaJob& job) {
+  return (job.arrays.num_envs + job.plan.branch_slots - 1) / job.plan.branch_slots;
+}
+StagePass pass_of(const CudaJob& job, int number) {
+  const int slots = job.plan.branch_slots, first = number * slots;
+  return {.first = first,
+          .count = std::min(slots, job.arrays.num_envs - first),
+          .slot = number % job.plan.branches * slots};
+}
 template <class Visit>
 void each_pass(const CudaJob& job, Visit visit) {
-  const CudaPlan& plan = job.plan;
-  StagePass pass;
-  for (int number = 0; pass.first < job.arrays.num_envs; ++number, pass.first += pass.count) {
-    const int branch = number % plan.branches;
-    pass.slot = branch * plan.branch_slots;
-    pass.count = std::min(plan.branch_slots, job.arrays.num_envs - pass.first);
-    visit(pass, branch);
-  }
+  for (int number = 0; number < number_of_passes(job); ++number) visit(pass_of(job, number));
 }
 
 enum : int { kFind, kAssemble, kSolve, kJudge, kImprove, kSettle, kEnd };
@@ -164,14 +166,12 @@ void prepare_launches(const StepKernels& kernels, const CudaJob& job) {
 }
 
 void launch_step(const StepKernels& kernels, const CudaJob& job, Branches& branches) {
-  std::vector<std::pair<StagePass, int>> passes;
-  each_pass(job, [&](const StagePass& pass, int branch) { passes.emplace_back(pass, branch); });
-  const size_t together = std::min<size_t>(passes.size(), job.plan.branches);
-  branches.fork(job.queue, static_cast<int>(together));
-  for (size_t first = 0; first < passes.size(); first += together)
+  const int passes = number_of_passes(job), together = std::min(passes, job.plan.branches);
+  branches.fork(job.queue, together);
+  for (int first = 0; first < passes; first += together)
     for (int step = 0; step < job.steps; ++step)
-      for (size_t i = first; i < std::min(first + together, passes.size()); ++i) {
-        auto [pass, branch] = passes[i];
+      for (int branch = 0; branch < std::min(together, passes - first); ++branch) {
+        StagePass pass = pass_of(job, first + branch);
         pass.step = step;
         run_step(kernels, job, pass, branches.queue(branch), [] {});
       }
@@ -179,7 +179,7 @@ void launch_step(const StepKernels& kernels, const CudaJob& job, Branches& branc
 }
 std::vector<std::pair<std::string, double>> time_step(const StepKernels& kernels, const CudaJob& job) {
   StreamClock clock(job.queue);
-  each_pass(job, [&](StagePass pass, int) {
+  each_pass(job, [&](StagePass pass) {
     for (; pass.step < job.steps; ++pass.step) run_step(kernels, job, pass, job.queue, [&] { clock.mark(); });
   });
   clock.mark();
@@ -190,7 +190,7 @@ std::vector<std::pair<std::string, double>> time_step(const StepKernels& kernels
   return times;
 }
 void launch_find_contacts(const StepKernels& kernels, const CudaJob& job, const FoundContacts<float>& found) {
-  each_pass(job, [&](StagePass pass, int) {
+  each_pass(job, [&](StagePass pass) {
     pass.finds = true, pass.found = found;
     launch_stage(kernels, kFind, job, pass, job.queue);
   });

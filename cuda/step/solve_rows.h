@@ -263,17 +263,19 @@ HD_ONCE void ask(FlaggedRows<Real>* packs, const FallbackPlan& plan, const Islan
   }
 }
 
-/// SubADMM in double, from what there is: takes what it solves, puts the other islands in front, and tells how many they are.
-template <class Double, class Real, class Group>
-HD_ONCE int repeat(const Group& g, FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* island, int n,
-                   void* memory) {
+/// solve(rows, open, memory) of islands that `fits` as they are, as many at a time as there are lanes: takes the answers within `accepted`
+/// of those that it tells it has tried, puts the other islands in front, and tells how many they are. Of a group the first lane does all
+/// else.
+template <class Double, class Real, class Group, class Fits, class Solve>
+HD int try_each(const Group& g, FlaggedRows<Real>* packs, const FallbackPlan& plan, double accepted, Island* island,
+                int n, void* memory, Fits fits, Solve solve) {
   constexpr int W = kWidth<Double>;
   const Demand<Double, Real> demand(plan);
-  const SolveLimits<double> limits{kRepeatedPasses, kRepeatedPart * demand.tolerance};
+  const Mask<Double> none = mask_of<Double>(false);
   const bool first = g.rank() == 0;
   int left = 0;
   for (int next = 0, count; next < n; next += count) {
-    for (count = 0; count < min(W, n - next) && island[next + count].rows() <= kMostRepeated;) ++count;
+    for (count = 0; count < min(W, n - next) && fits(island[next + count]);) ++count;
     if (count == 0) {
       island[left++] = island[next], count = 1;
       continue;
@@ -281,57 +283,55 @@ HD_ONCE int repeat(const Group& g, FlaggedRows<Real>* packs, const FallbackPlan&
     Arena<Double> arena(static_cast<Double*>(memory));
     DoubleRows<Double, Real> d(packs, island + next, count, arena, first);
     for (int w = 0; w < count; ++w) d.load(w, island[next + w]);
-    Mask<Double> done = mask_of<Double>(false);
-    if (first) done = negate(demand.open(d.score(plan.law, arena.rest())));
-    done = g.either(done);
-    if (!all(done)) {
+    Mask<Double> open = g.either(first ? d.used & demand.open(d.score(plan.law, arena.rest())) : none);
+    if (any(open)) {
       g.sync();  // what the first lane has written
-      solve_with<SubAdmm, Double>(g, d.view, limits, SubAdmmOptions<double>{}, arena.rest(), d.rows.impulse);
+      const Mask<Double> tried = solve(d, open, arena.rest());
       g.sync();
-      Mask<Double> solved = mask_of<Double>(false);
-      if (first) {
+      Mask<Double> solved = none;
+      if (first && any(tried)) {
         const RowScore<Double> after = d.score(plan.law, arena.rest());
-        const Mask<Double> near = after.worst() <= Double(10 * limits.tolerance);
-        solved = d.used & negate(done) & near & demand.bounded(d.largest_push(), after);
+        solved = tried & (after.worst() <= Double(accepted)) & demand.bounded(d.largest_push(), after);
         d.put(solved);
       }
-      done = done | g.either(solved);
+      open = open & negate(g.either(solved));
     }
     for (int w = 0; w < count; ++w)
-      if (!lane(done, w)) island[left++] = d.of[w];
+      if (lane(open, w)) island[left++] = d.of[w];
     g.sync();  // memory is to be used again
   }
   return left;
 }
 
-/// Each contact in turn exactly: takes what few sweeps solve, puts the other islands in front, and tells how many they are.
+/// SubADMM in double, from what there is.
+template <class Double, class Real, class Group>
+HD_ONCE int repeat(const Group& g, FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* island, int n,
+                   void* memory) {
+  const SolveLimits<double> limits{kRepeatedPasses, kRepeatedPart * Demand<Double, Real>(plan).tolerance};
+  auto small = [](const Island& of) { return of.rows() <= kMostRepeated; };
+  auto solve = [&](DoubleRows<Double, Real>& d, const Mask<Double>& open, Double* scratch) {
+    solve_with<SubAdmm, Double>(g, d.view, limits, SubAdmmOptions<double>{}, scratch, d.rows.impulse);
+    return open;
+  };
+  return try_each<Double>(g, packs, plan, 10 * limits.tolerance, island, n, memory, small, solve);
+}
+
+/// Each contact in turn exactly.
 template <class Double, class Real>
 HD_ONCE int sweep(FlaggedRows<Real>* packs, const FallbackPlan& plan, Island* island, int n, void* memory) {
-  constexpr int W = kWidth<Double>;
   const Demand<Double, Real> demand(plan);
   BisectionOptions<double> exact;
   exact.coulomb = 1, exact.accelerate = 0;
-  int left = 0;
-  for (int next = 0; next < n; next += W) {
-    const int count = min(W, n - next);
-    Arena<Double> arena(static_cast<Double*>(memory));
-    DoubleRows<Double, Real> d(packs, island + next, count, arena);
-    for (int w = 0; w < count; ++w) d.load(w, island[next + w]);
-    const RowScore<Double> before = d.score(plan.law, arena.rest());
-    Mask<Double> done = negate(demand.open(before));
-    if (const Mask<Double> carried = d.used & d.without_couples() & negate(done); any(carried)) {
-      RowProblem<Double> plain = d.view;
-      plain.spins = 0;
-      solve_with<Bisection, Double>(Serial{}, plain, demand.limits(kExactSweeps), exact, arena.rest(), d.rows.impulse);
-      const RowScore<Double> after = d.score(plan.law, arena.rest());
-      const Mask<Double> solved = carried & negate(demand.open(after)) & demand.bounded(d.largest_push(), after);
-      d.put(solved);
-      done = done | solved;
-    }
-    for (int w = 0; w < count; ++w)
-      if (!lane(done, w)) island[left++] = d.of[w];
-  }
-  return left;
+  auto solve = [&](DoubleRows<Double, Real>& d, const Mask<Double>& open, Double* scratch) {
+    const Mask<Double> carried = open & d.without_couples();
+    if (!any(carried)) return carried;
+    RowProblem<Double> plain = d.view;
+    plain.spins = 0;
+    solve_with<Bisection, Double>(Serial{}, plain, demand.limits(kExactSweeps), exact, scratch, d.rows.impulse);
+    return carried;
+  };
+  auto any_size = [](const Island&) { return true; };
+  return try_each<Double>(Serial{}, packs, plan, demand.tolerance, island, n, memory, any_size, solve);
 }
 
 /// How many of n islands, by their rows in order, need little more room than the first.

@@ -3,8 +3,8 @@
 //
 //   T = I - (I + X X')^-1
 //
-// by Gauss-Jordan elimination; I + X X' has eigenvalues from 1 on, so that no pivot is small. Against the lanes of passes.h, which
-// go through memory for every number, a tenth of the instructions. Rounded otherwise: no bit of it is a CPU's.
+// by Gauss-Jordan elimination; I + X X' has eigenvalues from 1 on, so that no pivot is small. Rounded
+// otherwise than there: no bit of it is a CPU's.
 #pragma once
 #include "core/group.h"
 #include "linalg/anderson.h"
@@ -20,7 +20,6 @@ class LanePasses {
  public:
   using S = Scalar<Real>;
   using Opt = SubAdmmOptions<S>;
-  using Plan = Passes<Real, Group>;
   static constexpr int kRows = Group::kSize;
 
   /// Of what is asked for by default; couples and the convex law, and penalties that change, are for passes.h.
@@ -40,14 +39,14 @@ class LanePasses {
         first_(contact_ ? 3 * block_ : min(i_, kRows - 3)) {}
 
   /// From the impulses there (n) to the answer, which is written by all lanes. Tells whether the world is done.
-  HD bool solve(const double contact_penalty, const double limit_penalty, Real* answer, SolveStats<Real>& stats) {
+  HD bool solve(Real* answer, SolveStats<Real>& stats) {
     const bool has = i_ < p_.rows();
     const Real zero(0), one(1), W = has ? p_.W[i_] : zero;
     const int scalar = block_ - p_.contacts;
     const bool bounded = has && !contact_;
     if (bounded) lower_ = p_.lower[scalar], upper_ = p_.upper[scalar];
     const bool one_sided = bounded && lower_ == zero && upper_ > zero;
-    soft_ = sqrt(W * Real(S(contact_ ? 1 / contact_penalty : one_sided ? 1 / limit_penalty : 1)));
+    soft_ = sqrt(W * Real(S(contact_ ? 1 / kContactPenalty : one_sided ? 1 / kLimitPenalty : 1)));
     root_ = soft_ > zero ? one / soft_ : zero;
     free_ = has ? p_.free[i_] : zero, W_ = W;
     e_ = has ? p_.e[i_] * root_ : zero;
@@ -97,13 +96,11 @@ class LanePasses {
     }
     UNROLL for (int j = 0; j < kRows; ++j) T[j] = Real(j == i_ ? 1 : 0) - T[j];
   }
-  /// What a change of this row counts, see Iteration::weigh_changes.
+  /// What a change of this row counts.
   HD Real weight() const {
     if (!(limits_.tolerance > 0)) return soft_;
-    const Real rounding(S(8) * kEpsilon<S> / limits_.tolerance), V = max(p_.scale, Real(1e-20f));
-    const Real scale = p_.scale_of(block_), used = scale > Real(0) ? scale : V;
     const Real own = contact_ ? fast_ : max(abs(free_), W_ * abs(lambda_ * root_));
-    return soft_ * (V / max(used, own * rounding));
+    return soft_ * change_weight(p_, block_, own, limits_.tolerance);
   }
 
   /// With the first `contacts` of them.
@@ -113,13 +110,14 @@ class LanePasses {
     if (!g_.any(in)) return true;
     Real T[kRows];
     invert(in ? one : zero, T);
-    const Real free = in ? free_ * root_ : zero, soft = weight(), allowed_part(limits_.tolerance);
-    const Real allowed = limits_.tolerance > 0 ? p_.scale * allowed_part : Real(-1);
+    const Real free = in ? free_ * root_ : zero, soft = weight();
+    const Real allowed = limits_.tolerance > 0 ? p_.scale * limits_.tolerance : Real(-1);
     Real z = free;
     UNROLL for (int j = 0; j < kRows; ++j) z = z + delassus_[j] * g_.from(lambda_, j);
     z = in ? z : zero;
-    Real push = z - free + lambda_, best = lambda_, least(1e30f), idle(0);
-    bool done = false, plain = false;
+    Real push = z - free + lambda_, best = lambda_;
+    bool done = false;
+    LeastChange<Real> least;
     Anderson<Real, 3> anderson;
     History<Real, 3> history;
     anderson.clear(), anderson.clear(history, zero);
@@ -134,13 +132,8 @@ class LanePasses {
         anderson.begin_sums();
         anderson.gather(history, y, anderson.own, [](Real x) { return x; });
         anderson.finish_sums(g_, Real(opt.tikhonov));
-        if (plain) UNROLL for (int j = 0; j < 3; ++j) anderson.gamma[j] = zero;
-        if (pass >= Plan::kWorthKeeping && anderson.pass > 1) {
-          const bool better = anderson.last < least;
-          least = min(least, anderson.last), idle = better ? zero : idle + one;
-          if (idle > Real(S(Plan::kPatience))) plain = !plain, idle = zero;
-          if (better) best = lambda_;
-        }
+        least.hold_back(anderson);
+        if (pass >= kWorthKeeping && anderson.pass > 1 && least.look(anderson.last)) best = lambda_;
         y = anderson.step(history);
       }
       const Real own = -(y + e_) * give_;
@@ -156,7 +149,7 @@ class LanePasses {
       done = max(dz, dl) <= allowed;
     }
     stats.iterations = stats.iterations + Real(static_cast<S>(pass));
-    if (opt.anderson && !done && pass > Plan::kWorthKeeping) lambda_ = best;
+    if (opt.anderson && !done && pass > kWorthKeeping) lambda_ = best;
     if (limits_.tolerance > 0) done = done && g_.max(in ? soft * abs(lambda_) : zero) * kEpsilon<S> <= allowed;
     return done;
   }

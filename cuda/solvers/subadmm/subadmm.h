@@ -53,7 +53,7 @@ class Iteration {
     if constexpr (kInLanes)
       if (LanePasses<Real, Group>::takes(p_, limits_, opt)) {
         LanePasses<Real, Group> rows(g_, p_, limits_, opt);
-        const bool done = rows.solve(kContactPenalty, kLimitPenalty, answer_, stats_);
+        const bool done = rows.solve(answer_, stats_);
         if (limits_.tolerance > 0 && !done) drop_harmful(g_, p_, opt.law(), true, answer_, root_, u_);
         return stats_;
       }
@@ -72,8 +72,6 @@ class Iteration {
   }
 
  private:
-  // B W_ii; of rows that are no limits 1. On rollouts of robots these need 10 to 15 % fewer passes than 1 throughout.
-  static constexpr double kContactPenalty = 1.5, kLimitPenalty = 5;
   static constexpr int kBlock = Passes::kBlock, kRows = Passes::kRows;
   static constexpr bool kInLanes = kWidth<Real> == 1 && Group::kSize > 2;  // a contact has three rows
 
@@ -187,16 +185,9 @@ class Iteration {
     return rows;
   }
   HD int padding() const { return static_cast<int>(Passes::padded(x_.n)) - x_.n; }
-  /// A change counts as V over that of its row's trees, or over what is known of the row's own velocity where that is less:
-  /// beside a leg that swings at 20 rad/s single precision does not know 1e-5 of 0.02 m/s, nor what W l leaves where a linkage is
-  /// under load.
   HD void weigh_changes() {
     if (!(limits_.tolerance > 0)) return;
-    const Real rounding(S(8) * kEpsilon<S> / limits_.tolerance), V = max(p_.scale, Real(1e-20f));
-    auto weight = [&](int block, Real own) {
-      const Real scale = p_.scale_of(block), used = select(scale > Real(0), scale, V);
-      return V / max(used, own * rounding);
-    };
+    auto weight = [&](int block, Real own) { return change_weight(p_, block, own, limits_.tolerance); };
     parallel_for(g_, x_.contacts, [&](int k) {
       const Real *v = p_.free + 3 * k, w = weight(k, max(max(abs(v[0]), abs(v[1])), abs(v[2])));
       for (int d = 0; d < 3; ++d) x_.soft[3 * k + d] = x_.soft[3 * k + d] * w;
