@@ -4,6 +4,7 @@
 //   r_dyn   |D (A v - b - J'l)| / max(|D b|, |D J'l|, least_momentum),   D = diag(A)^-1/2           1
 //   r_con   max_i  |g_i l_i - P(g_i l_i - s_i - (0, 0, mu |s_t|))|,      s = J v + e + R l          m/s
 //   r_split max_i  of |g l_n - max(0, g l_n - s_n)| and |g l_t - D(g l_t - s_t)|, D = disk of radius mu g l_n   m/s
+//           couples are three tangential directions more, in r_con, r_split and r_ccp; r_mdp does not see them
 //   r_ccp   r_con without the correction mu |s_t|: the convex solvers' score                     m/s
 //   r_mdp   r_con of s as maximum dissipation has it (dissipative_slip of contact/law.h, W_nt of the exact block)   m/s
 //   r_row   the same for interval rows, P = clamp to g [lower, upper]                               m/s, rad/s
@@ -76,6 +77,8 @@ HD void dynamics(const DenseProblem<T>& p, const double* v, double least, double
     for (int k = 0; k < n; ++k) push[k] += double(p.J[i * n + k]) * p.impulse[i];
   for (int i = 0; i < p.rows; ++i)
     for (int k = 0; k < n; ++k) push[k] += double(p.J_row[i * n + k]) * p.row_impulse[i];
+  for (int i = 0; i < 3 * p.spins; ++i)
+    for (int k = 0; k < n; ++k) push[k] += double(p.J_spin[i * n + k]) * p.spin_impulse[i];
   double square = 0, load = 0, pushed = 0;
   for (int k = 0; k < n; ++k) {
     double inverse = 1 / double(p.A[k * n + k]), b = p.b[k];
@@ -105,27 +108,32 @@ HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* 
   }
   W_n = max(W_n, kLeastMobility * 3 * g) + double(p.R[3 * i + 2]);
   if (W_n > 0) coupling[0] /= W_n, coupling[1] /= W_n;
-  bool pushed = l[0] != 0 || l[1] != 0 || l[2] != 0;
+  SixVec<double> held{{g * l[0], g * l[1], g * l[2]}, {0, 0, 0}}, slip{{s[0], s[1], s[2]}, {0, 0, 0}};
+  if (p.spins > 0) {
+    const T *rows = p.J_spin + 3 * i * n, *c = p.spin_impulse + 3 * i;
+    held.c = Vec3<double>{double(c[0]), double(c[1]), double(c[2])} * g;
+    slip.c = {row_times(n, rows, v), row_times(n, rows + n, v), row_times(n, rows + 2 * n, v)};
+  }
+  bool pushed = largest(held) != 0 || l[0] != 0 || l[1] != 0 || l[2] != 0;
   if (g == 0) {
     ++out.immovable;
     if (pushed) out.r_con = out.r_split = out.r_ccp = out.r_mdp = kInfinity;
     return;
   }
   if (pushed || p.e[3 * i + 2] <= T(0)) out.scale = worst(out.scale, fast);
-  double mu = p.mu[i], slip = sqrt(s[0] * s[0] + s[1] * s[1]);
-  Vec3<double> held = {g * l[0], g * l[1], g * l[2]}, convex = {held.x - s[0], held.y - s[1], held.z - s[2]},
-               exact = convex;
-  exact.z -= mu * slip;
-  double normal = max(convex.z, 0.0), limit = mu * held.z, reach = sqrt(convex.x * convex.x + convex.y * convex.y);
-  double shrink = reach > limit ? limit / reach : 1.0;
-  out.r_split = worst(out.r_split, abs(held.z - normal));
-  out.r_split = worst(out.r_split, norm(Vec3<double>{held.x - convex.x * shrink, held.y - convex.y * shrink, 0.0}));
+  const double mu = p.mu[i];
+  const SixVec<double> convex = held - slip;
+  SixVec<double> exact = convex;
+  exact.l.z -= mu * tangential(slip);
+  const double limit = mu * held.l.z, reach = tangential(convex), shrink = reach > limit ? limit / reach : 1.0;
+  out.r_split = worst(out.r_split, abs(held.l.z - max(convex.l.z, 0.0)));
+  out.r_split = worst(out.r_split, tangential(held - with_tangents(convex, shrink, 0.0)));
   out.r_con = worst(out.r_con, norm(held - project_proximal(exact, mu)));
   out.r_ccp = worst(out.r_ccp, norm(held - project_proximal(convex, mu)));
-  const Vec3<double> d = dissipative_slip({l[0], l[1], l[2]}, {s[0], s[1], s[2]}, mu, {coupling[0], coupling[1]});
-  const Vec3<double> next = {held.x - d.x, held.y - d.y, held.z - d.z - mu * sqrt(d.x * d.x + d.y * d.y)};
-  out.r_mdp = worst(out.r_mdp, norm(held - project_proximal(next, mu)));
-  overreach = worst(overreach, max(sqrt(held.x * held.x + held.y * held.y) - mu * held.z, -held.z));
+  const Vec3<double> d = dissipative_slip({l[0], l[1], l[2]}, slip.l, mu, {coupling[0], coupling[1]});
+  const Vec3<double> next = held.l - d - Vec3<double>{0, 0, mu * sqrt(d.x * d.x + d.y * d.y)};
+  out.r_mdp = worst(out.r_mdp, norm(held.l - project_proximal(next, mu)));
+  overreach = worst(overreach, max(tangential(held) - mu * held.l.z, -held.l.z));
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 #pragma once
 #include "contact/dense.h"
 #include "contact/impulses.h"
+#include "core/arena.h"
 
 namespace stiction {
 
@@ -22,24 +23,25 @@ struct RowList {
   const PairContact<L>* pair[kContacts];  // null for a world slot
   int dof_link[kRows];  // flat link whose dof the row is about; of a tie: -1 - its number; else kOfBond
   static constexpr int kOfBond = -1 - at_least_one(Shape::kTies);  // these rows are the first, in order
-  const Vec3<Real>* contact_impulse[kContacts];
+  const Vec3<Real>*contact_impulse[kContacts], *spin_impulse[kContacts];
   const Real* row_impulse[kRows];
 
   void build(const typename L::Model& m, const Contacts<L>& contacts_found, const ContactProblem<L>& problem,
              const Impulses<L>& l) {
     const typename L::Group g;
     contacts = rows = 0;
-    auto add_contact = [&](const ContactPoint<Real>& p, const ContactRow<Real>& r, const Vec3<Real>& li, int flat,
-                           const PairContact<L>* moving) {
-      link[contacts] = flat, pair[contacts] = moving;
+    auto add_contact = [&](const ContactPoint<Real>& p, const ContactRow<Real>& r, const Vec3<Real>& li,
+                           const Vec3<Real>& spin, int flat, const PairContact<L>* moving) {
+      link[contacts] = flat, pair[contacts] = moving, spin_impulse[contacts] = &spin;
       point[contacts] = &p, contact[contacts] = &r, contact_impulse[contacts++] = &li;
     };
     each_slot<L>(g, m, contacts_found, [&](const auto& limb, Place at, int s, int c) {
       const int flat = s == 0 ? limb.attach() : flat_link<Shape>(at.link + s - 1);
-      add_contact(contacts_found.point.slot[c], problem.row.slot[c], l.slot.slot[c], flat, nullptr);
+      add_contact(contacts_found.point.slot[c], problem.row.slot[c], l.slot.slot[c], l.spin.slot[c], flat, nullptr);
     });
     for (int s = 0; s < contacts_found.pairs; ++s)
-      add_contact(contacts_found.pair[s].point, problem.pair_row[s], l.pair[s], -1, &contacts_found.pair[s]);
+      add_contact(contacts_found.pair[s].point, problem.pair_row[s], l.pair[s], l.pair_spin[s], -1,
+                  &contacts_found.pair[s]);
     auto add_row = [&](const ScalarRow<Real>& r, const Real& li, int flat) {
       row[rows] = &r, row_impulse[rows] = &li, dof_link[rows++] = flat;
     };
@@ -164,6 +166,22 @@ HD void add_contact_rows(const typename L::Model& m, const Kinematics<L>& kin, c
   });
 }
 
+/// J_spin (3, nv) of a contact of world `w` += sign turning of the link `flat`, by the arms of those axes that have such friction.
+template <class L, class T, class Real = typename L::Real>
+HD void add_spin_rows(const typename L::Model& m, const Kinematics<L>& kin, const ContactPoint<Real>& x,
+                      const ContactRow<Real>& r, int flat, T sign, int w, T* J) {
+  const Vec3<Real> arms = spin_arms(x), &W = r.spin_W;
+  const T arm[3] = {lane(W.x, w) > 0 ? T(lane(arms.x, w)) : 0, lane(W.y, w) > 0 ? T(lane(arms.y, w)) : 0,
+                    lane(W.z, w) > 0 ? T(lane(arms.z, w)) : 0};
+  each_mover<L, T>(m, kin, flat, w, [&](int dof, const Motion<T>& S) {
+    for (int k = 0; k < 3; ++k) {
+      const Vec3<Real>& axis = x.frame.row[k];
+      J[k * m.nv + dof] +=
+          sign * arm[k] * dot(Vec3<T>{T(lane(axis.x, w)), T(lane(axis.y, w)), T(lane(axis.z, w))}, S.w);
+    }
+  });
+}
+
 /// A row of world `w` other than a contact's, (nv).
 template <class L, class T>
 HD void dense_row(const typename L::Model& m, const Kinematics<L>& kin, const ContactProblem<L>& problem,
@@ -186,24 +204,24 @@ HD void dense_row(const typename L::Model& m, const Kinematics<L>& kin, const Co
   for (int j = 0; j < m.tie[tie].terms; ++j) J[dof(m.tie[tie].link[j])] += T(lane(problem.tie_coef[tie][j], w));
 }
 
-HD constexpr int64_t dense_problem_size(int nv, int contacts, int rows) {
-  return static_cast<int64_t>(nv) * nv + nv + (3ll * contacts + rows) * nv + 10ll * contacts + 6ll * rows;
-}
-/// A problem with room for so many contacts and rows in `memory`, dense_problem_size numbers.
+/// A problem with room for so many contacts and rows.
 template <class T>
-HD DenseProblem<T> carve_dense(T* memory, int nv, int contacts, int rows) {
-  auto take = [&memory](int64_t n) {
-    T* at = memory;
-    memory += n;
-    return at;
-  };
+HD DenseProblem<T> carve_dense(Arena<T>& arena, int nv, int contacts, int rows, int spins) {
   DenseProblem<T> d;
-  d.nv = nv, d.contacts = contacts, d.rows = rows;
-  d.A = take(static_cast<int64_t>(nv) * nv), d.b = take(nv), d.J = take(3ll * contacts * nv);
-  d.e = take(3 * contacts), d.R = take(3 * contacts), d.mu = take(contacts), d.impulse = take(3 * contacts);
-  d.J_row = take(static_cast<int64_t>(rows) * nv);
-  d.e_row = take(rows), d.R_row = take(rows), d.lower = take(rows), d.upper = take(rows), d.row_impulse = take(rows);
+  d.nv = nv, d.contacts = contacts, d.rows = rows, d.spins = spins;
+  d.A = arena.take(int64_t{nv} * nv), d.b = arena.take(nv), d.J = arena.take(3ll * contacts * nv);
+  d.e = arena.take(3 * contacts), d.R = arena.take(3 * contacts), d.mu = arena.take(contacts);
+  d.impulse = arena.take(3 * contacts), d.J_row = arena.take(int64_t{rows} * nv);
+  d.e_row = arena.take(rows), d.R_row = arena.take(rows), d.lower = arena.take(rows), d.upper = arena.take(rows);
+  d.row_impulse = arena.take(rows);
+  d.J_spin = arena.take(3ll * spins * nv), d.spin_impulse = arena.take(3 * spins);
   return d;
+}
+/// The numbers that it takes.
+HD int64_t dense_problem_size(int nv, int contacts, int rows, int spins) {
+  Arena<double> arena;
+  carve_dense(arena, nv, contacts, rows, spins);
+  return arena.used();
 }
 
 /// World w's problem: its active contacts and rows only. `memory` must have room for all of the list.
@@ -213,9 +231,11 @@ HD_CALL DenseProblem<T> dense_problem(const typename L::Model& m, const Kinemati
   int nc = 0, nr = 0;
   for (int i = 0; i < list.contacts; ++i) nc += lane(list.point[i]->active, w) ? 1 : 0;
   for (int i = 0; i < list.rows; ++i) nr += lane(list.row[i]->active, w) ? 1 : 0;
-  DenseProblem<T> d = carve_dense(memory, m.nv, nc, nr);
+  Arena<T> arena(memory);
+  const DenseProblem<T> d = carve_dense(arena, m.nv, nc, nr, m.has_spin ? nc : 0);
   for (int i = 0; i < 3 * nc * m.nv; ++i) d.J[i] = 0;
   for (int i = 0; i < nr * m.nv; ++i) d.J_row[i] = 0;
+  for (int i = 0; i < 3 * d.spins * m.nv; ++i) d.J_spin[i] = 0;
   dense_matrix<L>(m, kin, problem.A, w, d.A);
   dense_covector<L>(m, kin, problem.b, w, d.b);
   nc = nr = 0;
@@ -230,7 +250,17 @@ HD_CALL DenseProblem<T> dense_problem(const typename L::Model& m, const Kinemati
       add_contact_rows<L, T>(m, kin, x, list.link[i], x.p, T(1), w, J);
     }
     const ContactRow<Real>& r = *list.contact[i];
-    const Vec3<Real>& l = *list.contact_impulse[i];
+    const Vec3<Real>&l = *list.contact_impulse[i], &spin = *list.spin_impulse[i];
+    if (d.spins > 0) {
+      T* J_spin = d.J_spin + 3 * nc * m.nv;
+      if (const PairContact<L>* pair = list.pair[i]) {
+        add_spin_rows<L, T>(m, kin, x, r, lane(pair->link2, w), T(1), w, J_spin);
+        add_spin_rows<L, T>(m, kin, x, r, lane(pair->link1, w), T(-1), w, J_spin);
+      } else {
+        add_spin_rows<L, T>(m, kin, x, r, list.link[i], T(1), w, J_spin);
+      }
+      for (int k = 0; k < 3; ++k) d.spin_impulse[3 * nc + k] = lane(k == 0 ? spin.x : k == 1 ? spin.y : spin.z, w);
+    }
     for (int k = 0; k < 3; ++k) {
       d.e[3 * nc + k] = lane(k == 0 ? r.bend.x : k == 1 ? r.bend.y : r.e, w);
       d.R[3 * nc + k] = lane(k == 2 ? r.R_n : r.R_t, w);

@@ -109,7 +109,6 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
     if (env < 0 || env >= num_envs())
       throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " +
                                   std::to_string(num_envs() - 1));
-    this->require_no_couples("contact_problem");
   }
   DenseProblem<double> problem(int env, bool next) {
     problem_.resize(kernels_->problem_size(job_));

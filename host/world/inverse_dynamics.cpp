@@ -17,15 +17,15 @@ constexpr int kPasses = 100;
 /// below it: what it left of a velocity is no direction for friction.
 constexpr double kAtRest = 1e-4;
 
-/// The impulse of a contact at w, J v + e: Signorini and Coulomb one after the other, the strict projection of -w / R where
-/// R > 0; what a rigid one leaves open is the guess.
-Vec3<double> contact_impulse(Vec3<double> w, double R_t, double R_n, double mu, Vec3<double> guess, double rest) {
-  const double s = w.z, slip = std::hypot(w.x, w.y);
-  const double n = R_n > 0 ? -s / R_n : s <= rest ? guess.z : 0;
-  if (!(n > 0)) return {0, 0, 0};
-  if (R_t > 0) return project_strict(Vec3<double>{-w.x / R_t, -w.y / R_t, n}, mu);
-  if (slip <= rest) return project_strict(Vec3<double>{guess.x, guess.y, n}, mu);
-  return {-mu * n * w.x / slip, -mu * n * w.y / slip, n};
+/// The impulse of a contact at w, J v + e, and of its couple at its spin: Signorini and Coulomb one after the other, the strict
+/// projection of -w / R where R > 0 (R_t > 0 has no couples); what a rigid one leaves open is the guess.
+SixVec<double> contact_impulse(const SixVec<double>& w, double R_t, double R_n, double mu, const SixVec<double>& guess,
+                               double rest) {
+  const double slip = tangential(w), n = R_n > 0 ? -w.l.z / R_n : w.l.z <= rest ? guess.l.z : 0;
+  if (!(n > 0)) return {};
+  if (R_t > 0) return project_strict(with_tangents(w, -1 / R_t, n), mu);
+  if (slip <= rest) return project_strict(with_tangents(guess, 1.0, n), mu);
+  return with_tangents(w, -mu * n / slip, n);
 }
 double row_impulse(double s, double R, double lower, double upper, double guess, double rest) {
   if (R > 0) return std::clamp(-s / R, lower, upper);
@@ -47,10 +47,17 @@ void set_impulses(DenseProblem<double>& d, const double* v, double least_velocit
     double* l = d.impulse + 3 * k;
     const double* J = d.J + 3ll * k * d.nv;
     const double* e = d.e + 3 * k;
-    const Vec3<double> w{times(d.nv, J, v) + e[0], times(d.nv, J + d.nv, v) + e[1],
-                         times(d.nv, J + 2 * d.nv, v) + e[2]};
-    const Vec3<double> f = contact_impulse(w, d.R[3 * k], d.R[3 * k + 2], d.mu[k], {l[0], l[1], l[2]}, rest);
-    l[0] = f.x, l[1] = f.y, l[2] = f.z;
+    SixVec<double> w{}, guess{{l[0], l[1], l[2]}, {0, 0, 0}};
+    w.l = Vec3<double>{times(d.nv, J, v) + e[0], times(d.nv, J + d.nv, v) + e[1], times(d.nv, J + 2 * d.nv, v) + e[2]};
+    double* c = d.spin_impulse + 3 * k;
+    if (d.spins > 0) {
+      const double* turning = d.J_spin + 3ll * k * d.nv;
+      w.c = {times(d.nv, turning, v), times(d.nv, turning + d.nv, v), times(d.nv, turning + 2 * d.nv, v)};
+      guess.c = {c[0], c[1], c[2]};
+    }
+    const SixVec<double> f = contact_impulse(w, d.R[3 * k], d.R[3 * k + 2], d.mu[k], guess, rest);
+    l[0] = f.l.x, l[1] = f.l.y, l[2] = f.l.z;
+    if (d.spins > 0) c[0] = f.c.x, c[1] = f.c.y, c[2] = f.c.z;
   }
   for (int k = 0; k < d.rows; ++k)
     d.row_impulse[k] = row_impulse(times(d.nv, d.J_row + int64_t{k} * d.nv, v) + d.e_row[k], d.R_row[k], d.lower[k],
@@ -139,7 +146,10 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
   anderson.carve(m.nv, arena);
   anderson.begin();
   auto impulses_follow = [&] {
-    if (!warm) std::fill_n(d.impulse, 3 * d.contacts, 0.0), std::fill_n(d.row_impulse, d.rows, 0.0);
+    if (!warm) {
+      std::fill_n(d.impulse, 3 * d.contacts, 0.0), std::fill_n(d.row_impulse, d.rows, 0.0);
+      std::fill_n(d.spin_impulse, 3 * d.spins, 0.0);
+    }
     set_impulses(d, v.data(), least);
   };
   double least_lacking = 0;
@@ -152,6 +162,7 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
       momentum -= d.b[i];
       for (int k = 0; k < 3 * d.contacts; ++k) momentum -= d.J[int64_t{k} * m.nv + i] * d.impulse[k];
       for (int k = 0; k < d.rows; ++k) momentum -= d.J_row[int64_t{k} * m.nv + i] * d.row_impulse[k];
+      for (int k = 0; k < 3 * d.spins; ++k) momentum -= d.J_spin[int64_t{k} * m.nv + i] * d.spin_impulse[k];
       next[i] = forces[i] + momentum / h, most = std::max(most, std::abs(momentum));
     }
     if (pass == 0 || most < least_lacking) least_lacking = most, found.qfrc = forces;
@@ -167,6 +178,7 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
   found.residual = std::max({r.r_dyn, r.r_con / r.scale, 0.1 * r.r_split / r.scale, r.row_ratio});
   found.impulse.assign(d.impulse, d.impulse + 3 * d.contacts);
   found.row_impulse.assign(d.row_impulse, d.row_impulse + d.rows);
+  found.spin_impulse.assign(d.spin_impulse, d.spin_impulse + 3 * d.spins);
   return found;
 }
 

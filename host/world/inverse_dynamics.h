@@ -9,8 +9,9 @@ namespace stiction {
 
 /// Of one environment.
 struct InverseDynamics {
-  std::vector<double> qfrc;                  // (nv), in the place of qfrc_applied                   N, N m
-  std::vector<double> impulse, row_impulse;  // (3 contacts) rows t1, t2, n; (rows)                  N s
+  std::vector<double> qfrc;  // (nv), in the place of qfrc_applied                   N, N m
+  std::vector<double> impulse, row_impulse,
+      spin_impulse;  // (3 contacts) t1, t2, n; (rows); (3 spins) of DenseProblem   N s
   double
       residual;  // the worst of r_dyn, r_con / V, r_split / 10 V and r_row / V_row of these with the velocity asked for
 };

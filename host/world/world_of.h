@@ -106,13 +106,6 @@ class WorldOf : public World {
   ResetRows<T> reset_rows_{};
   ContactArrays<T> contact_arrays_{};
 
-  void require_no_couples(const char* what) const {
-    if (tables_->view.has_spin)
-      throw std::invalid_argument(std::string(what) +
-                                  " has no couples: the model has torsional or rolling friction (condim 4 or 6), which "
-                                  "Model.with_friction(torsional=0, rolling=0) takes out");
-  }
-
  private:
   static std::string name_of(const SolverOptions<double>& o) {
     return with_solver(o, [](auto s, const auto&) { return std::string(decltype(s)::kName); });

@@ -69,10 +69,13 @@ py::tuple solve_batch(const py::dict& rows, const std::string& solver, const py:
   };
   const Doubles Y = array("Y"), mu = array("mu");
   if (Y.ndim() != 3 || mu.ndim() != 2) throw std::invalid_argument("Y or mu has the wrong shape");
-  const py::ssize_t problems = Y.shape(0), n = Y.shape(1), contacts = mu.shape(1), scalars = n - 3 * contacts;
+  const py::ssize_t problems = Y.shape(0), n = Y.shape(1), contacts = mu.shape(1),
+                    scalars = rows["lower"].attr("shape").cast<py::tuple>()[1].cast<py::ssize_t>();
   RowBatch batch;
   batch.problems = static_cast<int>(problems), batch.contacts = static_cast<int>(contacts);
   batch.scalars = static_cast<int>(scalars), batch.width = static_cast<int>(Y.shape(2)), batch.Y = Y.data();
+  batch.spins = n > 3 * contacts + scalars ? batch.contacts : 0;
+  if (batch.rows() != n) throw std::invalid_argument("Y has the wrong shape");
   batch.free = numbers("free", {problems, n}), batch.e = numbers("e", {problems, n});
   batch.R = numbers("R", {problems, n}), batch.mu = numbers("mu", {problems, contacts});
   batch.lower = numbers("lower", {problems, scalars}), batch.upper = numbers("upper", {problems, scalars});
@@ -84,6 +87,9 @@ py::tuple solve_batch(const py::dict& rows, const std::string& solver, const py:
   batch.factorizations = factorizations.mutable_data();
 
   SolverRun run{solver_options_from(solver, options, float64), {iterations, tolerance}, float64, num_threads};
+  if (batch.spins > 0 && !carries_couples(run.solver))
+    throw std::invalid_argument("solver '" + solver +
+                                "' carries no torsional or rolling friction, which the problem has");
   {
     py::gil_scoped_release release;
     solve_row_batch(run, batch);

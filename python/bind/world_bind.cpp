@@ -206,6 +206,8 @@ void bind_world(py::module_& m) {
              out["impulse"] = copy(d.impulse, {3 * c}), out["J_row"] = copy(d.J_row, {r, n});
              out["e_row"] = copy(d.e_row, {r}), out["R_row"] = copy(d.R_row, {r}), out["lower"] = copy(d.lower, {r});
              out["upper"] = copy(d.upper, {r}), out["row_impulse"] = copy(d.row_impulse, {r});
+             if (d.spins > 0)
+               out["J_spin"] = copy(d.J_spin, {3 * c, n}), out["spin_impulse"] = copy(d.spin_impulse, {3 * c});
              return out;
            })
       .def(
@@ -222,7 +224,8 @@ void bind_world(py::module_& m) {
             const auto size = [](const std::vector<double>& x) { return static_cast<py::ssize_t>(x.size()); };
             return py::make_tuple(copy(found.qfrc, {size(found.qfrc)}),
                                   copy(found.impulse, {size(found.impulse) / 3, 3}),
-                                  copy(found.row_impulse, {size(found.row_impulse)}), found.residual);
+                                  copy(found.row_impulse, {size(found.row_impulse)}),
+                                  copy(found.spin_impulse, {size(found.spin_impulse) / 3, 3}), found.residual);
           })
       .def("previous_states",
            [](World& w) {

@@ -38,6 +38,8 @@ class ContactProblem:
     The second is the first with W = J A^-1 J' and q = J A^-1 b + e. Coulomb's law: 0 <= l_n complementary to
     s_n >= 0, |l_t| <= mu l_n, friction opposes sliding, s = w + e + R l. Friction that differs along t1 and t2 has the
     ellipse |(l_t1 / mu_1, l_t2 / mu_2)| <= l_n, and of its impulses what slides takes the one that dissipates most.
+    Torsional and rolling friction are three tangential directions more of a contact, the turning about t1, t2 and n
+    times an arm each, at which the couple pushes: |(l_t, couple / arms)| <= mu l_n (docs/theory.md, 4.1).
 
     A batch of problems of one size has a first axis more in every array.
     """
@@ -56,6 +58,10 @@ class ContactProblem:
     lower = _Array("(nr,) bounds of their impulses, N s; 1e30 is none.")
     upper = _Array("(nr,)")
     row_impulse = _Array("(nr,) what the step found.")
+    J_spin = _Array(
+        "(3 nc, nv) turning about t1, t2, n times the arms of couples, 0 where none; None: no contact has any."
+    )
+    spin_impulse = _Array("(3 nc,) couple over arm of each, what the step found, N s.")
 
     def __init__(self, arrays: dict[str, np.ndarray], *, batch: bool, least_velocity=None):
         """Use `from_delassus`, `from_primal` or `from_fclib`. Arrays here have the axis of problems and are checked."""
@@ -94,7 +100,7 @@ class ContactProblem:
         return problem
 
     @classmethod
-    def from_primal(cls, A, J, b, mu, e=None, R=None, *, least_velocity=None) -> ContactProblem:
+    def from_primal(cls, A, J, b, mu, e=None, R=None, *, J_spin=None, least_velocity=None) -> ContactProblem:
         """A problem of bodies with the velocities v, A v = b + J' l.
 
         Matrices may have ``toarray`` as SciPy's sparse ones. ValueError names the argument that is not so.
@@ -107,6 +113,8 @@ class ContactProblem:
         mu: (nc,), or (nc, 2): along t1 and along t2
         e: (3 nc,) or (nc, 3), bias; None is 0. m/s
         R: (3 nc,) or (nc, 3), compliance, R mu^2 equal for t1 and t2; None is rigid. 1/kg
+        J_spin: (3 nc, nv), the relative rotation about t1, t2, n of each contact times its arm, the coefficient of
+            rolling (t1, t2) or torsional (n) friction over mu; 0 where there is none. m. None: no contact has couples.
         least_velocity: floor of the velocity scale V, m/s; None is the largest entry of J v* + e.
         """
         A, J = _matrices("A", A), _matrices("J", J)
@@ -122,6 +130,14 @@ class ContactProblem:
         arrays = {"A": _symmetric("A", A, False), "b": b.reshape(count, nv), "J": J, "mu": mu}
         arrays["e"] = np.zeros((count, 3 * nc)) if e is None else _rows("e", e, batch, count, nc)
         arrays["R"] = _compliance(R, batch, mu)
+        if J_spin is not None:
+            J_spin = _matrices("J_spin", J_spin)
+            arrays["J_spin"] = J_spin if J_spin.ndim == 3 else J_spin[None]
+            _expect("J_spin", arrays["J_spin"].shape, J.shape, "J is")
+            if mu.ndim == 3:
+                raise ValueError(f"mu has shape {mu.shape[1:]}, expected ({nc},), one for all directions, with J_spin")
+            if arrays["R"].reshape(count, nc, 3)[:, :, :2].any():
+                raise ValueError("R has tangential compliance, expected none with J_spin")
         problem = cls(arrays, batch=batch, least_velocity=_floor(least_velocity, count))
         problem._factor  # noqa: B018  what is not definite shows here
         return problem
@@ -166,17 +182,23 @@ class ContactProblem:
         J = self._arrays["J"]
         return self._squeezed(J @ moved[:, :, : J.shape[1]])
 
-    def residuals(self, impulse, row_impulse=None) -> dict[str, float | np.ndarray]:
+    def residuals(self, impulse, row_impulse=None, spin_impulse=None) -> dict[str, float | np.ndarray]:
         """How well impulses (3 nc,) or (nc, 3), of any origin, solve it: r_con, r_ccp, r_mdp, r_row and scale,
 
-        as in `Solution`, and r_split of both laws. ``row_impulse`` (nr,): of other rows; None is 0.
+        as in `Solution`, and r_split of both laws. ``row_impulse`` (nr,): of other rows, ``spin_impulse`` (3 nc,) or
+        (nc, 3): of couples; None is 0.
         """
         from .contact_residuals import residuals
 
-        given = np.zeros((self.num_problems, 3 * self.num_contacts + self._num_rows))
-        given[:, : 3 * self.num_contacts] = _rows("impulse", impulse, self.batch, len(given), self.num_contacts)
+        given = np.zeros((self.num_problems, self._num_all))
+        contacts, others, spins = self._parts
+        given[:, contacts] = _rows("impulse", impulse, self.batch, len(given), self.num_contacts)
         if row_impulse is not None:
-            given[:, 3 * self.num_contacts :] = _numbers("row_impulse", row_impulse)
+            given[:, others] = _numbers("row_impulse", row_impulse)
+        if spin_impulse is not None:
+            if not self._has_spin:
+                raise ValueError("spin_impulse is given, but no contact has couples")
+            given[:, spins] = _rows("spin_impulse", spin_impulse, self.batch, len(given), self.num_contacts)
         found = residuals(self, given, self._velocity(given))
         return {name: values if self.batch else float(values[0]) for name, values in found.items()}
 
@@ -187,41 +209,59 @@ class ContactProblem:
     def __repr__(self) -> str:
         form = "W" if "W" in self._arrays else f"A of {self._arrays['A'].shape[1]} dofs"
         rows = f", {self._num_rows} other rows" if self._num_rows else ""
+        rows += ", couples" if self._has_spin else ""
         count = f"{self.num_problems} problems of " if self.batch else ""
         return f"stiction.ContactProblem({count}{self.num_contacts} contacts{rows}, {form})"
 
-    # ---- for solvers: rows are those of contacts, then the others; all arrays with the axis of problems
+    # ---- for solvers: rows are those of contacts, then the others, then couples; all arrays with the axis of problems
 
     @property
     def _num_rows(self) -> int:
         return self._arrays["J_row"].shape[1] if "J_row" in self._arrays else 0
 
+    @property
+    def _has_spin(self) -> bool:
+        return "J_spin" in self._arrays
+
+    @property
+    def _parts(self) -> tuple[slice, slice, slice]:
+        """Rows of contacts, the others, couples."""
+        contacts = 3 * self.num_contacts
+        others = contacts + self._num_rows
+        return slice(0, contacts), slice(contacts, others), slice(others, self._num_all)
+
+    @property
+    def _num_all(self) -> int:
+        return 3 * self.num_contacts * (1 + self._has_spin) + self._num_rows
+
     def _squeezed(self, values: np.ndarray) -> np.ndarray:
         return values if self.batch else values[0]
 
-    def _all_rows(self, of_contacts: np.ndarray, of_others: str) -> np.ndarray:
-        return np.concatenate([of_contacts, self._arrays[of_others]], 1) if self._num_rows else of_contacts
+    def _all_rows(self, of_contacts: np.ndarray, of_others: str, of_spins: np.ndarray) -> np.ndarray:
+        parts = [of_contacts, *([self._arrays[of_others]] if self._num_rows else []), *([of_spins] * self._has_spin)]
+        return np.concatenate(parts, 1) if len(parts) > 1 else of_contacts
 
     @cached_property
     def _jacobian(self) -> np.ndarray:
-        return self._all_rows(self._arrays["J"], "J_row")
+        return self._all_rows(self._arrays["J"], "J_row", self._arrays.get("J_spin"))
 
     @cached_property
     def _row_bias(self) -> np.ndarray:
         """e (B, n)."""
         if "W" in self._arrays:
             return np.zeros_like(self._arrays["q"])
-        return self._all_rows(self._arrays["e"], "e_row")
+        return self._all_rows(self._arrays["e"], "e_row", np.zeros_like(self._arrays["e"]))
 
     @cached_property
     def _row_compliance(self) -> np.ndarray:
-        return self._all_rows(self._arrays["R"], "R_row")
+        return self._all_rows(self._arrays["R"], "R_row", np.zeros_like(self._arrays["R"]))
 
     @cached_property
     def _round(self) -> tuple[np.ndarray, np.ndarray]:
         """mu (B, nc) and factors (B, n) of rows, by which impulses are divided, that make every cone round: (4.6)."""
         mu, of_rows = _round_cones(self._arrays["mu"])
-        return mu, np.pad(of_rows.reshape(len(mu), -1), ((0, 0), (0, self._num_rows)), constant_values=1)
+        others = self._num_all - 3 * self.num_contacts
+        return mu, np.pad(of_rows.reshape(len(mu), -1), ((0, 0), (0, others)), constant_values=1)
 
     @cached_property
     def _row_bounds(self) -> tuple[np.ndarray, np.ndarray]:

@@ -33,6 +33,8 @@ class Solution:
     velocity: np.ndarray
     #: (nr,) impulses of other rows.
     row_impulse: np.ndarray
+    #: (nc, 3) couples about t1, t2, n over their arms, N s; None where no contact has any.
+    spin_impulse: np.ndarray | None
     #: Worst residual over contacts of Coulomb's law, of its convex relaxation, of maximum dissipation, m/s.
     r_con: float | np.ndarray
     r_ccp: float | np.ndarray
@@ -74,8 +76,8 @@ def solve(
     solver: a name, or an object such as ``stiction.Canal(penalty=10)``: its knobs hold, and iterations and tolerance
         where they are not its defaults. What else it says is of steps.
     dtype: what the solver computes in, "float64" or "float32"; float32 solves many problems of a batch at once.
-    guess: (3 nc,) or (nc, 3) impulses to start from, those of other rows 0; or a `Solution`, of which those count too;
-        None is 0.
+    guess: (3 nc,) or (nc, 3) impulses to start from, those of other rows and couples 0; or a `Solution`, of which
+        those count too; None is 0.
     max_iterations: 1000 by default; 0 returns the guess as the solver takes it.
     tolerance: stop when the residual is below this part of V; 1e-8 by default, 1e-5 in float32. 0: so many iterations.
     options: the solver's own knobs by name, where ``solver`` is a name: ``{"penalty": 10}``.
@@ -86,12 +88,15 @@ def solve(
     dtype = checked_dtype(dtype)
     chosen = _chosen(solver, options, dtype, max_iterations, tolerance)
     count, nc = problem.num_problems, problem.num_contacts
-    start = np.zeros((count, 3 * nc + problem._num_rows))
+    of_contacts, of_others, of_spins = problem._parts
+    start = np.zeros((count, problem._num_all))
     if isinstance(guess, Solution):
-        start[:, 3 * nc :] = _row_guess(guess, problem)
+        start[:, of_others] = _row_guess(guess, problem)
+        if problem._has_spin and guess.spin_impulse is not None:
+            start[:, of_spins] = _rows("guess.spin_impulse", guess.spin_impulse, problem.batch, count, nc)
         guess = guess.impulse
     if guess is not None:
-        start[:, : 3 * nc] = _rows("guess", guess, problem.batch, count, nc)
+        start[:, of_contacts] = _rows("guess", guess, problem.batch, count, nc)
     threads = usable_cores() if num_threads is None else operator.index(num_threads)
     if threads < 1:
         raise ValueError(f"num_threads is {threads}, expected at least 1")
@@ -150,12 +155,13 @@ def solve(
         return values.astype(kind) if problem.batch else kind(values[0])
 
     def triples(rows):
-        return problem._squeezed(rows[:, : 3 * nc].reshape(count, nc, 3))
+        return problem._squeezed(rows.reshape(count, nc, 3))
 
     return Solution(
-        impulse=triples(impulse),
-        velocity=triples(velocity),
-        row_impulse=problem._squeezed(impulse[:, 3 * nc :]),
+        impulse=triples(impulse[:, of_contacts]),
+        velocity=triples(velocity[:, of_contacts]),
+        row_impulse=problem._squeezed(impulse[:, of_others]),
+        spin_impulse=triples(impulse[:, of_spins]) if problem._has_spin else None,
         scale=one(scale, float),
         law=law,
         iterations=one(iterations, int),

@@ -19,6 +19,8 @@ class InverseDynamics:
     impulse: list[np.ndarray]
     #: Per environment (nr,), of the other rows, N s.
     row_impulse: list[np.ndarray]
+    #: Per environment (nc, 3), of couples over their arms, N s; (0, 3) where the model has none.
+    spin_impulse: list[np.ndarray]
     #: (num_envs,): how far these impulses and the velocity asked for are from the law, as a part of V (1). What is
     #: far above rounding cannot be: a rigid contact is asked to be passed through.
     residual: np.ndarray
@@ -34,5 +36,5 @@ def inverse_dynamics(world, num_envs: int, nv: int, qacc, guess: str | None) -> 
         raise ValueError("qacc has entries that are not finite")
     values = np.ascontiguousarray(values, float)
     found = [world.inverse_dynamics(env, values[env], guess == "last") for env in range(num_envs)]
-    qfrc, impulse, row_impulse, residual = zip(*found, strict=True)
-    return InverseDynamics(np.array(qfrc), list(impulse), list(row_impulse), np.array(residual))
+    qfrc, impulse, row_impulse, spin_impulse, residual = zip(*found, strict=True)
+    return InverseDynamics(np.array(qfrc), list(impulse), list(row_impulse), list(spin_impulse), np.array(residual))

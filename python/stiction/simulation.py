@@ -364,9 +364,10 @@ class Simulation:
         """The contact problem of the last substep of one environment, dense and in double: `stiction.ContactProblem`.
 
         With ``A, b``; of contacts ``J, e, R, mu`` and the ``impulse`` that the step found; of other rows ``J_row,
-        e_row, R_row, lower, upper, row_impulse``. The new velocity v satisfies ``A v = b + J.T impulse + J_row.T
-        row_impulse``; `qvel` is v but for free joints whose bodies have their centre of mass elsewhere, which turns
-        within the step (docs/theory.md, 2.4). Controls and applied forces must still be the step's.
+        e_row, R_row, lower, upper, row_impulse``; of torsional and rolling friction ``J_spin, spin_impulse``. The new
+        velocity v satisfies ``A v = b + J.T impulse + J_row.T row_impulse + J_spin.T spin_impulse``; `qvel` is v but
+        for free joints whose bodies have their centre of mass elsewhere, which turns within the step (docs/theory.md,
+        2.4). Controls and applied forces must still be the step's.
         """
         number = self._environment(env)
         arrays = self._world.contact_problem(number)

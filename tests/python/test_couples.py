@@ -270,10 +270,110 @@ def test_what_cannot_carry_it_says_so():
     with pytest.raises(ValueError, match="tangential_compliance"):
         Simulation(model, solver=SolverOptions(tangential_compliance=0.1))
     sim = Simulation(model)
+    sim.step(2)
+    for solver in ("cond", "bisection"):
+        with pytest.raises(ValueError, match=f"'{solver}' carries no torsional or rolling friction"):
+            stiction.solve(sim.contact_problem(0), solver)
+
+
+def test_the_problem_of_a_step_has_them():
+    """Its velocity is the step's, its couples are those that contacts report, its residuals are the certificate's."""
+    options = SolverOptions(name="canal", tolerance=1e-10, iterations=1000)
+    sim = Simulation(scene(*BODIES), dtype="float64", solver=options, integrator="euler")
+    sim.qvel[:] = 2 * np.random.default_rng(0).standard_normal(sim.model.nv)
+    turned = 0
+    for step in range(100):
+        sim.step()
+        if step % 10 or not sim.contact.count[0]:
+            continue
+        p, nc = sim.contact_problem(0), int(sim.contact.count[0])
+        v = np.linalg.solve(p.A, p.b + p.J.T @ p.impulse + p.J_row.T @ p.row_impulse + p.J_spin.T @ p.spin_impulse)
+        np.testing.assert_allclose(v, sim.qvel[0], atol=1e-10)
+        couple, over_arm = sim.contact.couple[0, :nc], p.spin_impulse.reshape(-1, 3)
+        pushed = sim.contact.impulse[0, :nc, 2] > 1e-9
+        arms = np.array([sim.model.geom_friction[sim.contact.geom[0, k]] for k in range(nc)])
+        own = pushed & (arms == arms[:, :1]).all((1, 2))  # friction of both geoms alike
+        arm = arms[own, 0][:, [2, 2, 1]] / arms[own, 0][:, :1]
+        np.testing.assert_allclose(over_arm[own] * arm, couple[own], rtol=1e-9, atol=1e-12)
+        turned += np.count_nonzero(np.abs(couple[own]) > 1e-7)
+        judged, c = p.residuals(p.impulse, p.row_impulse, p.spin_impulse), sim.certificate
+        assert judged["r_con"] <= 1.01e-9 * judged["scale"] + 1.01 * c.r_con[0]
+        assert p.residuals(p.impulse, p.row_impulse)["r_con"] > 1e-6 or not np.abs(couple).max() > 1e-6
+    assert turned > 20
+
+
+@pytest.mark.parametrize("solver", CARRIERS)
+def test_solvers_solve_it_without_a_simulation(solver):
+    sim = Simulation(scene(*BODIES), dtype="float64")
+    sim.qvel[:] = 2 * np.random.default_rng(0).standard_normal(sim.model.nv)
+    sim.step(60)
+    problem = sim.contact_problem(0)
+    assert np.abs(problem.spin_impulse).max() > 1e-6
+    found = stiction.solve(problem, solver, tolerance=1e-7, max_iterations=5000)
+    assert found.converged
+    if solver != "sap":  # the convex law is another
+        step = np.concatenate([problem.impulse, problem.spin_impulse])
+        ours = np.concatenate([found.impulse.ravel(), found.spin_impulse.ravel()])
+        np.testing.assert_allclose(problem.J.T @ ours[: len(step) // 2], problem.J.T @ problem.impulse, atol=1e-4)
+    again = stiction.solve(problem, solver, tolerance=1e-7, guess=found)
+    own = again.r_ccp if solver == "sap" else again.r_con
+    assert again.iterations <= found.iterations and own <= 2e-7 * again.scale
+    arrays = {name: getattr(problem, name) for name in ("A", "J", "b", "mu", "e", "R", "J_spin")}
+    if not len(problem.e_row):
+        same = stiction.solve(stiction.ContactProblem.from_primal(**arrays), solver, tolerance=1e-7)
+        assert same.converged and same.spin_impulse.shape == found.spin_impulse.shape
+
+
+def test_one_contact_by_hand():
+    """A ball of 1 kg that spins about the normal of the floor, and slides: all friction is against both."""
+    radius, mu, arm, free = 0.1, 0.5, 0.04, np.array([0.3, 0, -0.1, 0, 0, 20.0])
+    A = np.diag([1, 1, 1, *[0.4 * radius**2] * 3])
+    J = np.hstack([np.eye(3), [[0, -radius, 0], [radius, 0, 0], [0, 0, 0]]])
+    J_spin = np.vstack([np.zeros((2, 6)), [0, 0, 0, 0, 0, arm]])
+    make = stiction.ContactProblem.from_primal
+    problem = make(A, J, A @ free, [mu], J_spin=J_spin)
+    found = stiction.solve(problem, "canal", tolerance=1e-12)
+    assert found.converged and found.spin_impulse.shape == (1, 3)
+    push = np.array([*found.impulse[0, :2], found.spin_impulse[0, 2]])
+    v = free + np.linalg.solve(A, J.T @ found.impulse[0] + J_spin.T @ found.spin_impulse[0])
+    slip = np.array([*(J @ v)[:2], arm * v[5]])
+    assert found.impulse[0, 2] == pytest.approx(0.1)  # stops 1 kg at 0.1 m/s
+    np.testing.assert_allclose(push, -mu * 0.1 * slip / np.linalg.norm(slip), atol=1e-9)
+    assert problem.residuals(found.impulse, None, found.spin_impulse)["r_con"] < 1e-10
+    with pytest.raises(ValueError, match="R has tangential compliance"):
+        make(A, J, A @ free, [mu], R=[0.1, 0.1, 0.1], J_spin=J_spin)
+    with pytest.raises(ValueError, match=r"mu has shape \(1, 2\)"):
+        make(A, J, A @ free, [[mu, mu]], J_spin=J_spin)
+    with pytest.raises(ValueError, match="J_spin has shape"):
+        make(A, J, A @ free, [mu], J_spin=J_spin[:2])
+    with pytest.raises(ValueError, match="no contact has couples"):
+        make(A, J, A @ free, [mu]).residuals(found.impulse, None, found.spin_impulse)
+
+
+@pytest.mark.parametrize("spin", [0.0, 3.0])
+def test_forces_for_an_acceleration_know_them(spin):
+    sim = Simulation(scene(ball()), dtype="float64", solver=SolverOptions(name="canal", tolerance=1e-12))
+    sim.qvel[0] = [1, 0, 0, 0, 10, spin]
+    sim.step(20)
+    before = np.array(sim.qvel)
+    qacc = np.array([[0.5, 0, 0, 0, 5.0, -1]]) - np.array([[0, 0, before[0, 2] / H, 0, 0, 0]])
+    found, wanted = sim.inverse_dynamics(qacc, "last"), before + H * qacc
+    assert found.residual[0] < 1e-8 and np.abs(found.spin_impulse[0]).max() > 1e-5
+    sim.qfrc_applied = found.qfrc
     sim.step()
-    for ask in (lambda: sim.contact_problem(0), lambda: sim.inverse_dynamics(np.zeros((1, model.nv)))):
-        with pytest.raises(ValueError, match="has no couples"):
-            ask()
+    np.testing.assert_allclose(sim.qvel, wanted, atol=1e-9)
+    couple = found.spin_impulse[0][0] * np.array([FRICTION[2], FRICTION[2], FRICTION[1]]) / FRICTION[0]
+    np.testing.assert_allclose(sim.contact.couple[0, 0], couple, atol=1e-9)
+
+
+def test_a_dump_with_them_is_solved_again(tmp_path):
+    sim = Simulation(scene(ball()), dtype="float64")
+    sim.qvel[0] = [1, 0, 0, 0, 10, 3]
+    sim.step(20)
+    sim.dump(0, tmp_path / "step.npz")
+    again, arrays, _ = stiction.replay.replay(tmp_path / "step.npz")
+    assert arrays["problem.spin_impulse"].shape == (3,)
+    np.testing.assert_allclose(again.qvel[0], sim.qvel[0], atol=1e-9)
 
 
 @pytest.mark.parametrize("friction", [(0.0, 0.02, 0.01), (1e-7, 0.02, 0.01), (1.0, 0.0, 0.01), (1.0, 50.0, 50.0)])

@@ -64,7 +64,7 @@ void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, void* memory)
 template <class Real>
 int64_t problem_size(const CpuJob<Scalar<Real>>& job) {
   const RowCounts most = most_rows<Real>(*job.model);
-  return dense_problem_size(job.model->nv, most.contacts, most.scalars);
+  return dense_problem_size(job.model->nv, most.contacts, most.scalars, most.spins);
 }
 
 template <class Real>

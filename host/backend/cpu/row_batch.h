@@ -5,7 +5,7 @@
 
 namespace stiction {
 
-/// Row-major, one problem after the other, in double; n = 3 contacts + scalars. Finite.
+/// Row-major, one problem after the other, in double; n = rows(). Finite.
 struct RowBatch : RowCounts {
   int problems = 0;
   const double* Y = nullptr;                                // (problems, n, width)      1/sqrt(kg)
