@@ -1,4 +1,4 @@
-// Contact problems, by the chosen solver; whatever the model.
+// Contact problems, by the chosen solver; whatever the model. And, for the host, how much memory solvers take.
 #include "kernels/slots.cuh"
 #include "step/solve_rows.h"
 
@@ -14,5 +14,8 @@ __global__ void __launch_bounds__(kThreads) solve_kernel(CudaJob job, StagePass 
   const float passes = solve_posed(tile, job.options, rows, s.impulse, slot_memory(job, slot).solver);
   if (tile.rank() == 0 && !pass.recovers) s.iterations = passes;
 }
+
+template int64_t solver_memory<float>(const SolverOptions<float>&, const RowCounts&);
+template int64_t fallback_bytes<float>(const FallbackPlan&, const RowCounts&);
 
 }  // namespace stiction

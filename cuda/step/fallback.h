@@ -71,17 +71,9 @@ struct FlaggedRows {
 /// At most so many packs are improved together: few of a pack's worlds are flagged, and a register takes many.
 template <class Real> inline constexpr int kImprovedTogether = kWidth<Real> > 1 ? 32 : 1;
 
-/// Bytes of memory that fall_back needs for problems up to that size.
+/// Bytes of memory that fall_back needs for problems up to that size. Defined in step/solve_rows.h.
 template <class Real>
-HD int64_t fallback_bytes(const FallbackPlan& plan, const RowCounts& most) {
-  using Double = DoubleOf<Real>;
-  Arena<Double> places;
-  places.take_bits(static_cast<int64_t>(kWidth<Double>) * (most.contacts + most.scalars)), places.take(most.width);
-  int64_t solver = max(max(Canal::memory<Double>(most), SubAdmm::memory<Double>(most)),
-                       max(Bisection::memory<Double>(most), Pgs::memory<Double>(most)));
-  if (plan.solver >= 0) solver = max(solver, solver_memory<double>(aimed_at<double>(plan.solver, plan.law), most));
-  return static_cast<int64_t>(sizeof(Double)) * (places.used() + RowArrays<Double>::size(most) + solver);
-}
+HD_CALL int64_t fallback_bytes(const FallbackPlan& plan, const RowCounts& most);
 
 /// Improves the impulses of the worlds that are flagged in `count` packs, where that does better; by the lanes of a group together,
 /// of which the first does all but SubADMM. Defined in step/solve_rows.h.

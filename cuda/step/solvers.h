@@ -1,16 +1,16 @@
 // THE list of contact solvers. From it follow their numbers and names, their options and sizes, the dispatch of every backend and
-// the conformance tests. A new solver is a folder under solvers/ and a word here.
+// the conformance tests. A new solver is a folder under solvers/, a word here, and its header in step/solve_rows.h.
 //
-// A step knows solvers by solve_rows() alone, which is declared here and compiled once per number type (step/solve_rows.h), so
-// that a solver does not multiply the step.
+// A step knows solvers by what can be set of them and by solve_rows() alone, which is declared here and compiled once per number
+// type (step/solve_rows.h), so that a solver neither multiplies the step nor compiles it again.
 #pragma once
-#include "solvers/admm/admm.h"
-#include "solvers/bisection/bisection.h"
-#include "solvers/canal/canal.h"
-#include "solvers/cond/cond.h"
-#include "solvers/pgs/pgs.h"
-#include "solvers/sap/sap.h"
-#include "solvers/subadmm/subadmm.h"
+#include "solvers/admm/options.h"
+#include "solvers/bisection/options.h"
+#include "solvers/canal/options.h"
+#include "solvers/cond/options.h"
+#include "solvers/pgs/options.h"
+#include "solvers/sap/options.h"
+#include "solvers/subadmm/options.h"
 
 namespace stiction {
 
@@ -94,11 +94,9 @@ HD SolverOptions<S> aimed_at(int solver, Law law) {
   return o;
 }
 
-/// Reals that the chosen solver needs for problems up to that size.
+/// Reals that the chosen solver needs for problems up to that size. Defined in step/solve_rows.h.
 template <class Real>
-HD int64_t solver_memory(const SolverOptions<Scalar<Real>>& o, const RowCounts& most) {
-  return with_solver(o, [&](auto solver, const auto&) { return decltype(solver)::template memory<Real>(most); });
-}
+HD_CALL int64_t solver_memory(const SolverOptions<Scalar<Real>>& o, const RowCounts& most);
 
 /// The chosen solver on a problem, by all lanes of a group; see solvers/solver.h. Defined in step/solve_rows.h.
 template <class Real, class Group>

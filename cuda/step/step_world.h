@@ -471,21 +471,21 @@ HD bool take_steps(const typename L::Group& g, const typename L::Model& m, const
 /// the state kept in the record; `next`: that of the next step, with the impulses that it would begin with. `memory`:
 /// dense_problem_size numbers for all slots and rows.
 template <class L, class T>
-HD DenseProblem<T> last_problem(const typename L::Model& m, const StepOptions<Scalar<typename L::Real>>& options,
-                                const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
-                                typename L::Real* record, int w, bool next, Workspace<L>& space, T* memory) {
+HD DenseProblem<T> last_problem(const typename L::Model& m, const SteppedWorlds<L>& stepped, int w, bool next,
+                                Workspace<L>& space, T* memory) {
   using Real = typename L::Real;
+  const auto& [options, arrays, rows, records] = stepped;
   const typename L::Group g;
   State<L> x;
   auto bad = mask_of<Real>(false);
-  if (next) load_state<L>(g, m, arrays, rows, x), load_rest<L>(g, m, record, x);
-  else each_state_entry<L>(g, m, x, record, [](Real& now, const Real& kept) { now = kept; });
+  if (next) load_state<L>(g, m, arrays, rows, x), load_rest<L>(g, m, records.real, x);
+  else each_state_entry<L>(g, m, x, records.real, [](Real& now, const Real& kept) { now = kept; });
   load_loads<L>(g, m, arrays, rows, space.applied, bad);
   copy_controls<L>(m, space.applied, space.loads);
   StepOptions<Scalar<Real>> warm = options;
   warm.step.warm_start = 1;
   if (!m.free_base()) x.position = {Real(0), Real(0), Real(0)};
-  const SteppedWorlds<L> worlds{warm, arrays, rows, {record}};
+  const SteppedWorlds<L> worlds{warm, arrays, rows, records};
   find_contacts<L>(g, m, worlds, x, space, bad);
   assemble_world<L>(g, m, worlds, x, space);
   RowList<L> list;

@@ -5,7 +5,7 @@
 
 #include "core/scalar.h"
 #include "host/reference/solvers.h"
-#include "step/solvers.h"
+#include "step/solve_rows.h"
 #include "tests/solvers/solve_dense.h"
 
 namespace stiction {

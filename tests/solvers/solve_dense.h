@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "contact/residual_dense.h"
-#include "core/tile_emulator.h"
 #include "solvers/solver.h"
 #include "tests/problems/dense_problems.h"
+#include "tests/support/tile_emulator.h"
 
 namespace stiction::testing {
 

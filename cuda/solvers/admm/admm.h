@@ -295,9 +295,4 @@ class Iteration {
 
 }  // namespace admm_detail
 
-struct Admm : IterativeSolver<admm_detail::Iteration, AdmmOptions> {
-  static constexpr const char* kName = "admm";
-  static constexpr bool kCouples = true;
-};
-
 }  // namespace stiction

@@ -1,5 +1,6 @@
+// ADMM: what the list of solvers knows of it, and what can be set. The solver itself: admm.h.
 #pragma once
-#include "contact/law.h"
+#include "solvers/solver.h"
 
 namespace stiction {
 
@@ -31,6 +32,16 @@ struct AdmmOptions {
     visit("check", o.check...), visit("refinements", o.refinements...), visit("factor", o.factor...),
         visit("tube", o.tube...);
   }
+};
+
+namespace admm_detail {
+template <class Real>
+class Iteration;
+}
+
+struct Admm : IterativeSolver<admm_detail::Iteration, AdmmOptions> {
+  static constexpr const char* kName = "admm";
+  static constexpr bool kCouples = true;
 };
 
 }  // namespace stiction

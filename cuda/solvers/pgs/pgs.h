@@ -13,21 +13,9 @@
 // Cost of a sweep: 6 width multiply-adds a contact, 2 width another row.
 #pragma once
 #include "solvers/gauss_seidel.h"
+#include "solvers/pgs/options.h"
 
 namespace stiction {
-
-template <class S>
-struct PgsOptions {
-  S relaxation = S(0.6);
-  int check = 4;  // sweeps between two tests
-
-  HD Law law() const { return Law::kCoulomb; }
-  HD bool aim(Law law) { return law == Law::kCoulomb; }
-  template <class Visit, class... O>
-  HD static void each_field(Visit visit, O&... o) {
-    visit("relaxation", o.relaxation...), visit("check", o.check...);
-  }
-};
 
 namespace pgs_detail {
 
@@ -95,10 +83,5 @@ struct Sweeper : GaussSeidel<Real> {
 };
 
 }  // namespace pgs_detail
-
-struct Pgs : IterativeSolver<pgs_detail::Sweeper, PgsOptions> {
-  static constexpr const char* kName = "pgs";
-  static constexpr bool kCouples = true;
-};
 
 }  // namespace stiction

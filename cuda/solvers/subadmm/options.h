@@ -1,5 +1,6 @@
+// SubADMM: what the list of solvers knows of it, and what can be set. The solver itself: subadmm.h.
 #pragma once
-#include "contact/law.h"
+#include "solvers/solver.h"
 
 namespace stiction {
 
@@ -26,6 +27,16 @@ struct SubAdmmOptions {
     visit("penalty", o.penalty...), visit("anderson", o.anderson...), visit("relaxation", o.relaxation...);
     visit("tikhonov", o.tikhonov...), visit("convex", o.convex...);
   }
+};
+
+namespace subadmm_detail {
+template <class Real, class Group>
+class Iteration;
+}
+
+struct SubAdmm : SharedSolver<subadmm_detail::Iteration, SubAdmmOptions> {
+  static constexpr const char* kName = "subadmm";
+  static constexpr bool kCouples = true;
 };
 
 }  // namespace stiction

@@ -373,9 +373,4 @@ class Iteration {
 
 }  // namespace subadmm_detail
 
-struct SubAdmm : SharedSolver<subadmm_detail::Iteration, SubAdmmOptions> {
-  static constexpr const char* kName = "subadmm";
-  static constexpr bool kCouples = true;
-};
-
 }  // namespace stiction

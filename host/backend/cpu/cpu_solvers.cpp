@@ -7,6 +7,8 @@ namespace stiction {
 #define STICTION_INSTANTIATE(Real)                                                                               \
   template SolveStats<Real> solve_rows(const Serial&, const RowProblem<Real>&, const SolveLimits<Scalar<Real>>&, \
                                        const SolverOptions<Scalar<Real>>&, Real*, Real*);                        \
+  template int64_t solver_memory<Real>(const SolverOptions<Scalar<Real>>&, const RowCounts&);                    \
+  template int64_t fallback_bytes<Real>(const FallbackPlan&, const RowCounts&);                                  \
   template void fall_back<Real, true>(const Serial&, FlaggedRows<Real>*, int, const FallbackPlan&, void*);
 
 #if STICTION_FLOAT32

@@ -91,8 +91,8 @@ DenseProblem<double> StepOf<L>::problem(const CpuJob<S>& job, int world, bool ne
   constexpr int W = kWidth<Real>;
   auto& w = static_cast<PackSpace<L>*>(workspace)->workspace;
   const Rows<Real> rows = pack_rows<Real>(job, world / W);
-  return last_problem<L>(model(job, rows, tables), job.options, job.arrays, rows, pack_record<Real>(job, world / W),
-                         world % W, next, w, out);
+  const SteppedWorlds<L> worlds{job.options, job.arrays, rows, {pack_record<Real>(job, world / W)}};
+  return last_problem<L>(model(job, rows, tables), worlds, world % W, next, w, out);
 }
 
 }  // namespace stiction
