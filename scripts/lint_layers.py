@@ -16,8 +16,6 @@ CUDA_LAYERS = "core math model linalg kinematics dynamics collision contact solv
 TOP_LAYERS = ["cuda", "host", "envs", "python"]
 #: The headers of cuda/ that host/reference may share: plain data.
 PLAIN_DATA = {"cuda/contact/dense.h", "cuda/core/status.h"}
-#: Runs tile code on a CPU: standard headers, hidden from nvcc.
-CPU_ONLY = {"cuda/core/tile_emulator.h"}
 MAX_LINES = 500
 EMPTY_NAMES = re.compile(r"(^|/|_)(utils?|helpers?|common|managers?|misc)(_[^/]*)?(\.[^/]*)?(/|$)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)[">]', re.MULTILINE)
@@ -90,7 +88,7 @@ def include_complaints(name):
         line = text.count("\n", 0, match.start()) + 1
         where = f'{name}:{line}: includes "{target}"'
         if kind == "<":
-            free = here == "kernels" or name in CPU_ONLY | {"cuda/core/platform.h"}
+            free = here == "kernels" or name == "cuda/core/platform.h"
             if top == "cuda" and name.endswith(".h") and not free:
                 yield f"{where}: cuda/ reaches standard headers through core/platform.h only"
             continue

@@ -3,7 +3,7 @@
 //   Serial            one lane (CPU; with Real = Pack it still is one lane, of W worlds)
 //   Tile<T>           T neighbouring lanes of a warp, T = 1, 2, 4 ... 32 (CUDA); tiles of a warp may go their own ways
 //   LockstepTile<T>   the same for kernels without any branch on data: all lanes of the warp reach every sum together
-//   TileEmulator<T>   Tile<T> on a CPU, see core/tile_emulator.h
+//   TileEmulator<T>   Tile<T> on a CPU, see tests/support/tile_emulator.h
 //
 // A group offers rank(), kSize and sum(x), which returns the same bits in every lane. Every lane must reach the same sums in
 // the same order; between two sums a lane owns its limbs and shares nothing, so there is no barrier and no shared memory.

@@ -126,7 +126,7 @@ class BatchEnv {
   EnvOutputs outputs_buffer_{};
 };
 
-/// Tasks by name, envs/core/registry.cpp.
+/// Tasks by name, envs/registry.cpp.
 std::vector<std::string> task_names();
 /// Throws std::invalid_argument for an unknown task, naming those there are, or a model that is not the task's.
 std::unique_ptr<BatchEnv> make_batch_env(const std::string& task, World& world, const BatchEnvOptions& options);

@@ -111,11 +111,13 @@ double from_root(const Model& model, const Kinematics& k, int geom, const Vector
 }
 
 /// How the paths of two bodies that turn together part in a step at x, but for their velocities: docs/theory.md, section 3.3.   m/s
-Vector3d parting(const Model& model, const Kinematics& k, const Vector& q, const Vector& v, const StepOptions& o,
-                 int body1, int body2, const Vector3d& x, double far) {
+Vector3d parting(const Model& model, const Kinematics& k, const StepInput& input, const StepOptions& o,
+                 std::array<int, 2> bodies, const Vector3d& x, double far) {
+  const auto [body1, body2] = bodies;
   if (model.body_weldid[body1] == 0 || model.body_weldid[body2] == 0) return Vector3d::Zero();
-  const std::vector<BodyMotion> motions = body_motions(model, k, q, v);
-  const std::vector<Root> roots = o.integrator == Integrator::kImplicit ? free_roots(model, q) : std::vector<Root>{};
+  const std::vector<BodyMotion> motions = body_motions(model, k, input.q, input.v);
+  const std::vector<Root> roots =
+      o.integrator == Integrator::kImplicit ? free_roots(model, input.q) : std::vector<Root>{};
   auto velocity = [&](int body) -> Vector3d {
     return motions[body].linear + motions[body].angular.cross(x - k.body_pos[body]);
   };
@@ -142,9 +144,8 @@ Vector3d parting(const Model& model, const Kinematics& k, const Vector& q, const
 }
 
 /// The next contact of the problem.
-void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor, const Contact& c,
-                 const Vector& q, const Vector& v, const Vector& v_free, const StepOptions& o,
-                 ContactProblem& problem) {
+void add_contact(const Model& model, const Kinematics& k, const StepInput& input, const FreeMotion& free,
+                 const Contact& c, const StepOptions& o, ContactProblem& problem) {
   const int i = static_cast<int>(problem.geoms.size());
   auto valid = [&](int g) { return g >= 0 && g < model.ngeom; };
   if (!valid(c.geom1) || !valid(c.geom2))
@@ -159,7 +160,7 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
   problem.e[3 * i + 2] = std::max(bias_speed(c.dist, o), -kept_recovery(o));
   Compliance soft = pair_compliance(model, c.geom1, c.geom2);
   double h = o.timestep, reach = h + soft.relaxation;
-  Matrix3d W = J * factor.solve(J.transpose());
+  Matrix3d W = J * free.A.llt().solve(J.transpose());
   problem.R.segment<2>(3 * i).setConstant(o.tangential_compliance * W.trace() / 3);
   double &R = problem.R[3 * i + 2], &e = problem.e[3 * i + 2];
   double far = std::max(from_root(model, k, c.geom1, c.pos), from_root(model, k, c.geom2, c.pos));
@@ -174,18 +175,18 @@ void add_contact(const Model& model, const Kinematics& k, const Eigen::LLT<Matri
     double rate = std::min(o.erp, 0.5), mass = 1 / std::max(W(2, 2), 1e-3 * W.trace());
     double stiffness = mass * kStandardGravity / allowance;
     double depth = std::max(0.0, -c.dist) / allowance;
-    double impact = -J.row(2).dot(v_free) - std::max(0.0, c.dist) / h;
+    double impact = -J.row(2).dot(free.v_free) - std::max(0.0, c.dist) / h;
     double apart = impact > 0 ? depth : std::abs(c.dist) / o.penetration_allowance;
     double stiffer = std::max({1.0, apart * apart, std::sqrt(std::max(0.0, impact) / (kStandardGravity * h))});
     R = std::min(rate / (h * h * stiffness), 1 / (150 * mass)) / stiffer;
     if (c.dist <= 0) e = std::max(rate * c.dist / h, -kept_recovery(o));
   }
   const Vector3d bend =
-      c.frame * parting(model, k, q, v, o, model.geom_bodyid[c.geom1], model.geom_bodyid[c.geom2], c.pos, far);
+      c.frame * parting(model, k, input, o, {model.geom_bodyid[c.geom1], model.geom_bodyid[c.geom2]}, c.pos, far);
   auto bent = [&] { problem.e.segment<3>(3 * i) += bend; };
   if (soft.stiffness > 0) return bent();
   const double restitution = std::max(model.geom_restitution[c.geom1], model.geom_restitution[c.geom2]);
-  const double speed = J.row(2).dot(v);
+  const double speed = J.row(2).dot(input.v);
   if (restitution > 0 && c.dist + h * speed <= 0 && speed < -2 * kStandardGravity * h)
     e = std::min(e, restitution * speed), R = 0;
   bent();
@@ -224,11 +225,11 @@ Compliance pair_compliance(const Model& model, int geom1, int geom2) {
   return {};
 }
 
-ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl,
-                        const std::vector<Contact>& contacts, const StepOptions& o, const Vector& qfrc_applied,
-                        const Matrix& xfrc_applied, const Vector& owed, FreeMotion* motion) {
+ContactProblem assemble(const Model& model, const StepInput& input, const std::vector<Contact>& contacts,
+                        const StepOptions& o, FreeMotion* motion) {
+  const Vector &q = input.q, &v = input.v;
   Kinematics k = forward_kinematics(model, q);
-  FreeMotion free = free_motion(model, k, q, v, ctrl, o.integrator, o.timestep, qfrc_applied, xfrc_applied, owed);
+  FreeMotion free = free_motion(model, k, input, o.integrator, o.timestep);
   ContactProblem problem;
   problem.timestep = o.timestep;
   const std::vector<EqualityRows> loops = equalities(model, q, free.A);
@@ -247,8 +248,7 @@ ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, co
   problem.J = Matrix::Zero(3 * nc, model.nv);
   problem.e = problem.R = Vector::Zero(3 * nc);
   problem.mu = problem.phi = Vector::Zero(nc);
-  Eigen::LLT<Matrix> factor(free.A);
-  for (int i = 0; i < nc; ++i) add_contact(model, k, factor, contacts[i], q, v, free.v_free, o, problem);
+  for (int i = 0; i < nc; ++i) add_contact(model, k, input, free, contacts[i], o, problem);
   if (motion) *motion = free;
   return problem;
 }

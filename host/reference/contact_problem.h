@@ -78,10 +78,8 @@ struct Compliance {
 Compliance pair_compliance(const Model& model, int geom1, int geom2);
 
 /// motion, if any: what it begins with.
-ContactProblem assemble(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl,
-                        const std::vector<Contact>& contacts, const StepOptions& options,
-                        const Vector& qfrc_applied = {}, const Matrix& xfrc_applied = {}, const Vector& owed = {},
-                        FreeMotion* motion = nullptr);
+ContactProblem assemble(const Model& model, const StepInput& input, const std::vector<Contact>& contacts,
+                        const StepOptions& options, FreeMotion* motion = nullptr);
 
 /// Throws std::invalid_argument if the sizes of the arrays disagree.
 void check_sizes(const ContactProblem& problem);

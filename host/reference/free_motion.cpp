@@ -228,9 +228,9 @@ Vector coriolis_change(const Model& model, const Vector& q, const Vector& v, con
   return change;
 }
 
-FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const Vector& q, const Vector& v,
-                       const Vector& ctrl, Integrator integrator, double h, const Vector& qfrc_applied,
-                       const Matrix& xfrc_applied, const Vector& owed) {
+FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const StepInput& input, Integrator integrator,
+                       double h) {
+  const auto& [q, v, ctrl, qfrc_applied, xfrc_applied, owed] = input;
   if (!(h > 0)) throw std::invalid_argument("h: got " + std::to_string(h) + ", expected a positive step in seconds");
   PassiveForces passive = passive_forces(model, kinematics, q, v);
   ActuatorForces actuators = actuator_forces(model, q, v, ctrl);

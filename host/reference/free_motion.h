@@ -44,6 +44,14 @@ namespace stiction::reference {
 
 enum class Integrator { kEuler, kImplicit };
 
+/// What a step begins with.
+struct StepInput {
+  Vector q, v, ctrl;
+  Vector qfrc_applied = {};  // these three may be empty
+  Matrix xfrc_applied = {};
+  Vector owed = {};
+};
+
 struct SoftRow {
   Vector J;             // (nv)
   double e, R;          // m/s, 1/kg
@@ -61,9 +69,8 @@ struct FreeMotion {
   std::vector<SoftRow> soft_rows;
 };
 
-FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const Vector& q, const Vector& v,
-                       const Vector& ctrl, Integrator integrator, double h, const Vector& qfrc_applied = {},
-                       const Matrix& xfrc_applied = {}, const Vector& owed = {});
+FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const StepInput& input, Integrator integrator,
+                       double h);
 /// What a step from (q, v) to the velocity `end` owes the next one.
 Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
                   const FreeMotion& m);

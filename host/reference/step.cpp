@@ -4,14 +4,14 @@
 
 namespace stiction::reference {
 
-StepResult step(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl,
-                const std::vector<Contact>& contacts, const StepOptions& options, const SolverOptions& solver,
-                const Vector& qfrc_applied, const Matrix& xfrc_applied, const Vector& owed) {
+StepResult step(const Model& model, const StepInput& input, const std::vector<Contact>& contacts,
+                const StepOptions& options, const SolverOptions& solver) {
+  const Vector& q = input.q;
   StepResult result;
   FreeMotion motion;
-  result.problem = assemble(model, q, v, ctrl, contacts, options, qfrc_applied, xfrc_applied, owed, &motion);
+  result.problem = assemble(model, input, contacts, options, &motion);
   result.solution = solve(result.problem, solver);
-  result.owed = owed_after(model, q, v, result.solution.v, options.timestep, motion);
+  result.owed = owed_after(model, q, input.v, result.solution.v, options.timestep, motion);
   Vector along = result.v = result.solution.v;
   if (options.integrator == Integrator::kImplicit) move_centres(model, q, options.timestep, along, result.v);
   result.q = integrate(model, q, along, options.timestep);

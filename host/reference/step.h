@@ -10,9 +10,8 @@ struct StepResult {
   Solution solution;
 };
 
-StepResult step(const Model& model, const Vector& q, const Vector& v, const Vector& ctrl,
-                const std::vector<Contact>& contacts, const StepOptions& options, const SolverOptions& solver = {},
-                const Vector& qfrc_applied = {}, const Matrix& xfrc_applied = {}, const Vector& owed = {});
+StepResult step(const Model& model, const StepInput& input, const std::vector<Contact>& contacts,
+                const StepOptions& options, const SolverOptions& solver = {});
 
 /// The velocity that a step by Integrator::kImplicit from q to (end_q, end_v) found in its solve: docs/theory.md, (2.5).
 Vector solved_velocity(const Model& model, const Vector& q, const Vector& end_q, const Vector& end_v);

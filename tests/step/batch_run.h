@@ -7,10 +7,10 @@
 #include <random>
 #include <vector>
 
-#include "core/tile_emulator.h"
 #include "host/model/compile.h"
 #include "step/solve_rows.h"
 #include "step/step_world.h"
+#include "tests/support/tile_emulator.h"
 
 namespace stiction::testing {
 

@@ -219,7 +219,7 @@ void bind_dynamics(py::module_& m) {
       "free_motion",
       [](const Model& x, const Vector& q, const Vector& v, const Vector& u, const std::string& integrator, double h,
          const Vector& qfrc, const Matrix& xfrc) {
-        FreeMotion f = free_motion(x, forward_kinematics(x, q), q, v, u, integrator_of(integrator), h, qfrc, xfrc);
+        FreeMotion f = free_motion(x, forward_kinematics(x, q), {q, v, u, qfrc, xfrc}, integrator_of(integrator), h);
         py::dict d;
         d["A"] = f.A, d["b"] = f.b, d["v_free"] = f.v_free, d["M"] = f.M;
         d["damping"] = f.damping, d["stiffness"] = f.stiffness;
@@ -239,7 +239,7 @@ void bind_contact(py::module_& m) {
          const Vector& owed) {
         StepOptions o{
             h, integrator_of(integrator), erp, max_recovery, penetration_allowance, tangential_compliance, rounding};
-        return to_dict(assemble(x, q, v, u, contacts_of(contacts), o, qfrc, xfrc, owed));
+        return to_dict(assemble(x, {q, v, u, qfrc, xfrc, owed}, contacts_of(contacts), o));
       },
       "model"_a, "q"_a, "v"_a, "ctrl"_a, "contacts"_a, "integrator"_a, "h"_a, "erp"_a = 0.2, "max_recovery"_a = 1.0,
       "qfrc_applied"_a = Vector(), "xfrc_applied"_a = Matrix(), "penetration_allowance"_a = 1e-6,
@@ -285,7 +285,7 @@ void bind_contact(py::module_& m) {
          const std::string& integrator, double h, double erp, double max_recovery, const Vector& qfrc,
          const Matrix& xfrc, double tolerance, double penetration_allowance, const Vector& owed) {
         StepOptions o{h, integrator_of(integrator), erp, max_recovery, penetration_allowance};
-        StepResult r = step(x, q, v, u, contacts_of(contacts), o, {Law::kCoulomb, tolerance}, qfrc, xfrc, owed);
+        StepResult r = step(x, {q, v, u, qfrc, xfrc, owed}, contacts_of(contacts), o, {Law::kCoulomb, tolerance});
         py::dict d = to_dict(r.solution);
         d["q"] = r.q, d["v"] = r.v, d["owed"] = r.owed, d["problem"] = to_dict(r.problem);
         return d;

@@ -85,21 +85,21 @@ TEST(FreeMotion, ImplicitStepSolvesTheLinearisedEquation) {
   State s = random_state(model, 5);
   double h = 0.01;
   Kinematics k = forward_kinematics(model, s.q);
-  FreeMotion m = free_motion(model, k, s.q, s.v, Vector(0), Integrator::kImplicit, h);
+  FreeMotion m = free_motion(model, k, {s.q, s.v, Vector(0)}, Integrator::kImplicit, h);
   Vector u = (s.v + m.v_free) / 2, f = passive_forces(model, k, s.q, s.v).total - bias(model, k, s.q, u);
   // The free joint's origin is not thrown about by the centre of mass.
   Eigen::Vector3d w = u.segment<3>(3), push = (k.body_rot[1] * w).cross(m.M.block<3, 3>(0, 3) * w);
   f += m.M.leftCols<3>() * push / m.M(0, 0);
   Vector end_force = f - h * m.stiffness.cwiseProduct(m.v_free) - m.damping.cwiseProduct(m.v_free - s.v);
   EXPECT_LT((m.M * (m.v_free - s.v) - h * end_force).norm(), 1e-8 * m.b.norm());
-  FreeMotion e = free_motion(model, k, s.q, s.v, Vector(0), Integrator::kEuler, h);
+  FreeMotion e = free_motion(model, k, {s.q, s.v, Vector(0)}, Integrator::kEuler, h);
   EXPECT_LT((m.A - e.A).cwiseAbs().maxCoeff() - h * h * 20, 1e-14);
 }
 
 TEST(FreeMotion, RejectsAStepThatIsNotPositive) {
   Model model = test::mixed_chain();
   State s = random_state(model, 1);
-  EXPECT_THROW(free_motion(model, forward_kinematics(model, s.q), s.q, s.v, Vector(0), Integrator::kEuler, 0),
+  EXPECT_THROW(free_motion(model, forward_kinematics(model, s.q), {s.q, s.v, Vector(0)}, Integrator::kEuler, 0),
                std::invalid_argument);
   EXPECT_THROW(forward_kinematics(model, Vector(1)), std::invalid_argument);
 }

@@ -193,7 +193,7 @@ TEST(Step, SlidingBoxStopsAfterTheExactDistance) {
   StepOptions bare{h, Integrator::kEuler};
   bare.penetration_allowance = 0;  // the formula is the bare rigid law's
   for (int i = 0; i < 110; ++i) {
-    StepResult r = step(model, q, v, Vector(0), corners(q), bare);
+    StepResult r = step(model, {q, v, Vector(0)}, corners(q), bare);
     ASSERT_TRUE(r.solution.converged) << i;
     q = r.q, v = r.v;
     double speed = std::max(0.0, 5 - (i + 1) * mu * g * h);
@@ -213,7 +213,7 @@ TEST(Step, CompliantContactRestsAtItsStaticDepth) {
   model.geom_dissipation[1] = 0.02;
   Vector q = Eigen::Map<Vector>(model.qpos0.data(), 7), v = Vector::Zero(6);
   for (int i = 0; i < 500; ++i) {
-    StepResult r = step(model, q, v, Vector(0), corners(q), {h, Integrator::kEuler});
+    StepResult r = step(model, {q, v, Vector(0)}, corners(q), {h, Integrator::kEuler});
     q = r.q, v = r.v;
   }
   EXPECT_NEAR(q[2] - 0.1, -2 * 9.81 / (4 * k), 1e-7);
@@ -226,10 +226,10 @@ TEST(Step, RecoveryOfPenetrationIsCapped) {
   Vector q = Eigen::Map<Vector>(model.qpos0.data(), 7), v = Vector::Zero(6);
   q[2] -= 0.05;
   // What velocities keep: 9.81 m/s^2 h, or 0.044 m/s.
-  EXPECT_NEAR(step(model, q, v, Vector(0), corners(q), {0.002, Integrator::kEuler}).v[2], 0.01962, 1e-9);
-  EXPECT_NEAR(step(model, q, v, Vector(0), corners(q), {0.01, Integrator::kEuler}).v[2], 0.044, 1e-9);
+  EXPECT_NEAR(step(model, {q, v, Vector(0)}, corners(q), {0.002, Integrator::kEuler}).v[2], 0.01962, 1e-9);
+  EXPECT_NEAR(step(model, {q, v, Vector(0)}, corners(q), {0.01, Integrator::kEuler}).v[2], 0.044, 1e-9);
   q[2] = 0.1 - 1e-4;
-  EXPECT_NEAR(step(model, q, v, Vector(0), corners(q), {0.002, Integrator::kEuler}).v[2], 0.2 * 1e-4 / 0.002, 1e-9);
+  EXPECT_NEAR(step(model, {q, v, Vector(0)}, corners(q), {0.002, Integrator::kEuler}).v[2], 0.2 * 1e-4 / 0.002, 1e-9);
 }
 
 }  // namespace

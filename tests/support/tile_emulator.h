@@ -9,7 +9,6 @@
 // CPU tests only (POSIX ucontext); T = 1, 2, 4 ... 32. The body must not throw; what it holds is not destroyed when the
 // lanes disagree.
 #pragma once
-#ifndef __CUDACC__
 #include <ucontext.h>
 
 #include <memory>
@@ -136,4 +135,3 @@ class TileEmulator {
 };
 
 }  // namespace stiction
-#endif
