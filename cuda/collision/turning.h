@@ -34,8 +34,12 @@ struct Turning {
   }
 };
 
+/// Turns (rad) beyond which a tangent says nothing of where a point goes.
+inline constexpr float kLongTurn = 1;
+
 /// The candidate c of a point x of the body, moved by its turn about the normal, which blows along that leave, and by all of it
-/// where it gets deeper by that: what lifts it a blow may take away.
+/// where it gets deeper by that: what lifts it a blow may take away. In long turns by all of it: or a cylinder that rolls fast would be
+/// pushed where a tangent of its rim ends.
 template <class Real>
 HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
   using S = Scalar<Real>;
@@ -46,7 +50,7 @@ HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const T
   const Vec3<Real> level = RootTurn<Real>(n * dot(n, body.turn), S(1)).mean(arm, S(1));
   const Vec3<Real> all = RootTurn<Real>(body.turn, S(1)).mean(arm, S(1));
   const Mask<Real> deeper = dot(n, cross(body.turn, all - level)) < Real(0);
-  const Vec3<Real> off = select(deeper, all, level) - arm;
+  const Vec3<Real> off = select(deeper | (norm(body.turn) > Real(kLongTurn)), all, level) - arm;
   return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
 }
 

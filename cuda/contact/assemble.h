@@ -61,7 +61,7 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real far
   row.e = row.e + row.bend.z;
   row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), select(hits, zero, near.R_n));
   row.R_t = sum * (opt.tangential_compliance / 3);
-  problem.immovable = problem.immovable | (x.active & negate(moves));
+  problem.immovable = problem.immovable | (x.active & negate(moves) & (x.gap <= zero));
   problem.deep = problem.deep | (recovery_bias(opt, x, row) < row.e);
 }
 

@@ -12,6 +12,8 @@ class PairPlaces {
  public:
   static constexpr int kFace = 4;     // that two geoms need
   static constexpr int kBeside = 60;  // and besides, of all geoms of a pair of links, at most
+  static constexpr int kFree =
+      12;  // that a free body needs: in a wall or a pyramid of bricks each lies on two or three others
 
   /// Two links whose geoms may touch in so many places, kFace at most for two geoms; free: whether one is a free body,
   /// link: the other.
@@ -23,7 +25,7 @@ class PairPlaces {
   int number(int free_bodies) const {
     int beside = 0;
     for (const auto& [link, places] : at_free_) beside += places;
-    return 16 + 8 * free_bodies + std::max(widest_, beside);
+    return 16 + kFree * free_bodies + std::max(widest_, beside);
   }
 
  private:

@@ -17,12 +17,13 @@ class Status(enum.IntFlag):
     #: The certificate of a step exceeded `SolverOptions.certify`. More iterations, or another solver; where
     #: ``certificate.r_dyn`` is above 1e-4, ``dtype="float64"``.
     NOT_CONVERGED = 2
-    #: A contact that touches, or could close in the step, was left out for want of slots. Those that close first were
-    #: kept. Use fewer or simpler geoms where many touch one body.
+    #: A contact that touches, or could close in the step, was left out for want of slots, and no other in its plane was
+    #: kept. Those that close first were kept. Use fewer or simpler geoms where many touch one body; between moving
+    #: bodies ``max_contacts`` makes room.
     CONTACT_OVERFLOW = 4
     #: The fallback solved a step; on CUDA, a step without an answer asked for no recovery. Information.
     FALLBACK = 8
-    #: A contact between bodies that cannot move was ignored.
+    #: An overlap of bodies that cannot move was ignored.
     IMMOVABLE = 16
     #: No solver found an answer to a step for some bodies that touch each other, and nothing pushed them: no contact,
     #: limit, dry friction, equality or implicit servo of a tendon. NOT_CONVERGED is set, too. Take

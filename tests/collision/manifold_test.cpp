@@ -45,6 +45,20 @@ const oracle::Hull& block() {
   static const oracle::Hull hull = oracle::box_hull(0.1, 0.1, 0.05);
   return hull;
 }
+/// A hexagonal prism of 0.1 m, the edges of its ends chamfered by 0.2 mm.
+const oracle::Hull& chamfered_prism() {
+  static const oracle::Hull made = [] {
+    oracle::Hull hull;
+    for (double z : {-0.05, -0.0498, 0.0498, 0.05})
+      for (int k = 0; k < 6; ++k) {
+        const double r = std::abs(z) > 0.0499 ? 0.0498 : 0.05, angle = k * 1.0471975512;
+        for (double x : {r * std::cos(angle), r * std::sin(angle), z}) hull.vert.push_back(x);
+      }
+    oracle::build_graph(hull);
+    return hull;
+  }();
+  return made;
+}
 /// A body whose flat face is 0.05 below its origin.
 Body flat(int type) {
   return {type,
@@ -145,14 +159,7 @@ TEST(Manifold, KeepsSmallFacesOnLargeFloors) {
 
 /// Of a chamfered hull the ring that touches is kept, not the one 0.2 mm higher and farther out.
 TEST(Manifold, StandsOnTheRingThatTouches) {
-  oracle::Hull hull;
-  for (double z : {-0.05, -0.0498, 0.0498, 0.05})
-    for (int k = 0; k < 6; ++k) {
-      const double r = std::abs(z) > 0.0499 ? 0.0498 : 0.05, angle = k * 1.0471975512;
-      for (double x : {r * std::cos(angle), r * std::sin(angle), z}) hull.vert.push_back(x);
-    }
-  oracle::build_graph(hull);
-  Body b = {GeomKind::kMesh, {{0, 0, 0}, {turned(0.3, 0), {0, 0, 0.05}}}, &hull};
+  Body b = {GeomKind::kMesh, {{0, 0, 0}, {turned(0.3, 0), {0, 0, 0.05}}}, &chamfered_prism()};
   for (Body a : {Body{GeomKind::kPlane, {{0, 0, 0}, {turned(0, 0), {0, 0, 0}}}},
                  Body{GeomKind::kBox, {{5, 5, 0.1}, {turned(0, 0), {0, 0, -0.1}}}}}) {
     Found f = collide_double(a, b);
@@ -160,6 +167,25 @@ TEST(Manifold, StandsOnTheRingThatTouches) {
     for (auto& c : f.all)
       if (c.dist < kFar) { EXPECT_NEAR(c.dist, 0, 1e-7); }
     EXPECT_TRUE(f.supports(0.01, 0.01, 1e-3));
+  }
+}
+
+/// What turns on a plane, 1e-3 rad a step for a third of a turn, stands on the same vertices, each in its slot.
+TEST(Manifold, KeepsItsVerticesAsItTurns) {
+  Body plane = {GeomKind::kPlane, {{0, 0, 0}, {turned(0, 0), {0, 0, 0}}}};
+  Body b = {GeomKind::kMesh, {{0, 0, 0}, {turned(0, 0), {0.3, 0.1, 0.05}}}, &chamfered_prism()};
+  for (double tilt : {0.0, 1e-7, 1e-6}) {
+    Found first;
+    for (int step = 0; step <= 2100; ++step) {
+      b.geom.pose.R = turned(1e-3 * step, tilt);
+      Found f = collide_double(plane, b);
+      ASSERT_EQ(f.active(1e-3), 4) << "tilt " << tilt << " step " << step;
+      for (auto& c : f.all) c.pos = transposed_times(b.geom.pose.R, c.pos - b.geom.pose.p);
+      if (step == 0) first = f;
+      ASSERT_EQ(f.all.size(), first.all.size());
+      for (size_t k = 0; k < f.all.size(); ++k)
+        ASSERT_LE(norm(f.all[k].pos - first.all[k].pos), 1e-6) << "tilt " << tilt << " step " << step << " slot " << k;
+    }
   }
 }
 

@@ -122,14 +122,30 @@ def brush(rows):
     )
 
 
+@pytest.mark.parametrize("rows", [(5, 4, 3, 2, 1), (3, 3, 3, 3, 3), (2,) * 7], ids=["pyramid", "wall", "column"])
+def test_bricks_side_by_side_have_room(rows):
+    """They touch their neighbours, too."""
+    brick = '<body pos="{} 0 {}"><freejoint/><geom type="box" size=".1 .05 .04" mass="1"/></body>'
+    bodies = "".join(
+        brick.format(0.2 * (i - 0.5 * (count - 1)), 0.04 + 0.08 * level)
+        for level, count in enumerate(rows)
+        for i in range(count)
+    )
+    sim = Simulation(Model.from_mjcf(f"<mujoco><worldbody>{FLOOR}{bodies}</worldbody></mujoco>"))
+    before = sim.qpos.copy()
+    sim.step(300)
+    assert not sim.status[0] & int(Status.CONTACT_OVERFLOW)
+    assert np.abs(sim.qpos - before).max() <= 1e-4
+
+
 @pytest.mark.on_cpu
 def test_max_contacts_is_room_for_as_many():
     """By default what seems enough, and a status bit where it is not."""
-    model = brush(10)
-    usual, large = Simulation(model), Simulation(model, max_contacts=104)
+    model = brush(11)
+    usual, large = Simulation(model), Simulation(model, max_contacts=125)
     usual.step(5), large.step(5)
-    assert usual.status[0] & int(Status.CONTACT_OVERFLOW) and usual.contact.count[0] < 104
-    assert large.status[0] == 0 and large.contact.count[0] == 104 == large.max_contacts
+    assert usual.status[0] & int(Status.CONTACT_OVERFLOW) and usual.contact.count[0] < 125
+    assert large.status[0] == 0 and large.contact.count[0] == 125 == large.max_contacts
 
 
 def test_a_body_of_many_geoms_rests_on_its_static_contacts():

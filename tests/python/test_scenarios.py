@@ -377,6 +377,14 @@ def test_a_contact_on_the_axis_of_its_hinge_moves_nothing_and_is_told(how):
         assert sim.contact.count[0] == 1 and sim.status[0] == Status.IMMOVABLE
         assert sim.qvel[0, 0] == pytest.approx(1, abs=1e-5)
         assert np.abs(sim.contact.impulse).max() <= 1e-6
+        high = body("top", centre + 0.002 * normal, sphere(0.1), 1, joint=hinge)
+        margin = '<default><geom margin="0.01"/></default>'
+        above = simulation(
+            scene(high, floor=f'quat="{numbers(quat)}"').replace("<worldbody>", margin + "<worldbody>"), **how
+        )
+        above.qvel[:] = 1
+        above.step(5)
+        assert above.contact.count[0] == 1 and above.status[0] == 0  # near, but nothing is overlapped
 
 
 def test_static_geoms_that_overlap_are_no_contact():
