@@ -227,8 +227,11 @@ SLIDERS = {
 }
 
 
-def tiles(slider: str, timestep: float, speed: float, seed: int) -> tuple[str, np.ndarray]:
-    """A body that slides 1.5 m over frictionless flush tiles of 0.5 m, turned and scaled at random: MJCF and qvel."""
+def tiles(slider: str, timestep: float, speed: float, seed: int, mesh=False) -> tuple[str, np.ndarray]:
+    """A body that slides 1.5 m over frictionless flush tiles of 0.5 m, turned and scaled at random: MJCF and qvel.
+
+    The tiles are boxes, or hulls that are as large.
+    """
     rng = np.random.default_rng(seed)
     geom, height, roll = SLIDERS[slider]
     scale, yaw, heading = rng.uniform(0.7, 1.4), rng.uniform(-np.pi, np.pi), rng.uniform(-0.3, 0.3)
@@ -236,10 +239,10 @@ def tiles(slider: str, timestep: float, speed: float, seed: int) -> tuple[str, n
     if rest:
         size, tail = rest[0].split('"', 1)
         geom = f'{first}size="{numbers(np.array(size.split(), float) * scale)}"{tail}'
+    corners = np.array([(x, y, z) for x in (-0.25, 0.25) for y in (-0.25, 0.25) for z in (-0.05, 0.05)])
+    tile = 'type="mesh" mesh="tile"' if mesh else 'type="box" size=".25 .25 .05"'
     floor = "".join(
-        f'<geom type="box" size=".25 .25 .05" pos="{x / 2:g} {y / 2:g} -.05" friction="0"/>'
-        for x in range(-1, 5)
-        for y in range(-1, 2)
+        f'<geom {tile} pos="{x / 2:g} {y / 2:g} -.05" friction="0"/>' for x in range(-1, 5) for y in range(-1, 2)
     )
     quat = np.zeros(4)
     about_z, about_x = (
@@ -248,7 +251,7 @@ def tiles(slider: str, timestep: float, speed: float, seed: int) -> tuple[str, n
     )
     mujoco.mju_mulQuat(quat, about_z, about_x)
     start = (rng.uniform(-0.1, 0.1), rng.uniform(-0.1, 0.1), height * scale)
-    asset = hull_asset(prism(6, 0.05 * scale, 2 * height * scale))
+    asset = hull_asset(prism(6, 0.05 * scale, 2 * height * scale)) + hull_asset(corners, "tile")
     qvel = np.array([speed * np.cos(heading), speed * np.sin(heading), 0, 0, 0, 0])
     return one_body(geom, floor, pos=start, quat=quat, asset=asset, timestep=timestep), qvel
 

@@ -3,6 +3,9 @@
 Two to twelve bodies of all kinds of geoms, a plane, up to four static boxes of 0.1 to 100 m, speeds up to 20 m/s and
 100 rad/s, steps of 1 to 10 ms, 3 s. Nothing bounces and nothing drives, so energy never rises; nothing gets through
 the floor or a box; everything stays finite. ``1 --seed S --throw K`` runs one failing throw again and tells when.
+
+What is at rest is counted after 10 s, of the bodies that should be: boxes and meshes with friction of 0.3 or more that
+touch nothing that rolls (nothing has rolling friction) or has less, and lie on what is less steep than their friction.
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ SECONDS = 3.0
 RISE, LIFT = 1e-3, 1e-3
 DEEP = 0.1  # of a body's radius, how deep its centre may not get below a surface
 RESTS = 1e-2  # m/s and rad/s
+RESTED = 10.0  # s, after which what should be at rest is: 20 m/s and friction of 0.3 are 7 s
+ROUGH = 0.3  # friction below which nothing has to come to rest
 KINDS = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
+STAYS = (mujoco.mjtGeom.mjGEOM_BOX, mujoco.mjtGeom.mjGEOM_MESH)  # what does not roll
 #: What fails, at first: "floor" and "box" are a centre below the surface, "lost" one that is there at the end.
 FAILURES = ("not finite", "energy", "floor", "box", "lost")
 STATUS = ("NOT_CONVERGED", "FALLBACK", "CONTACT_OVERFLOW", "IMMOVABLE")
@@ -143,6 +149,44 @@ class Watch:
         return found
 
 
+@dataclass
+class Rest:
+    """Of throws as they are now: which bodies should be at rest, and which are, (throws, bodies)."""
+
+    m: mujoco.MjModel
+
+    def __post_init__(self):
+        geoms = self.m.body_geomadr[1:]
+        self.friction = self.m.geom_friction[geoms, 0]
+        self.may = np.isin(self.m.geom_type[geoms], STAYS) & (self.friction >= ROUGH)
+
+    def should(self, sim) -> np.ndarray:
+        return np.stack([self._in(sim.contact, env) for env in range(sim.num_envs)])
+
+    def _in(self, contact, env: int) -> np.ndarray:
+        """What touches moves or rests as one."""
+        one, held = np.arange(len(self.may)), np.zeros(len(self.may), bool)
+        for c in range(contact.count[env]):
+            if contact.impulse[env, c, 2] <= 0:
+                continue
+            geoms = contact.geom[env, c]
+            a, b = sorted(self.m.geom_bodyid[geoms] - 1)
+            if a >= 0:
+                one[one == one[a]] = one[b]
+            elif steepness(contact.frame[env, c, 2]) < self.m.geom_friction[geoms, 0].max():
+                held[b] = True
+        return np.array([self.may[one == which].all() and held[one == which].any() for which in one])
+
+    def still(self, sim) -> np.ndarray:
+        speed = np.asarray(sim.qvel, float).reshape(-1, len(self.may), 6)
+        return (np.linalg.norm(speed[..., :3], axis=-1) < RESTS) & (np.linalg.norm(speed[..., 3:], axis=-1) < RESTS)
+
+
+def steepness(normal) -> float:
+    """The tangent of a surface's angle with the horizontal."""
+    return float(np.hypot(normal[0], normal[1]) / max(abs(normal[2]), 1e-9))
+
+
 def rotations(quats) -> np.ndarray:
     q = np.asarray(quats, float)
     w, x, y, z = np.moveaxis(q / np.linalg.norm(q, axis=-1, keepdims=True), -1, 0)
@@ -190,9 +234,10 @@ def run(seed: int, throws: list[int], told=None, **options) -> list[dict]:
         fail("floor", step, below)
         fail("box", step, watch.in_boxes(before, centres))
     fail("lost", steps, below | watch.in_boxes(centres, centres))
-    overlap = np.asarray(sim.certificate.penetration, float)
-    speed = np.asarray(sim.qvel, float).reshape(len(throws), -1, 6)
-    still = (np.linalg.norm(speed[..., :3], axis=-1) < RESTS) & (np.linalg.norm(speed[..., 3:], axis=-1) < RESTS)
+    overlap, status, rest = np.array(sim.certificate.penetration, float), np.array(sim.status), Rest(m)
+    if rest.may.any():
+        sim.step(round(RESTED / sim.timestep) - steps)
+    should, still = rest.should(sim), rest.still(sim)
     return [
         {
             "seed": seed,
@@ -203,8 +248,9 @@ def run(seed: int, throws: list[int], told=None, **options) -> list[dict]:
             "failed": failed[e],
             "rise": float(rise[e] / max(first[e], 1e-9)),
             "overlap": float(overlap[e]),
-            "at_rest": float(still[e].mean()),
-            "status": int(sim.status[e]),
+            "should_rest": int(should[e].sum()),
+            "moving": [int(b) for b in np.flatnonzero(should[e] & ~still[e])],
+            "status": int(status[e]),
         }
         for e, k in enumerate(throws)
     ]
@@ -214,6 +260,7 @@ def summary(rows: list[dict]) -> dict:
     """Counts over the throws that had room, and what was told of those that failed."""
     clear = [row for row in rows if row["clear"]]
     overlap = 1e3 * np.array([row["overlap"] for row in clear] or [0.0])
+    should, moving = sum(row["should_rest"] for row in clear), [row for row in clear if row["moving"]]
     bits = {name: int(getattr(stiction.Status, name)) for name in STATUS}
     return {
         "scenes": len({row["seed"] for row in rows}),
@@ -225,7 +272,10 @@ def summary(rows: list[dict]) -> dict:
             for low, high in ((1, 2), (2, 4), (4, 7), (7, 10))
             if (some := [row for row in clear if low <= 1e3 * row["timestep"] < high])
         },
-        "at_rest": float(np.mean([row["at_rest"] for row in clear] or [0.0])),
+        "bodies": sum(row["bodies"] for row in clear),
+        "should_rest": should,
+        "at_rest": should - sum(len(row["moving"]) for row in moving),
+        "moving": {f"--seed {row['seed']} --throw {row['throw']}": row["moving"] for row in moving},
         "overlap_mm": {"p50": np.median(overlap), "p99": np.percentile(overlap, 99), "max": overlap.max()},
         "failed": [row for row in clear if row["failed"]],
     }
@@ -238,7 +288,11 @@ def table(found: dict) -> str:
     steps = ", ".join(f"{name}: {part} of {of}" for name, (part, of) in found["floor or box by step, ms"].items())
     deep = ", ".join(f"{name} {value:.2g}" for name, value in found["overlap_mm"].items())
     lines += ["", f"floor or box, by step in ms: {steps}"]
-    lines += [f"bodies at rest after {SECONDS:g} s: {found['at_rest']:.1%}; overlap then, mm: {deep}"]
+    lines += [f"overlap after {SECONDS:g} s, mm: {deep}"]
+    rest, of = found["at_rest"], found["should_rest"]
+    share = f"{rest} of {of} ({rest / max(1, of):.1%}; {found['bodies']} bodies in all)"
+    lines += [f"at rest after {RESTED:g} s of those that should: {share}"]
+    lines += [f"{which}: bodies {', '.join(map(str, bodies))} move" for which, bodies in found["moving"].items()]
     return "\n".join(lines)
 
 

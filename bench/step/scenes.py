@@ -1,7 +1,7 @@
 """What the benches simulate: models as both engines load them, controls of fixed amplitude, where settling starts.
 
-Files are those of Gymnasium and of MuJoCo's Menagerie in the data folder: ``STICTION_DATA``, else ``../shared/data``
-beside the repository. A scene whose file is missing raises FileNotFoundError with the path.
+Files are the repository's, or those of Gymnasium and of MuJoCo's Menagerie in the data folder: ``STICTION_DATA``, else
+``../shared/data`` beside the repository. A scene whose file is missing raises FileNotFoundError with the path.
 """
 
 from __future__ import annotations
@@ -71,6 +71,10 @@ SCENES = {
         Scene("half_cheetah", ("gymnasium/assets/half_cheetah.xml",), 0.1, 2.0),
         Scene("panda", (_MENAGERIE + "franka_emika_panda/scene.physics.xml",), 0.1, 0.5),
         Scene("ten_cubes", (), 0.0, 1.0),
+        Scene("biped", ("bench/step/biped.xml",), 0.03, 1.0),
+        # Targets as a new policy of ArmLift gives them, and about those of HandReorient (parts of each joint's range).
+        Scene("arm_lift", ("envs/arm/arm_lift.xml",), 0.5, 2.0, explores=True),
+        Scene("hand", ("envs/hand/hand.xml",), 0.5, 1.0, explores=True),
         *(
             Scene(f"{name}_explores_{amplitude:g}", files, amplitude, 2.0, explores=True)
             for name, files in _EXPLORERS.items()

@@ -1,4 +1,4 @@
-"""What slides over flush static boxes does not feel the joints; what rises above them stops it. Default options."""
+"""What slides over flush boxes or hulls does not feel the joints; what rises above them stops it. Default options."""
 
 import os
 import sys
@@ -26,6 +26,17 @@ def test_nothing_is_caught_on_flush_tiles(slider, timestep, speed):
         f"{slider}, {1e3 * timestep:g} ms, {speed:g} m/s: loses {found[:, 0].max():.2%}, hops {found[:, 1].max():.1e} m"
     )
     assert np.mean(found[:, 0] <= 0.01) >= 0.95 and np.all(np.abs(found[:, 1]) <= 1e-3)
+
+
+@pytest.mark.parametrize(("timestep", "speed"), [(0.002, 1.0), (0.005, 2.0), (0.01, 2.0)])
+@pytest.mark.parametrize("slider", rest.SLIDERS)
+def test_nothing_is_caught_on_tiles_that_are_hulls(slider, timestep, speed):
+    scenes = [rest.tiles(slider, timestep, speed, seed, mesh=True) for seed in range(RUNS)]
+    found = np.array([rest.slide(*scene, "stiction") for scene in scenes])
+    print(
+        f"{slider}, {1e3 * timestep:g} ms, {speed:g} m/s: loses {found[:, 0].max():.1e}, hops {found[:, 1].max():.1e} m"
+    )
+    assert np.all(found[:, 0] <= 2e-5) and np.all(found[:, 1] <= 1e-6)
 
 
 def test_a_fast_rolling_ball_stays_on_the_tiles():

@@ -1,0 +1,49 @@
+"""A cylinder on its side: rolling friction (condim 6) stops it as its formula says, nothing else does."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+
+from stiction import Model, Simulation  # noqa: E402
+
+H, G, RADIUS, ROLLING = 2e-3, 9.81, 0.03, 2e-3
+#: Energy 3/4 m v^2 falls by m g mu_r a radian.   m/s^2
+SLOWS = G * ROLLING / (1.5 * RADIUS)
+FLOORS = {"plane": 'type="plane" size="0 0 1"', "box": 'type="box" size="20 1 .05" pos="0 0 -.05"'}
+
+
+def rolling(condim, floor, dtype) -> Simulation:
+    """At 1 m/s."""
+    model = Model.from_mjcf(f"""<mujoco><option timestep="{H}" gravity="0 0 {-G}"/>
+        <default><geom condim="{condim}" friction="1 .005 {ROLLING}"/></default><worldbody>
+        <geom {FLOORS[floor]}/><body pos="0 0 {RADIUS}" euler="90 0 0"><freejoint/>
+        <geom type="cylinder" size="{RADIUS} .06" mass=".4"/></body></worldbody></mujoco>""")
+    sim = Simulation(model, dtype=dtype, num_threads=1)
+    sim.qvel[0] = [1, 0, 0, 0, 0, -1 / RADIUS]
+    return sim
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("floor", FLOORS)
+def test_rolling_friction_stops_a_rolling_cylinder(floor, dtype):
+    sim, speed = rolling(6, floor, dtype), []
+    for _ in range(round(1.2 / SLOWS / H)):
+        sim.step()
+        speed.append(sim.qvel[0, 0])
+    expected = np.maximum(0, 1 - SLOWS * H * (1 + np.arange(len(speed))))
+    stops = H * np.argmax(np.abs(speed) < 1e-4)
+    print(f"{floor}, {dtype}: stops after {stops:.3f} s, {np.abs(speed - expected).max():.1e} m/s from the formula")
+    assert stops == pytest.approx(1 / SLOWS, rel=5e-3) and np.abs(sim.qvel).max() <= 1e-4
+    assert np.abs(speed - expected).max() <= 1e-2
+    assert sim.qpos[0, 0] == pytest.approx(1 / (2 * SLOWS), rel=5e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("floor", FLOORS)
+@pytest.mark.parametrize("condim", [3, 4])
+def test_without_it_a_cylinder_rolls_on(condim, floor, dtype):
+    sim = rolling(condim, floor, dtype)
+    sim.step(3000)
+    print(f"condim {condim}, {floor}, {dtype}: loses {1 - sim.qvel[0, 0]:.1e} in 6 s")
+    assert abs(1 - sim.qvel[0, 0]) <= 5e-5
