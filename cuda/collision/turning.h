@@ -34,12 +34,8 @@ struct Turning {
   }
 };
 
-/// Turns (rad) beyond which a tangent says nothing of where a point goes.
-inline constexpr float kLongTurn = 1;
-
 /// The candidate c of a point x of the body, moved by its turn about the normal, which blows along that leave, and by all of it
-/// where it gets deeper by that: what lifts it a blow may take away. In long turns by all of it: or a cylinder that rolls fast would be
-/// pushed where a tangent of its rim ends.
+/// where it gets deeper by that: what lifts it a blow may take away.
 template <class Real>
 HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
   using S = Scalar<Real>;
@@ -50,7 +46,7 @@ HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const T
   const Vec3<Real> level = RootTurn<Real>(n * dot(n, body.turn), S(1)).mean(arm, S(1));
   const Vec3<Real> all = RootTurn<Real>(body.turn, S(1)).mean(arm, S(1));
   const Mask<Real> deeper = dot(n, cross(body.turn, all - level)) < Real(0);
-  const Vec3<Real> off = select(deeper | (norm(body.turn) > Real(kLongTurn)), all, level) - arm;
+  const Vec3<Real> off = select(deeper, all, level) - arm;
   return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
 }
 
@@ -74,7 +70,11 @@ HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Re
   return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
 }
 
-/// The candidate c of a free geom but an ellipsoid, number k of those that it has with a plane. A cylinder's cap is a flat ellipsoid.
+/// Turns of a cylinder about its axis (rad) beyond which a tangent says nothing of where a point of its rims goes.
+inline constexpr float kLongTurn = 1;
+
+/// The candidate c of a free geom but an ellipsoid, number k of those that it has with a plane. A cylinder's cap is a flat ellipsoid,
+/// whose rim stays where it is in turns about the axis: other points of it are for what stands, and no contacts of what rolls fast.
 template <class Real>
 HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
                                     const Turning<Real>& body) {
@@ -82,6 +82,11 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
     const Vec3<Real> up = column(own.pose.R, 2) * (k == 0 ? -own.size.y : own.size.y);
     return turning_ellipsoid(c, {{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, body,
                              kLeastPointTurn);
+  }
+  if (own.type == GeomKind::kCylinder) {
+    const Vec3<Real> axis = column(own.pose.R, 2);
+    const Mask<Real> rolls = (abs(dot(axis, body.turn)) > Real(kLongTurn)) & (abs(dot(axis, c.normal)) < Real(0.9f));
+    return select<Real>(rolls, absent<Real>(), turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5)), body));
   }
   const bool round = own.type == GeomKind::kSphere || own.type == GeomKind::kCapsule;
   const Real radius = round ? own.size.x : Real(0);
