@@ -67,10 +67,10 @@ py::tuple solve_batch(const py::dict& rows, const std::string& solver, const py:
       throw std::invalid_argument(std::string(name) + " has the wrong shape");
     return a.data();
   };
-  const Doubles Y = array("Y"), mu = array("mu");
-  if (Y.ndim() != 3 || mu.ndim() != 2) throw std::invalid_argument("Y or mu has the wrong shape");
-  const py::ssize_t problems = Y.shape(0), n = Y.shape(1), contacts = mu.shape(1),
-                    scalars = rows["lower"].attr("shape").cast<py::tuple>()[1].cast<py::ssize_t>();
+  const Doubles Y = array("Y"), mu = array("mu"), lower = array("lower");
+  if (Y.ndim() != 3 || mu.ndim() != 2 || lower.ndim() != 2)
+    throw std::invalid_argument("Y, mu or lower has the wrong shape");
+  const py::ssize_t problems = Y.shape(0), n = Y.shape(1), contacts = mu.shape(1), scalars = lower.shape(1);
   RowBatch batch;
   batch.problems = static_cast<int>(problems), batch.contacts = static_cast<int>(contacts);
   batch.scalars = static_cast<int>(scalars), batch.width = static_cast<int>(Y.shape(2)), batch.Y = Y.data();
