@@ -122,6 +122,7 @@ def brush(rows):
     )
 
 
+@pytest.mark.on_cpu
 @pytest.mark.parametrize("rows", [(5, 4, 3, 2, 1), (3, 3, 3, 3, 3), (2,) * 7], ids=["pyramid", "wall", "column"])
 def test_bricks_side_by_side_have_room(rows):
     """They touch their neighbours, too."""
