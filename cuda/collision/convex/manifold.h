@@ -5,8 +5,7 @@
 // nearest to the other shape (so that a can which tips stands on the very point it tips over; 8 points where it is inclined
 // by more than 0.8 degrees), or the line on its side.
 // Capsule: its axis, moved by the radius. Mesh: the extreme vertices in 8 body-fixed directions, of those that are in the
-// other shape, touch it or close in the step if the support vertex does; in no plane, their fan of triangles within the hull, and
-// two vertices that are furthest below that.
+// other shape, touch it or close in the step if the support vertex does; in no plane, their fan of triangles within the hull.
 // Sphere, ellipsoid: a point, the only contact then is that of the closest points. Corners are (1) points of A over B,
 // (2) points of B over A, (3) crossings of their borders; the gap at each is that of both features along n, but never below
 // the known distance. The closest points themselves join where no corner is as deep. A corner's slot follows from its number
@@ -25,9 +24,6 @@ template <class T> struct Feature {
   int count;
   T round;               // of a disc: its radius; of a polygon or a line: 0
   Vec3<T> centre, axis;  // of a disc
-  static constexpr int kBeyond = 2;
-  int bulges;  // of a hull: so many of its vertices are beyond the triangles between its points, the first most
-  Vec3<T> beyond[kBeyond];
 };
 
 /// The height of a disc's plane at x.
@@ -86,6 +82,77 @@ template <class T> HD int convex_corners(const T (&x)[8], const T (&y)[8], const
   return count;
 }
 
+/// Of the hull's vertices those that are extreme in one of 8 body-fixed directions across l, less their height_cost below the
+/// support plane along l; in the hull's frame. top: the vertex of support.
+template <class T, class S>
+HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const Approach<T>& approach, Feature<T>& f) {
+  const T highest = dot(l, hull_vertex<T>(hull, top));
+  const Mat3<T> frame = frame_of_normal(l);
+  int pick[8];
+  T reach[8];
+  Vec3<T> way[8];
+  for (int k = 0; k < 8; ++k) pick[k] = -1, way[k] = octagon_direction(frame.row[0], frame.row[1], k);
+  const T costly = 2;  // radii; what costs more is extreme in no direction
+  low_vertices(hull, -l, top, costly, approach.overlap, approach.start, approach.slope).each(hull, [&](int i) {
+    const Vec3<T> x = hull_vertex<T>(hull, i);
+    const T cost = height_cost(-dot(l, x), -highest, approach.at(x));
+    if (cost > T(hull.radius) * (costly * T(1.001))) return;
+    for (int k = 0; k < 8; ++k) {
+      const T along = dot(way[k], x) - cost;
+      if (pick[k] < 0 || along > reach[k]) reach[k] = along, pick[k] = i;
+    }
+  });
+  int number[8], corner[8], n = 0;
+  T x[8], y[8];
+  for (int k = 0; k < 8; ++k) {
+    bool known = false;
+    for (int j = 0; j < n; ++j) known |= number[j] == pick[k];
+    if (known) continue;
+    const Vec3<T> v = hull_vertex<T>(hull, pick[k]);
+    number[n] = pick[k], x[n] = dot(frame.row[0], v), y[n] = dot(frame.row[1], v), ++n;
+  }
+  f.count = convex_corners(x, y, number, n, corner);
+  for (int i = 0; i < f.count; ++i) f.point[i] = hull_vertex<T>(hull, corner[i]);
+}
+
+/// The feature of the surface of s that faces along n; frame rows (t1, t2, e), origin o.
+template <class T, class S>
+HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& frame, Vec3<T> o,
+                             const Approach<T>& approach, Feature<T>& f) {
+  Vec3<T> l = transposed_times(s.pose.R, n), h = s.size;
+  f.count = 0, f.round = 0;
+  auto add = [&](T x, T y, T z) { f.point[f.count++] = {x, y, z}; };
+  if (s.type == GeomKind::kCapsule) {
+    add(0, 0, -h.y), add(0, 0, h.y);
+  } else if (s.type == GeomKind::kBox) {
+    T x = abs(l.x), y = abs(l.y), z = abs(l.z);
+    for (int k = 0; k < 4; ++k) {
+      T p = k == 0 || k == 3 ? T(-1) : T(1), q = k < 2 ? T(-1) : T(1);
+      if (z >= x && z >= y) add(p * h.x, q * h.y, l.z < 0 ? -h.z : h.z);
+      else if (y >= x) add(p * h.x, l.y < 0 ? -h.y : h.y, q * h.z);
+      else add(l.x < 0 ? -h.x : h.x, p * h.y, q * h.z);
+    }
+  } else if (s.type == GeomKind::kCylinder) {
+    T rho = sqrt(l.x * l.x + l.y * l.y), z = l.z < 0 ? -h.y : h.y;
+    if (abs(l.z) > T(0.7)) {
+      const bool tilted = rho > T(1e-5);  // less is the noise of rest
+      const T x = h.x * (tilted ? l.x / rho : T(1)), y = h.x * (tilted ? l.y / rho : T(0));
+      for (int k = 0; k<8; k += abs(l.z)> T(0.9999) ? 2 : 1) {
+        Vec3<T> d = octagon_direction<T>({x, y, 0}, {-y, x, 0}, k);
+        add(d.x, d.y, z);
+      }
+      f.round = h.x, f.axis = frame * column(s.pose.R, 2), f.centre = frame * (s.pose * Vec3<T>{0, 0, z} - o);
+    } else {
+      T scale = h.x / rho;
+      add(l.x * scale, l.y * scale, -h.y), add(l.x * scale, l.y * scale, h.y);
+    }
+  } else if (s.type == GeomKind::kMesh) {
+    hull_feature(s.hull, l, hull_support(s.hull, l, s.start), seen_from(approach, s.pose), f);
+  }
+  Vec3<T> grow = n * radius(s) - o;
+  for (int i = 0; i < f.count; ++i) f.point[i] = frame * (s.pose * f.point[i] + grow);
+}
+
 template <class T> HD T turn(Vec3<T> a, Vec3<T> b, Vec3<T> c) {
   return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
@@ -121,11 +188,11 @@ template <class T> HD_CALL Area<T> area_of(const Feature<T>& f, T facing, T flat
   return area;
 }
 
-/// The height at x of the triangles between a, the top of a bent polygon or what is beyond it, and its edges, all within the hull; of
-/// that which x is in most.
-template <class T> HD_CALL T fan_height(const Feature<T>& f, const Area<T>& area, Vec3<T> a, Vec3<T> x) {
+/// The height at x of the triangles between the top of a bent polygon and its edges, all within the hull; of that which x is in most.
+template <class T> HD_CALL T fan_height(const Feature<T>& f, const Area<T>& area, Vec3<T> x) {
+  const Vec3<T> a = f.point[area.top];
   T best = T(-1e300), z = a.z;
-  for (int k = 0; k < f.count; ++k) {
+  for (int k = 1; k + 1 < f.count; ++k) {
     const Vec3<T> b = f.point[(area.top + k) % f.count], c = f.point[(area.top + k + 1) % f.count];
     const T whole = area.orient * turn(a, b, c), share_c = area.orient * turn(a, b, x),
             share_b = area.orient * turn(c, a, x);
@@ -134,105 +201,6 @@ template <class T> HD_CALL T fan_height(const Feature<T>& f, const Area<T>& area
     if (least > best) best = least, z = a.z + clamp(u, T(0), T(1)) * (b.z - a.z) + clamp(v, T(0), T(1)) * (c.z - a.z);
   }
   return z;
-}
-
-/// Corners that are nearly as deep as what they hide would let a body rock over it: that part of the radius counts.
-inline constexpr double kBulge = 1e-6;
-
-/// Of the hull's vertices those that are extreme in one of 8 body-fixed directions across l, less their height_cost below the
-/// support plane along l, and up to two that are furthest beyond their triangles; in the hull's frame. top: the vertex of support.
-template <class T, class S>
-HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const Approach<T>& approach, Feature<T>& f) {
-  const T highest = dot(l, hull_vertex<T>(hull, top));
-  const Mat3<T> frame = frame_of_normal(l);
-  int pick[8];
-  T reach[8];
-  Vec3<T> way[8];
-  for (int k = 0; k < 8; ++k) pick[k] = -1, way[k] = octagon_direction(frame.row[0], frame.row[1], k);
-  const T costly = 2;  // radii; what costs more is extreme in no direction
-  const SomeVertices low = low_vertices(hull, -l, top, costly, approach.overlap, approach.start, approach.slope);
-  auto each_low = [&](auto visit) {
-    low.each(hull, [&](int i) {
-      const Vec3<T> x = hull_vertex<T>(hull, i);
-      const T cost = height_cost(-dot(l, x), -highest, approach.at(x));
-      if (cost <= T(hull.radius) * (costly * T(1.001))) visit(i, x, cost);
-    });
-  };
-  each_low([&](int i, Vec3<T> x, T cost) {
-    for (int k = 0; k < 8; ++k) {
-      const T along = dot(way[k], x) - cost;
-      if (pick[k] < 0 || along > reach[k]) reach[k] = along, pick[k] = i;
-    }
-  });
-  int number[8], corner[8], n = 0;
-  T x[8], y[8];
-  for (int k = 0; k < 8; ++k) {
-    bool known = false;
-    for (int j = 0; j < n; ++j) known |= number[j] == pick[k];
-    if (known) continue;
-    const Vec3<T> v = hull_vertex<T>(hull, pick[k]);
-    number[n] = pick[k], x[n] = dot(frame.row[0], v), y[n] = dot(frame.row[1], v), ++n;
-  }
-  f.count = convex_corners(x, y, number, n, corner);
-  for (int i = 0; i < f.count; ++i) f.point[i] = hull_vertex<T>(hull, corner[i]);
-  if (f.count < 3) return;
-  const Mat3<T> across{{frame.row[0], frame.row[1], l}};
-  Feature<T> seen;
-  seen.count = f.count;
-  for (int i = 0; i < f.count; ++i) seen.point[i] = across * f.point[i];
-  const Area<T> area = area_of(seen, T(1), T(0));
-  if (area.top < 0) return;
-  for (Vec3<T> top_of_fan = seen.point[area.top]; f.bulges < Feature<T>::kBeyond; ++f.bulges) {
-    T most = T(hull.radius) * T(kBulge);
-    Vec3<T> found = top_of_fan;
-    bool some = false;
-    each_low([&](int, Vec3<T> v, T) {
-      const Vec3<T> x = across * v;
-      const T bulge = x.z - fan_height(seen, area, top_of_fan, x);
-      if (bulge > most) some = true, most = bulge, found = x, f.beyond[f.bulges] = v;
-    });
-    if (!some) return;
-    top_of_fan = found;
-  }
-}
-
-/// The feature of the surface of s that faces along n; frame rows (t1, t2, e), origin o.
-template <class T, class S>
-HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& frame, Vec3<T> o,
-                             const Approach<T>& approach, Feature<T>& f) {
-  Vec3<T> l = transposed_times(s.pose.R, n), h = s.size;
-  f.count = 0, f.round = 0, f.bulges = 0;
-  auto add = [&](T x, T y, T z) { f.point[f.count++] = {x, y, z}; };
-  if (s.type == GeomKind::kCapsule) {
-    add(0, 0, -h.y), add(0, 0, h.y);
-  } else if (s.type == GeomKind::kBox) {
-    T x = abs(l.x), y = abs(l.y), z = abs(l.z);
-    for (int k = 0; k < 4; ++k) {
-      T p = k == 0 || k == 3 ? T(-1) : T(1), q = k < 2 ? T(-1) : T(1);
-      if (z >= x && z >= y) add(p * h.x, q * h.y, l.z < 0 ? -h.z : h.z);
-      else if (y >= x) add(p * h.x, l.y < 0 ? -h.y : h.y, q * h.z);
-      else add(l.x < 0 ? -h.x : h.x, p * h.y, q * h.z);
-    }
-  } else if (s.type == GeomKind::kCylinder) {
-    T rho = sqrt(l.x * l.x + l.y * l.y), z = l.z < 0 ? -h.y : h.y;
-    if (abs(l.z) > T(0.7)) {
-      const bool tilted = rho > T(1e-5);  // less is the noise of rest
-      const T x = h.x * (tilted ? l.x / rho : T(1)), y = h.x * (tilted ? l.y / rho : T(0));
-      for (int k = 0; k<8; k += abs(l.z)> T(0.9999) ? 2 : 1) {
-        Vec3<T> d = octagon_direction<T>({x, y, 0}, {-y, x, 0}, k);
-        add(d.x, d.y, z);
-      }
-      f.round = h.x, f.axis = frame * column(s.pose.R, 2), f.centre = frame * (s.pose * Vec3<T>{0, 0, z} - o);
-    } else {
-      T scale = h.x / rho;
-      add(l.x * scale, l.y * scale, -h.y), add(l.x * scale, l.y * scale, h.y);
-    }
-  } else if (s.type == GeomKind::kMesh) {
-    hull_feature(s.hull, l, hull_support(s.hull, l, s.start), seen_from(approach, s.pose), f);
-  }
-  Vec3<T> grow = n * radius(s) - o;
-  for (int i = 0; i < f.count; ++i) f.point[i] = frame * (s.pose * f.point[i] + grow);
-  for (int i = 0; i < f.bulges; ++i) f.beyond[i] = frame * (s.pose * f.beyond[i] + grow);
 }
 
 /// True and the height of the feature where it is over or under x, within `slack` across.
@@ -254,7 +222,7 @@ template <class T> HD_CALL bool height_of(const Feature<T>& f, const Area<T>& ar
   if (area.upright) return false;
   for (int i = 0; i < f.count; ++i)
     if (area.orient * turn(f.point[i], f.point[(i + 1) % f.count], x) < -slack * area.edge[i]) return false;
-  if (area.top >= 0) return z = fan_height(f, area, f.point[area.top], x), true;
+  if (area.top >= 0) return z = fan_height(f, area, x), true;
   const Vec3<T> n = area.normal, c = area.centre;
   z = c.z - (n.x * (x.x - c.x) + n.y * (x.y - c.y)) / n.z;
   return true;
@@ -267,7 +235,7 @@ template <class T> struct Manifold {
     int slot;
   };  // across; heights of A's and B's surfaces along n
   Point point[kPoints];
-  int count, corners;  // corners come first, before what is beyond features
+  int count;
 };
 
 /// Adds a corner; of two at the same place the deeper stays.
@@ -344,18 +312,10 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
   } else {
     cross_edges(a, b, same, m);
   }
-  m.corners = m.count;
-  for (int i = 0; i < a.bulges; ++i)
-    if (const Vec3<T> x = a.beyond[i]; height_of(b, area_b, x, slack_b, z))
-      add_corner(m, x.x, x.y, x.z, z, 3 - i, same);
-  for (int i = 0; i < b.bulges; ++i)
-    if (const Vec3<T> x = b.beyond[i]; height_of(a, area_a, x, slack_a, z))
-      add_corner(m, x.x, x.y, z, x.z, 7 - i, same);
 }
 
 /// Keeps `room` points by worth, in order: first the deepest, of several the outermost in a fixed direction, the farthest from
-/// it, the farthest from their line, the farthest on its other side, then those farthest from all kept; less their height_cost. Where
-/// none of these is as deep as some other, that is the last.
+/// it, the farthest from their line, the farthest on its other side, then those farthest from all kept; less their height_cost.
 /// closed(point): what closes there in the step, which the first is not forgiven. size: of the smaller shape.
 template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T size, Closed closed) {
   if (m.count <= room) return;
@@ -373,10 +333,6 @@ template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T si
     bool beyond = false;  // some point is on the line's other side
     for (int i = 0; i < m.count && k == 3; ++i)
       beyond = beyond || (!keep[i] && off_line(m.point[i]) * (third > 0 ? -1 : 1) > size * T(1e-3));
-    T lowest = T(1e300);  // of those that are kept
-    for (int i = 0; i < m.count; ++i)
-      if (keep[i]) lowest = min(lowest, m.point[i].b - m.point[i].a);
-    const bool sinks = k > 0 && k == room - 1 && deepest < lowest - size * T(1e-5);
     int best = -1;
     T score = 0;
     for (int i = 0; i < m.count; ++i) {
@@ -389,7 +345,6 @@ template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T si
       }
       if (k == 2) far = abs(off_line(p));
       if (beyond) far = off_line(p) * (third > 0 ? -1 : 1);
-      if (sinks) far = height[i] > 0 ? T(-1e300) : T(1e300);
       const T worth = far - (k == 0 ? height[i] : cost[i]);
       if (best < 0 || worth > score + size * T(0.01)) best = i, score = worth;
     }
@@ -417,7 +372,7 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n
   Mat3<T> frame = frame_of_normal(n);
   Feature<T> fa, fb;
   Manifold<T> m;
-  m.count = m.corners = 0;
+  m.count = 0;
   const Approach<T> approach = approach_along(closing, n, dist, middle, size);
   if (room > 1) {
     support_feature(a, n, frame, middle, approach, fa);
@@ -429,7 +384,7 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n
     auto& p = m.point[i];
     T lift = (dist - (p.b - p.a)) * T(0.5);
     if (lift > 0) p.a = p.a - lift, p.b = p.b + lift;
-    if (i < m.corners) deepest = min(deepest, p.b - p.a);
+    deepest = min(deepest, p.b - p.a);
   }
   if (!(deepest <= dist + noise)) {
     if (m.count == Manifold<T>::kPoints) --m.count;

@@ -71,8 +71,9 @@ HD void plane_box(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Re
 }
 
 /// One world. T = float or double. Four vertices by worth (see height_cost): the lowest, of several the outermost, the one
-/// farthest from it, the one farthest from their line, and the one farthest to the other side of it, or the lowest if it is none of these.
-/// What is below the plane, or closes in the step, counts as low but for the first. None where the mesh is higher than `reach`.
+/// farthest from it, the one farthest from their line, and the one farthest to the other side of it. What closes in the step
+/// counts as low but for the first, and so does, of what has sunk deeply, what is below the plane; of that the lowest is always
+/// among the four: else sides would take turns. None where the mesh is higher than `reach`.
 template <class T>
 HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullView<T>& hull, T reach,
                         const Closing<T>& closing, Candidate<T>* out) {
@@ -84,9 +85,9 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
   const T lowest = dot(d, hull_vertex<T>(hull, bottom)), up = dot(n, b.pose.p - a.pose.p);
   for (int k = 0; k < 4; ++k) out[k] = absent<T>();
   if (up + lowest > reach + (abs(up) + T(hull.radius)) * T(1e-5)) return;
-  const T overlap = max(T(0), -(up + lowest));
+  const T sunk = max(T(0), -(up + lowest) - T(hull.radius) * T(kTilt / 4));
   const T costly = 4;  // radii; what costs more than that is worth less than 2 - costly of them
-  const SomeVertices low = low_vertices(hull, d, bottom, costly, overlap, falls, slope);
+  const SomeVertices low = low_vertices(hull, d, bottom, costly, sunk, falls, slope);
   const T radius = hull.radius, step = radius * T(1e-3), tiny = radius * T(1e-6);
   const Vec3<T> out_first = frame_of_normal(d).row[0];
   int chosen[4] = {-1, -1, -1, -1}, count = 0;
@@ -96,7 +97,7 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
     for (const bool near : {true, false}) {
       (near ? low : SomeVertices()).each(hull, [&](int i) {
         const Vec3<T> x = hull_vertex<T>(hull, i);
-        const T far = far_of(x), closed = count == 0 ? T(0) : overlap + max(T(0), falls + dot(slope, x));
+        const T far = far_of(x), closed = count == 0 ? T(0) : sunk + max(T(0), falls + dot(slope, x));
         if (count > 0 && !(far > tiny)) return;
         const T worth = far - height_cost(dot(d, x), lowest, closed);
         if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
@@ -116,8 +117,8 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
     if (chosen[count] < 0 && count == 3)  // nothing there: the farthest from all three
       choose([&](Vec3<T> x) { return min(norm(x - p[0]), min(norm(x - p[1]), norm(x - p[2]))); });
     if (chosen[count] < 0) break;
-    if (count == 3 && min(min(dot(d, p[0]), dot(d, p[1])), min(dot(d, p[2]), dot(d, p[3]))) > lowest + tiny)
-      chosen[3] = bottom, p[3] = hull_vertex<T>(hull, bottom);  // none of these is as low
+    if (count == 3 && sunk > T(0) && min(min(dot(d, p[0]), dot(d, p[1])), min(dot(d, p[2]), dot(d, p[3]))) > lowest)
+      chosen[3] = bottom, p[3] = hull_vertex<T>(hull, bottom);  // none of these is the lowest
   }
   bool taken[4] = {};
   for (int last = -1, left = count; left > 0; --left) {  // in the order of the vertices: a slot belongs to a vertex
