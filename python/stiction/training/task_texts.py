@@ -238,6 +238,7 @@ TEXTS: dict[str, TaskText] = {
         begins="Home pose, the arm's joints + U(`joint_noise`); the cubes within `cube_x`, `cube_y` of their places, "
         "turned by U(`cube_yaw`), `separation` or more between their centres.",
         meanwhile=_ARM_ACTS,
+        curve="armstack",
     ),
     "stiction/HandReorient-v0": TaskText(
         summary="A hand of four fingers turns a cube that lies in it to one orientation after the other. On one's "
