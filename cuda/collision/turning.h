@@ -83,14 +83,13 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
     return turning_ellipsoid(c, {{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, body,
                              kLeastPointTurn);
   }
-  if (own.type == GeomKind::kCylinder) {
-    const Vec3<Real> axis = column(own.pose.R, 2);
-    const Mask<Real> rolls = (abs(dot(axis, body.turn)) > Real(kLongTurn)) & (abs(dot(axis, c.normal)) < Real(0.9f));
-    return select<Real>(rolls, absent<Real>(), turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5)), body));
-  }
   const bool round = own.type == GeomKind::kSphere || own.type == GeomKind::kCapsule;
   const Real radius = round ? own.size.x : Real(0);
-  return turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + radius), body);
+  const Candidate<Real> moved = turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + radius), body);
+  if (own.type != GeomKind::kCylinder) return moved;
+  const Vec3<Real> axis = column(own.pose.R, 2);
+  const Mask<Real> rolls = (abs(dot(axis, body.turn)) > Real(kLongTurn)) & (abs(dot(axis, c.normal)) < Real(0.9f));
+  return select<Real>(rolls, absent<Real>(), moved);
 }
 
 /// The radius of a ball about a geom's origin that is in it; of a mesh 0.   m

@@ -109,12 +109,13 @@ HD void contact(const DenseProblem<T>& p, int i, const double* U, const double* 
   W_n = max(W_n, kLeastMobility * 3 * g) + double(p.R[3 * i + 2]);
   if (W_n > 0) coupling[0] /= W_n, coupling[1] /= W_n;
   SixVec<double> held{{g * l[0], g * l[1], g * l[2]}, {0, 0, 0}}, slip{{s[0], s[1], s[2]}, {0, 0, 0}};
+  bool pushed = l[0] != 0 || l[1] != 0 || l[2] != 0;
   if (p.spins > 0) {
     const T *rows = p.J_spin + 3 * i * n, *c = p.spin_impulse + 3 * i;
     held.c = Vec3<double>{double(c[0]), double(c[1]), double(c[2])} * g;
+    pushed = pushed || c[0] != 0 || c[1] != 0 || c[2] != 0;
     slip.c = {row_times(n, rows, v), row_times(n, rows + n, v), row_times(n, rows + 2 * n, v)};
   }
-  bool pushed = largest(held) != 0 || l[0] != 0 || l[1] != 0 || l[2] != 0;
   if (g == 0) {
     ++out.immovable;
     if (pushed) out.r_con = out.r_split = out.r_ccp = out.r_mdp = kInfinity;

@@ -242,25 +242,20 @@ HD_CALL DenseProblem<T> dense_problem(const typename L::Model& m, const Kinemati
   for (int i = 0; i < list.contacts; ++i) {
     const ContactPoint<Real>& x = *list.point[i];
     if (!lane(x.active, w)) continue;
-    T* J = d.J + 3 * nc * m.nv;
-    if (const PairContact<L>* pair = list.pair[i]) {
-      add_contact_rows<L, T>(m, kin, x, lane(pair->link2, w), x.p, T(1), w, J);
-      add_contact_rows<L, T>(m, kin, x, lane(pair->link1, w), pair->p1, T(-1), w, J);
-    } else {
-      add_contact_rows<L, T>(m, kin, x, list.link[i], x.p, T(1), w, J);
-    }
     const ContactRow<Real>& r = *list.contact[i];
     const Vec3<Real>&l = *list.contact_impulse[i], &spin = *list.spin_impulse[i];
-    if (d.spins > 0) {
-      T* J_spin = d.J_spin + 3 * nc * m.nv;
-      if (const PairContact<L>* pair = list.pair[i]) {
-        add_spin_rows<L, T>(m, kin, x, r, lane(pair->link2, w), T(1), w, J_spin);
-        add_spin_rows<L, T>(m, kin, x, r, lane(pair->link1, w), T(-1), w, J_spin);
-      } else {
-        add_spin_rows<L, T>(m, kin, x, r, list.link[i], T(1), w, J_spin);
-      }
-      for (int k = 0; k < 3; ++k) d.spin_impulse[3 * nc + k] = lane(k == 0 ? spin.x : k == 1 ? spin.y : spin.z, w);
+    auto add_side = [&](int flat, const Vec3<Real>& p, T sign) {
+      add_contact_rows<L, T>(m, kin, x, flat, p, sign, w, d.J + 3 * nc * m.nv);
+      if (d.spins > 0) add_spin_rows<L, T>(m, kin, x, r, flat, sign, w, d.J_spin + 3 * nc * m.nv);
+    };
+    if (const PairContact<L>* pair = list.pair[i]) {
+      add_side(lane(pair->link2, w), x.p, T(1));
+      add_side(lane(pair->link1, w), pair->p1, T(-1));
+    } else {
+      add_side(list.link[i], x.p, T(1));
     }
+    for (int k = 0; k < 3 && d.spins > 0; ++k)
+      d.spin_impulse[3 * nc + k] = lane(k == 0 ? spin.x : k == 1 ? spin.y : spin.z, w);
     for (int k = 0; k < 3; ++k) {
       d.e[3 * nc + k] = lane(k == 0 ? r.bend.x : k == 1 ? r.bend.y : r.e, w);
       d.R[3 * nc + k] = lane(k == 2 ? r.R_n : r.R_t, w);

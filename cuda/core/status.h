@@ -17,7 +17,7 @@ enum Status : int {
   kContactOverflow = 4,
   /// The fallback solved a step of this world. Information.
   kFallback = 8,
-  /// A contact between bodies that cannot move (its W_ii is 0) was ignored.
+  /// A contact that touches, between bodies that cannot move (its W_ii is 0), was ignored.
   kImmovable = 16,
   /// No solver found an answer to a step for some bodies that touch each other, and nothing pushed them: no contact, limit, dry
   /// friction, equality or implicit servo of a tendon. kNotConverged is set, too. Remedy: double, smaller ratios of mass, a

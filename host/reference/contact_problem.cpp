@@ -145,7 +145,7 @@ Vector3d parting(const Model& model, const Kinematics& k, const StepInput& input
 
 /// The next contact of the problem.
 void add_contact(const Model& model, const Kinematics& k, const StepInput& input, const FreeMotion& free,
-                 const Contact& c, const StepOptions& o, ContactProblem& problem) {
+                 const Eigen::LLT<Matrix>& factor, const Contact& c, const StepOptions& o, ContactProblem& problem) {
   const int i = static_cast<int>(problem.geoms.size());
   auto valid = [&](int g) { return g >= 0 && g < model.ngeom; };
   if (!valid(c.geom1) || !valid(c.geom2))
@@ -160,7 +160,7 @@ void add_contact(const Model& model, const Kinematics& k, const StepInput& input
   problem.e[3 * i + 2] = std::max(bias_speed(c.dist, o), -kept_recovery(o));
   Compliance soft = pair_compliance(model, c.geom1, c.geom2);
   double h = o.timestep, reach = h + soft.relaxation;
-  Matrix3d W = J * free.A.llt().solve(J.transpose());
+  Matrix3d W = J * factor.solve(J.transpose());
   problem.R.segment<2>(3 * i).setConstant(o.tangential_compliance * W.trace() / 3);
   double &R = problem.R[3 * i + 2], &e = problem.e[3 * i + 2];
   double far = std::max(from_root(model, k, c.geom1, c.pos), from_root(model, k, c.geom2, c.pos));
@@ -248,7 +248,8 @@ ContactProblem assemble(const Model& model, const StepInput& input, const std::v
   problem.J = Matrix::Zero(3 * nc, model.nv);
   problem.e = problem.R = Vector::Zero(3 * nc);
   problem.mu = problem.phi = Vector::Zero(nc);
-  for (int i = 0; i < nc; ++i) add_contact(model, k, input, free, contacts[i], o, problem);
+  const Eigen::LLT<Matrix> factor(free.A);
+  for (int i = 0; i < nc; ++i) add_contact(model, k, input, free, factor, contacts[i], o, problem);
   if (motion) *motion = free;
   return problem;
 }
