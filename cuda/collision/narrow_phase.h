@@ -7,13 +7,13 @@
 // what is wanted.
 //
 //   candidates   sphere capsule ellipsoid cylinder box mesh
-//   plane             1       2         1        4   8    4
+//   plane             1       2         1        4   8    8
 //   sphere            1       1        1c        1   1   1c      c: by support functions (GJK, EPA, manifold)
 //   capsule                   2        1c       2d   2   2c      d: the same where the axis pierces the cylinder
 //   ellipsoid                          1c       1c  1c   1c
-//   cylinder                                    4c  4c   4c
-//   box                                              8   4c
-//   mesh                                                 4c
+//   cylinder                                    4c  4c   8c
+//   box                                              8   8c
+//   mesh                                                 8c
 // What an index means is in the header of each pair. Heightfields have none. Free boxes have 8 with static cylinders and meshes, too
 // (turning.h).
 // Tests: tests/collision/narrow_phase_test.cpp.
@@ -36,12 +36,12 @@ HD constexpr int candidate_count(int type1, int type2) {
   if (type1 < 0 || type2 > GeomKind::kMesh || type1 == GeomKind::kHeightfield || type2 == GeomKind::kHeightfield)
     return 0;
   if (type1 == GeomKind::kPlane) {
-    constexpr int kCount[8] = {0, 0, 1, 2, 1, 4, 8, 4};
+    constexpr int kCount[8] = {0, 0, 1, 2, 1, 4, 8, 8};
     return kCount[type2];
   }
   if (type1 == GeomKind::kSphere || type1 == GeomKind::kEllipsoid || type2 == GeomKind::kEllipsoid) return 1;
   if (type1 == GeomKind::kCapsule) return 2;
-  return type1 == GeomKind::kBox && type2 == GeomKind::kBox ? 8 : 4;
+  return type2 == GeomKind::kMesh || (type1 == GeomKind::kBox && type2 == GeomKind::kBox) ? 8 : 4;
 }
 
 HD constexpr int plane_count(int type) { return candidate_count(GeomKind::kPlane, type); }
@@ -60,6 +60,11 @@ struct Reach {
   Closing<Real> way;  // of the free motion
   Real turned;        // by how much contacts in the world, and limits, turn it: see Contacts
 
+  /// How far what is pushed in the step may tip there: what a rod falls at one end that is held at the other is 3/2 of what it falls
+  /// free, what is held near its middle more.
+  HD Real tips(const Closing<Real>& closing, Vec3<Real> x) const {
+    return norm(velocity_at(way, x) - velocity_at(closing, x)) * Scalar<Real>(2);
+  }
   /// Of a candidate when the free motion ends.
   HD Real end_gap(const Candidate<Real>& c) const { return c.dist - closed_by(way, c.normal, c.pos); }
 };
@@ -111,12 +116,13 @@ HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedG
 /// An irregular pair in world `i`. One call per pair of types, so that step functions stay small.
 template <class Real>
 HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Real& reach,
-                          const Closing<Real>& closing, Candidate<Real>* out) {
+                          const Real& tips, const Closing<Real>& closing, Candidate<Real>* out) {
   using S = Scalar<Real>;
   int count = candidate_count(a.type, b.type);
   if (a.type == GeomKind::kPlane) {
-    Candidate<S> found[4];
-    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *b.hull, S(lane(reach, i)), lane_of<S>(closing, i), found);
+    Candidate<S> found[kMaxCandidates];
+    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *b.hull, S(lane(reach, i)), S(lane(tips, i)), lane_of<S>(closing, i),
+               found);
     for (int k = 0; k < count; ++k) set_lane_of(out[k], i, found[k]);
     return;
   }
@@ -125,7 +131,7 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
   const double far = double(lane(reach, i)) * (1 + 1e-6);  // what float calls less stays
   if (a.type == GeomKind::kBox && b.type == GeomKind::kBox)
     box_box<double, S>({x.a.size, x.a.pose}, {x.b.size, x.b.pose}, far, x.closing, found);
-  else convex_pair(x.a, x.b, count, far, x.closing, found);
+  else convex_pair(x.a, x.b, count, far, double(lane(tips, i)), x.closing, found);
   for (int k = 0; k < count; ++k) {
     if (found[k].dist < kFar) found[k].pos = found[k].pos + x.origin;
     set_lane_of(out[k], i, found[k]);
@@ -234,7 +240,8 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
   for (int k = 0; k < count; ++k) out[k] = select<Real>(done, out[k], absent<Real>());
   if constexpr (has_irregular<Shape>()) {
     if (any(left)) left = left & negate(parted(a, b, reach.margin));
-    for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach.margin, closing, out); });
+    const Real tips = reach.tips(closing, b.pose.p);
+    for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach.margin, tips, closing, out); });
   }
   if (a.type == GeomKind::kPlane || !has_others_than_planes<Shape>()) return;
   auto acts = mask_of<Real>(false), passing = acts;

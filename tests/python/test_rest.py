@@ -68,6 +68,38 @@ def test_a_hull_comes_to_rest_on_a_level_floor(shape, floor):
     assert found["angular"] <= 1e-5
 
 
+def disc(radius, thickness, corners, noise=0.0):
+    """The vertices of a prism, whose faces are uneven by `noise` metres."""
+    rng, turn = np.random.default_rng(0), 2 * np.pi * np.arange(corners) / corners
+    rings = [
+        np.stack([radius * np.cos(turn), radius * np.sin(turn), z + noise * rng.standard_normal(corners)], axis=1)
+        for z in (-thickness / 2, thickness / 2)
+    ]
+    return " ".join(f"{x:.9f}" for x in np.concatenate(rings).ravel())
+
+
+@pytest.mark.parametrize("h", [0.002, 0.005, 0.01])
+@pytest.mark.parametrize("floor", FLOORS)
+@pytest.mark.parametrize("shape", [(0.012, 0.002, 64), (0.03, 0.01, 96, 1e-6)], ids=["coin", "uneven disc"])
+def test_a_disc_of_many_corners_comes_to_rest(shape, floor, h):
+    """Of which four hold it, and others catch it where it falls on when these give way."""
+    model = Model.from_mjcf(
+        f"""<mujoco><option timestep="{h}"/><asset><mesh name="m" vertex="{disc(*shape)}"/></asset><worldbody>
+        {FLOORS[floor]}<body pos="0 0 0.02"><freejoint/><geom type="mesh" mesh="m" density="700"/></body>
+        </worldbody></mujoco>"""
+    )
+    sim, tilts = Simulation(model, 32, num_threads=1), np.linspace(0.02, 0.3, 32)
+    sim.qpos[:, 3], sim.qpos[:, 4] = np.cos(tilts / 2), np.sin(tilts / 2)
+    sim.step(round(10 / h))
+    turning, sunk = np.zeros(32), 0.0
+    for _ in range(20):
+        sim.step()
+        turning = np.maximum(turning, np.linalg.norm(sim.qvel[:, 3:], axis=1))
+        sunk = max(sunk, float(sim.certificate.penetration.max()))
+    print(f"disc {shape} on a {floor} at {1e3 * h:g} ms: {turning.max():.1e} rad/s, {1e6 * sunk:.1f} um deep")
+    assert turning.max() < 0.01 and sunk < 3e-6 + (4e-6 if len(shape) > 3 else 0)
+
+
 @pytest.mark.parametrize("floor", FLOORS)
 def test_dropped_meshes_come_to_rest(floor):
     meshes = [name for name in (rest.MESHES if FULL else rest.MESHES[::4]) if (DATA / name).exists()]

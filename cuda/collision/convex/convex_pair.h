@@ -16,8 +16,8 @@ HD bool is_smooth(int type) { return type == GeomKind::kEllipsoid || type == Geo
 /// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8. None where the shapes are more than `reach` apart, which a
 /// few steps of GJK mostly show; reach^2 must be finite.
 template <class T, class S>
-HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, const Closing<T>& closing,
-                         Candidate<T>* out) {
+HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, T tips,
+                         const Closing<T>& closing, Candidate<T>* out) {
   Penetration<T> s;
   const T ra = radius(a), rb = radius(b);
   const Distance distance = closest_points(a, b, T(0), ra + rb + reach, s.on_a, s.on_b);
@@ -41,7 +41,7 @@ HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T
   else if (b.type == GeomKind::kEllipsoid) s.on_b = support(b, -s.normal), s.on_a = s.on_b + s.normal * s.depth;
   Vec3<T> middle = (s.on_a + s.normal * ra + s.on_b - s.normal * rb) * T(0.5);
   const T noise = size * T(a.type == GeomKind::kCylinder || b.type == GeomKind::kCylinder ? 1e-5 : 1e-7);
-  make_manifold(a, b, s.normal, -s.depth - ra - rb, middle, size, noise + scale * T(2e-9), closing, room, out);
+  make_manifold(a, b, s.normal, -s.depth - ra - rb, middle, size, noise + scale * T(2e-9), tips, closing, room, out);
 }
 
 }  // namespace stiction

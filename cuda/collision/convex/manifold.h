@@ -24,6 +24,9 @@ template <class T> struct Feature {
   int count;
   T round;               // of a disc: its radius; of a polygon or a line: 0
   Vec3<T> centre, axis;  // of a disc
+  static constexpr int kInner = 4;
+  Vec3<T> tip[kPoints + kInner];  // of a mesh: vertices besides, which touch when it tips or are within the polygon
+  int tips;
 };
 
 /// The height of a disc's plane at x.
@@ -36,18 +39,19 @@ template <class T> HD T disc_height(const Feature<T>& f, Vec3<T> x) {
 template <class T> struct Approach {
   T start;
   Vec3<T> slope;
-  T overlap, most;
+  T overlap, most, tips;  // tips: how far what is pushed may tip
   HD T at(Vec3<T> x) const { return overlap + clamp(start + dot(slope, x), T(0), most); }
 };
-template <class T> HD Approach<T> approach_along(const Closing<T>& closing, Vec3<T> n, T dist, Vec3<T> middle, T size) {
+template <class T>
+HD Approach<T> approach_along(const Closing<T>& closing, T tips, Vec3<T> n, T dist, Vec3<T> middle, T size) {
   const T start = -dot(n, closing.v);
   const Vec3<T> slope = cross(closing.w, n);
-  return {start, slope, max(T(0), -dist), max(T(0), start + dot(slope, middle)) + norm(slope) * (2 * size)};
+  return {start, slope, max(T(0), -dist), max(T(0), start + dot(slope, middle)) + norm(slope) * (2 * size), tips};
 }
 /// The same for points in the frame `pose`.
 template <class T> HD Approach<T> seen_from(const Approach<T>& approach, const Pose<T>& pose) {
   return {approach.start + dot(approach.slope, pose.p), transposed_times(pose.R, approach.slope), approach.overlap,
-          approach.most};
+          approach.most, approach.tips};
 }
 
 template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
@@ -83,25 +87,34 @@ template <class T> HD int convex_corners(const T (&x)[8], const T (&y)[8], const
 }
 
 /// Of the hull's vertices those that are extreme in one of 8 body-fixed directions across l, less their height_cost below the
-/// support plane along l; in the hull's frame. top: the vertex of support.
+/// support plane along l, and those that are when the body tips; in the hull's frame. top: the vertex of support.
 template <class T, class S>
 HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const Approach<T>& approach, Feature<T>& f) {
   const T highest = dot(l, hull_vertex<T>(hull, top));
   const Mat3<T> frame = frame_of_normal(l);
-  int pick[8];
-  T reach[8];
+  struct Extremes {
+    int pick[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    T reach[8];
+  } touching, tipping;
   Vec3<T> way[8];
-  for (int k = 0; k < 8; ++k) pick[k] = -1, way[k] = octagon_direction(frame.row[0], frame.row[1], k);
+  for (int k = 0; k < 8; ++k) way[k] = octagon_direction(frame.row[0], frame.row[1], k);
   const T costly = 2;  // radii; what costs more is extreme in no direction
-  low_vertices(hull, -l, top, costly, approach.overlap, approach.start, approach.slope).each(hull, [&](int i) {
+  const T overlap = approach.overlap + approach.tips;
+  const SomeVertices low = low_vertices(hull, -l, top, costly, overlap, approach.start, approach.slope);
+  auto cost_of = [&](Vec3<T> x, T tips) { return height_cost(-dot(l, x), -highest, approach.at(x) + tips); };
+  low.each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
-    const T cost = height_cost(-dot(l, x), -highest, approach.at(x));
-    if (cost > T(hull.radius) * (costly * T(1.001))) return;
-    for (int k = 0; k < 8; ++k) {
-      const T along = dot(way[k], x) - cost;
-      if (pick[k] < 0 || along > reach[k]) reach[k] = along, pick[k] = i;
-    }
+    auto offer = [&](Extremes& e, T cost) {
+      if (cost > T(hull.radius) * (costly * T(1.001))) return;
+      for (int k = 0; k < 8; ++k) {
+        const T along = dot(way[k], x) - cost;
+        if (e.pick[k] < 0 || along > e.reach[k]) e.reach[k] = along, e.pick[k] = i;
+      }
+    };
+    offer(touching, cost_of(x, T(0)));
+    if (approach.tips > 0) offer(tipping, cost_of(x, approach.tips));
   });
+  const int (&pick)[8] = touching.pick;
   int number[8], corner[8], n = 0;
   T x[8], y[8];
   for (int k = 0; k < 8; ++k) {
@@ -113,6 +126,29 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   }
   f.count = convex_corners(x, y, number, n, corner);
   for (int i = 0; i < f.count; ++i) f.point[i] = hull_vertex<T>(hull, corner[i]);
+  for (int k = 0; k < 8; ++k) {
+    const int tip = tipping.pick[k];
+    bool known = tip < 0;
+    for (int j = 0; j < f.count; ++j) known |= corner[j] == tip;
+    for (int j = 0; j < k; ++j) known |= tipping.pick[j] == tip;
+    if (!known) f.tip[f.tips++] = hull_vertex<T>(hull, tip);
+  }
+  for (int k = 0; k < Feature<T>::kInner; ++k) {
+    T best = T(hull.radius) * T(0.05);
+    const int tips = f.tips;
+    low.each(hull, [&](int i) {
+      const Vec3<T> x = hull_vertex<T>(hull, i);
+      const T cost = cost_of(x, T(0));
+      T far = T(1e300);
+      if (cost > T(hull.radius)) return;
+      auto from = [&](Vec3<T> p) { far = min(far, dot(x - p, x - p)); };
+      for (int j = 0; j < f.count; ++j) from(f.point[j]);
+      for (int j = 0; j < tips; ++j) from(f.tip[j]);
+      const T worth = sqrt(far) - cost;
+      if (worth > best) best = worth, f.tip[tips] = x, f.tips = tips + 1;
+    });
+    if (f.tips == tips) break;
+  }
 }
 
 /// The feature of the surface of s that faces along n; frame rows (t1, t2, e), origin o.
@@ -120,7 +156,7 @@ template <class T, class S>
 HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& frame, Vec3<T> o,
                              const Approach<T>& approach, Feature<T>& f) {
   Vec3<T> l = transposed_times(s.pose.R, n), h = s.size;
-  f.count = 0, f.round = 0;
+  f.count = f.tips = 0, f.round = 0;
   auto add = [&](T x, T y, T z) { f.point[f.count++] = {x, y, z}; };
   if (s.type == GeomKind::kCapsule) {
     add(0, 0, -h.y), add(0, 0, h.y);
@@ -151,6 +187,7 @@ HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& fra
   }
   Vec3<T> grow = n * radius(s) - o;
   for (int i = 0; i < f.count; ++i) f.point[i] = frame * (s.pose * f.point[i] + grow);
+  for (int i = 0; i < f.tips; ++i) f.tip[i] = frame * (s.pose * f.tip[i] + grow);
 }
 
 template <class T> HD T turn(Vec3<T> a, Vec3<T> b, Vec3<T> c) {
@@ -229,7 +266,7 @@ template <class T> HD_CALL bool height_of(const Feature<T>& f, const Area<T>& ar
 }
 
 template <class T> struct Manifold {
-  static constexpr int kPoints = 32;
+  static constexpr int kPoints = 40;
   struct Point {
     T x, y, a, b;
     int slot;
@@ -312,27 +349,29 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
   } else {
     cross_edges(a, b, same, m);
   }
+  for (int i = 0; i < a.tips; ++i)
+    if (height_of(b, area_b, a.tip[i], slack_b, z)) add_corner(m, a.tip[i].x, a.tip[i].y, a.tip[i].z, z, i, same);
+  for (int i = 0; i < b.tips; ++i)
+    if (height_of(a, area_a, b.tip[i], slack_a, z)) add_corner(m, b.tip[i].x, b.tip[i].y, z, b.tip[i].z, 4 + i, same);
 }
 
-/// Keeps `room` points by worth, in order: first the deepest, of several the outermost in a fixed direction, the farthest from
-/// it, the farthest from their line, the farthest on its other side, then those farthest from all kept; less their height_cost.
-/// closed(point): what closes there in the step, which the first is not forgiven. size: of the smaller shape.
-template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T size, Closed closed) {
-  if (m.count <= room) return;
-  bool keep[Manifold<T>::kPoints] = {};
-  T cost[Manifold<T>::kPoints], height[Manifold<T>::kPoints], deepest = T(1e300);
-  for (int i = 0; i < m.count; ++i) deepest = min(deepest, m.point[i].b - m.point[i].a);
+/// Marks `room` points by worth, in order: first the deepest, of several the outermost in a fixed direction, the farthest from
+/// it, the farthest from their line, the farthest on its other side, then those farthest from all marked; less their height_cost.
+/// closed[i]: what closes at point i in the step, which the first is not forgiven. size: of the smaller shape.
+template <class T>
+HD_CALL void mark_spread(const Manifold<T>& m, int room, T size, T deepest, const T* closed, bool* keep) {
+  T cost[Manifold<T>::kPoints], height[Manifold<T>::kPoints];
   for (int i = 0; i < m.count; ++i) {
-    height[i] = height_cost(m.point[i].b - m.point[i].a, deepest, T(0));
-    cost[i] = height_cost(m.point[i].b - m.point[i].a, deepest, closed(m.point[i]));
+    const T gap = m.point[i].b - m.point[i].a;
+    height[i] = height_cost(gap, deepest, T(0)), cost[i] = height_cost(gap, deepest, closed[i]), keep[i] = false;
   }
   T line[3] = {0, 0, 0}, third = 0;  // through the first two; off it by how much the third is
   auto off_line = [&](const auto& p) { return line[0] * p.x + line[1] * p.y + line[2]; };
   int chosen[2] = {0, 0};
-  for (int k = 0; k < room; ++k) {
-    bool beyond = false;  // some point is on the line's other side
+  for (int k = 0; k < room && k < m.count; ++k) {
+    bool beyond = false;  // some point that is low is on the line's other side
     for (int i = 0; i < m.count && k == 3; ++i)
-      beyond = beyond || (!keep[i] && off_line(m.point[i]) * (third > 0 ? -1 : 1) > size * T(1e-3));
+      beyond = beyond || (!keep[i] && off_line(m.point[i]) * (third > 0 ? -1 : 1) - cost[i] > size * T(1e-3));
     int best = -1;
     T score = 0;
     for (int i = 0; i < m.count; ++i) {
@@ -357,9 +396,25 @@ template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T si
     }
     if (k == 2) third = off_line(m.point[best]);
   }
+}
+
+/// Keeps `room` points that touch or close in the step; with twice, half as many and as many that do when these give way and the
+/// body tips: at rest the same.
+template <class T, class Closed>
+HD void thin_out(Manifold<T>& m, int room, bool twice, T size, T tips, Closed closed) {
+  const int each = twice ? room / 2 : room;
+  if (m.count <= each) return;
+  bool keep[Manifold<T>::kPoints], tipping[Manifold<T>::kPoints] = {};
+  T closes[Manifold<T>::kPoints], deepest = T(1e300);
+  for (int i = 0; i < m.count; ++i) deepest = min(deepest, m.point[i].b - m.point[i].a), closes[i] = closed(m.point[i]);
+  mark_spread(m, each, size, deepest, closes, keep);
+  if (twice) {
+    for (int i = 0; i < m.count; ++i) closes[i] += tips;
+    mark_spread(m, each, size, deepest, closes, tipping);
+  }
   int kept = 0;
   for (int i = 0; i < m.count; ++i)
-    if (keep[i]) m.point[kept++] = m.point[i];
+    if (keep[i] || tipping[i]) m.point[kept++] = m.point[i];
   m.count = kept;
 }
 
@@ -367,13 +422,13 @@ template <class T, class Closed> HD void thin_out(Manifold<T>& m, int room, T si
 /// which is `middle`. size, noise: of the smaller shape, and of the distance (m). Writes out[0 .. room).
 template <class T, class S>
 HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n, T dist, Vec3<T> middle, T size,
-                           T noise, const Closing<T>& closing, int room, Candidate<T>* out) {
+                           T noise, T tips, const Closing<T>& closing, int room, Candidate<T>* out) {
   for (int k = 0; k < room; ++k) out[k] = absent<T>();
   Mat3<T> frame = frame_of_normal(n);
   Feature<T> fa, fb;
   Manifold<T> m;
   m.count = 0;
-  const Approach<T> approach = approach_along(closing, n, dist, middle, size);
+  const Approach<T> approach = approach_along(closing, tips, n, dist, middle, size);
   if (room > 1) {
     support_feature(a, n, frame, middle, approach, fa);
     support_feature(b, -n, frame, middle, approach, fb);
@@ -393,7 +448,8 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n
   auto place = [&](const auto& p) {
     return middle + frame.row[0] * p.x + frame.row[1] * p.y + n * ((p.a + p.b) * T(0.5));
   };
-  thin_out(m, room, size, [&](const auto& p) { return approach.at(place(p)); });
+  const bool twice = room == 8 && (a.type == GeomKind::kMesh || b.type == GeomKind::kMesh);
+  thin_out(m, room, twice, size, tips, [&](const auto& p) { return approach.at(place(p)); });
   bool taken[8] = {};
   for (int i = 0; i < m.count; ++i) {
     const auto& p = m.point[i];

@@ -5,8 +5,9 @@
 //   ellipsoid  0: its lowest point
 //   cylinder   0, 1: the lowest points of the rims at -z, +z; 2, 3: with the lower of these a triangle on the lower cap
 //   box        0..7: its corners, bit k of the index = the sign of axis k
-//   mesh       0..3: four vertices, the lowest and those that close in the step first, spread most; a vertex keeps its
-//              slot while the others stay. One world at a time.
+//   mesh       0..7: vertices, the lowest and those that close in the step first, spread most, and those that fall on when
+//              these give way; at rest on a face the same four. A vertex keeps its slot while the others stay. One world
+//              at a time.
 // Deviations from MuJoCo: it keeps at most 4 corners of a box and 3 vertices of a mesh; the cylinder's rims are ordered
 // by height.
 #pragma once
@@ -70,65 +71,118 @@ HD void plane_box(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Re
   }
 }
 
-/// One world. T = float or double. Four vertices by worth (see height_cost): the lowest, of several the outermost, the one
-/// farthest from it, the one farthest from their line, and the one farthest to the other side of it. What closes in the step
-/// counts as low but for the first, and so does, of what has sunk deeply, what is below the plane; of that the lowest is always
-/// among the four: else sides would take turns. None where the mesh is higher than `reach`.
+/// Four vertices of a hull at most, chosen by worth (see height_cost): the lowest, of several the outermost, the one farthest from
+/// it, the one farthest from their line, and the one farthest to the other side of it.
+template <class T, class Closed> struct SpreadVertices {
+  const HullView<T>& hull;
+  Vec3<T> up;  // in the hull's frame
+  T lowest;    // along it
+  const SomeVertices& low;
+  T costly;       // radii; what costs more than that is worth less than 2 - costly of them
+  bool among;     // only the low ones, if there are any
+  Closed closed;  // how far vertex x counts as lower, which the first is not forgiven
+  int chosen[4] = {-1, -1, -1, -1}, count = 0;
+  Vec3<T> p[4];
+
+  /// The vertex of most worth, `far` metres apart in a way: of the low ones, unless another may be worth more. Returns its worth.
+  template <class Far> HD T choose(Far far_of) {
+    const T radius = hull.radius, step = radius * T(1e-3), tiny = radius * T(1e-6);
+    T best = T(-1e30);
+    for (const bool near : {true, false}) {
+      (near ? low : SomeVertices()).each(hull, [&](int i) {
+        const Vec3<T> x = hull_vertex<T>(hull, i);
+        const T far = far_of(x);
+        if (count > 0 && !(far > tiny)) return;
+        const T worth = far - height_cost(dot(up, x), lowest, count == 0 ? T(0) : closed(x));
+        if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
+      });
+      if (low.count == 0 || among || best > (2 - costly) * radius) break;
+    }
+    return best;
+  }
+
+  /// first: the lowest, where it is known.
+  HD void run(int first = -1) {
+    if (first >= 0) chosen[0] = first, p[0] = hull_vertex<T>(hull, first), count = 1;
+    const T tiny = T(hull.radius) * T(1e-6);
+    const Vec3<T> out_first = frame_of_normal(up).row[0];
+    for (; count < 4; ++count) {
+      Vec3<T> across = count >= 2 ? cross(p[1] - p[0], up) : Vec3<T>{};
+      if (count >= 2) across = across * (T(1) / max(norm(across), tiny));
+      const T side = count == 3 && dot(across, p[2] - p[0]) > 0 ? T(-1) : T(1);
+      const T worth = choose([&](Vec3<T> x) {
+        const Vec3<T> r = count == 0 ? x : x - p[0];
+        const T off = dot(across, r);
+        return count == 0 ? dot(out_first, x) : count == 1 ? norm(r) : count == 2 ? abs(off) : side * off;
+      });
+      if (count == 3 && !(worth > 0))  // nothing there that is low: the farthest from all three
+        choose([&](Vec3<T> x) { return min(norm(x - p[0]), min(norm(x - p[1]), norm(x - p[2]))); });
+      if (chosen[count] < 0) break;
+    }
+  }
+};
+template <class T, class Closed>
+HD SpreadVertices<T, Closed> spread_vertices(const HullView<T>& hull, Vec3<T> up, T lowest, const SomeVertices& low,
+                                             T costly, int first, Closed closed) {
+  SpreadVertices<T, Closed> found{hull, up, lowest, low, costly, first >= 0, closed};
+  found.run(first);
+  return found;
+}
+
+/// One world. T = float or double. Twice four vertices (SpreadVertices), many of them the same: what touches or closes in the step,
+/// and what of the body falls on when that gives way, by `tips` metres at most; of what has sunk deeply all that is below the plane
+/// counts as touching, and the lowest is always among the first four: else sides would take turns. None where the mesh is higher
+/// than `reach`.
 template <class T>
-HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullView<T>& hull, T reach,
+HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullView<T>& hull, T reach, T tips,
                         const Closing<T>& closing, Candidate<T>* out) {
-  Vec3<T> n = column(a.pose.R, 2), d = transposed_times(b.pose.R, n), p[4];
+  constexpr int kMost = 8;
+  Vec3<T> n = column(a.pose.R, 2), d = transposed_times(b.pose.R, n);
   // What closes at a vertex x: -n . (v + w x (b x)), linear in x.
   Vec3<T> slope = transposed_times(b.pose.R, cross(closing.w, n));
   const T falls = -dot(n, velocity_at(closing, b.pose.p));
   const int bottom = hull_support(hull, -d, 0);
   const T lowest = dot(d, hull_vertex<T>(hull, bottom)), up = dot(n, b.pose.p - a.pose.p);
-  for (int k = 0; k < 4; ++k) out[k] = absent<T>();
+  for (int k = 0; k < kMost; ++k) out[k] = absent<T>();
   if (up + lowest > reach + (abs(up) + T(hull.radius)) * T(1e-5)) return;
   const T sunk = max(T(0), -(up + lowest) - T(hull.radius) * T(kTilt / 4));
-  const T costly = 4;  // radii; what costs more than that is worth less than 2 - costly of them
-  const SomeVertices low = low_vertices(hull, d, bottom, costly, sunk, falls, slope);
-  const T radius = hull.radius, step = radius * T(1e-3), tiny = radius * T(1e-6);
-  const Vec3<T> out_first = frame_of_normal(d).row[0];
-  int chosen[4] = {-1, -1, -1, -1}, count = 0;
-  // The vertex of most worth, `far` metres apart in a way: of the low ones, unless another may be worth more.
-  auto choose = [&](auto far_of) {
-    T best = T(-1e30);
-    for (const bool near : {true, false}) {
-      (near ? low : SomeVertices()).each(hull, [&](int i) {
-        const Vec3<T> x = hull_vertex<T>(hull, i);
-        const T far = far_of(x), closed = count == 0 ? T(0) : sunk + max(T(0), falls + dot(slope, x));
-        if (count > 0 && !(far > tiny)) return;
-        const T worth = far - height_cost(dot(d, x), lowest, closed);
-        if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
-      });
-      if (low.count == 0 || best > (2 - costly) * radius) break;
-    }
-  };
-  for (; count < 4; ++count) {
-    Vec3<T> across = count >= 2 ? cross(p[1] - p[0], d) : Vec3<T>{};
-    if (count >= 2) across = across * (T(1) / max(norm(across), tiny));
-    const T side = count == 3 && dot(across, p[2] - p[0]) > 0 ? T(-1) : T(1);
-    choose([&](Vec3<T> x) {
-      const Vec3<T> r = count == 0 ? x : x - p[0];
-      const T off = dot(across, r);
-      return count == 0 ? dot(out_first, x) : count == 1 ? norm(r) : count == 2 ? abs(off) : side * off;
-    });
-    if (chosen[count] < 0 && count == 3)  // nothing there: the farthest from all three
-      choose([&](Vec3<T> x) { return min(norm(x - p[0]), min(norm(x - p[1]), norm(x - p[2]))); });
-    if (chosen[count] < 0) break;
-    if (count == 3 && sunk > T(0) && min(min(dot(d, p[0]), dot(d, p[1])), min(dot(d, p[2]), dot(d, p[3]))) > lowest)
-      chosen[3] = bottom, p[3] = hull_vertex<T>(hull, bottom);  // none of these is the lowest
+  const T costly = 4;
+  const SomeVertices low = low_vertices(hull, d, bottom, costly, sunk + tips, falls, slope);
+  auto closed = [&](Vec3<T> x) { return sunk + max(T(0), falls + dot(slope, x)); };
+  auto touching = spread_vertices(hull, d, lowest, low, costly, -1, closed);
+  if (touching.count == 4 && sunk > T(0)) {
+    bool deepest = false;
+    for (const Vec3<T>& x : touching.p) deepest |= !(dot(d, x) > lowest);
+    if (!deepest) touching.chosen[3] = bottom, touching.p[3] = hull_vertex<T>(hull, bottom);
   }
-  bool taken[4] = {};
-  for (int last = -1, left = count; left > 0; --left) {  // in the order of the vertices: a slot belongs to a vertex
-    int next = hull.count, which = 0;
+  T highest = 0;  // of what falls on: where it is level with the lowest both choices are one
+  low.each(hull, [&](int i) {
+    const Vec3<T> x = hull_vertex<T>(hull, i);
+    const T height = dot(d, x) - lowest - closed(x);
+    if (height <= tips) highest = max(highest, height);
+  });
+  int chosen[kMost], count = 0;
+  auto add = [&](int i) {
     for (int k = 0; k < count; ++k)
-      if (chosen[k] > last && chosen[k] < next) next = chosen[k], which = k;
-    int slot = next % 4;
-    while (taken[slot]) slot = (slot + 1) % 4;
+      if (chosen[k] == i) return;
+    chosen[count++] = i;
+  };
+  for (int k = 0; k < touching.count; ++k) add(touching.chosen[k]);
+  if (highest > T(hull.radius) * T(0.05 * kTilt)) {
+    const int first = touching.chosen[0];
+    const auto tipping =
+        spread_vertices(hull, d, lowest, low, costly, first, [&](Vec3<T> x) { return closed(x) + tips; });
+    for (int k = 0; k < tipping.count; ++k) add(tipping.chosen[k]);
+  }
+  bool taken[kMost] = {};
+  for (int last = -1, left = count; left > 0; --left) {  // in the order of the vertices: a slot belongs to a vertex
+    int next = hull.count;
+    for (int k = 0; k < count; ++k)
+      if (chosen[k] > last && chosen[k] < next) next = chosen[k];
+    int slot = next % kMost;
+    while (taken[slot]) slot = (slot + 1) % kMost;
     taken[slot] = true, last = next;
-    out[slot] = plane_point(n, a.pose.p, b.pose * p[which]);
+    out[slot] = plane_point(n, a.pose.p, b.pose * hull_vertex<T>(hull, next));
   }
 }
 
