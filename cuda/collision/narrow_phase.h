@@ -225,6 +225,20 @@ HD Mask<Real> collide_regular(const PlacedGeom<Real>& a, const PlacedGeom<Real>&
   }
 }
 
+/// Of a cylinder's candidates with a plane those at the far side of its cap: absent where only turns about its axis, in which its rim
+/// stays where it is, would bring them down.
+template <class Real>
+HD void drop_spinning(const PlacedGeom<Real>& cylinder, const Reach<Real>& reach, Candidate<Real>* out) {
+  using S = Scalar<Real>;
+  const Vec3<Real> axis = column(cylinder.pose.R, 2), tips = reach.way.w - axis * dot(axis, reach.way.w);
+  const Vec3<Real> goes = velocity_at(reach.way, cylinder.pose.p);
+  for (int k = 2; k < 4; ++k) {
+    const Vec3<Real> moves = goes + cross(tips, out[k].pos - cylinder.pose.p);
+    const Real closes = max(Real(0), -dot(out[k].normal, moves)) * S(2) + reach.turned + cylinder.size.x * S(0.1);
+    out[k] = select<Real>(out[k].dist > closes, absent<Real>(), out[k]);
+  }
+}
+
 /// out[0 .. candidate_count(a.type, b.type)): the candidates of geoms a and b in the worlds that are wanted (where the
 /// bounding balls are near), absent in the others; those beyond reach.margin >= 0 may be absent, and open ones of geoms that
 /// pass by each other are. closing, at the start of the step, tells which of many points are kept. In one place, so that step
@@ -243,6 +257,8 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
     const Real tips = reach.tips(closing, b.pose.p);
     for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach.margin, tips, closing, out); });
   }
+  if constexpr (Shape::has_pair(GeomKind::kPlane, GeomKind::kCylinder))
+    if (a.type == GeomKind::kPlane && b.type == GeomKind::kCylinder) drop_spinning(b, reach, out);
   if (a.type == GeomKind::kPlane || !has_others_than_planes<Shape>()) return;
   auto acts = mask_of<Real>(false), passing = acts;
   for (int k = 0; k < count; ++k)

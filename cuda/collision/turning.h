@@ -70,11 +70,8 @@ HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Re
   return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
 }
 
-/// Turns of a cylinder about its axis (rad) beyond which a tangent says nothing of where a point of its rims goes.
-inline constexpr float kLongTurn = 1;
-
 /// The candidate c of a free geom but an ellipsoid, number k of those that it has with a plane. A cylinder's cap is a flat ellipsoid,
-/// whose rim stays where it is in turns about the axis: other points of it are for what stands, and no contacts of what rolls fast.
+/// whose rim stays where it is in turns about the axis.
 template <class Real>
 HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
                                     const Turning<Real>& body) {
@@ -85,11 +82,7 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
   }
   const bool round = own.type == GeomKind::kSphere || own.type == GeomKind::kCapsule;
   const Real radius = round ? own.size.x : Real(0);
-  const Candidate<Real> moved = turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + radius), body);
-  if (own.type != GeomKind::kCylinder) return moved;
-  const Vec3<Real> axis = column(own.pose.R, 2);
-  const Mask<Real> rolls = (abs(dot(axis, body.turn)) > Real(kLongTurn)) & (abs(dot(axis, c.normal)) < Real(0.9f));
-  return select<Real>(rolls, absent<Real>(), moved);
+  return turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + radius), body);
 }
 
 /// The radius of a ball about a geom's origin that is in it; of a mesh 0.   m

@@ -288,6 +288,49 @@ def test_a_rolling_cylinder_goes_on(speed, h, dtype):
     assert not (sim.status & 1).any() and abs(sim.qvel[0, 0] / speed - 1) <= 1e-3
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("half", [50, 400])
+def test_a_cylinder_that_rolls_on_a_large_box_goes_on(half, dtype):
+    """Hundreds of metres of floor are no lever for what a normal is off by in rounding."""
+    speed = 15
+    model = Model.from_mjcf(f"""<mujoco><worldbody>
+        <geom type="box" size="{half} {half} 1" pos="0 0 -1"/>
+        <body pos="0 0 .03" euler="90 0 0"><freejoint/><geom type="cylinder" size=".03 .06" mass="1"/></body>
+        </worldbody></mujoco>""")
+    sim = Simulation(model, 1, dtype=dtype, num_threads=1)
+    sim.qvel[:] = [speed, 0, 0, 0, 0, -speed / 0.03]
+    for _ in range(300):
+        sim.step(5)
+        assert abs(sim.qpos[0, 2] - 0.03) <= 1e-5 and abs(sim.qvel[0, 0] / speed - 1) <= 1e-3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("floor", ["plane", "box"])
+@pytest.mark.parametrize("h", [2e-3, 1e-2])
+def test_wheels_on_axles_roll_on(h, floor, dtype):
+    """By up to eight radians a step; they were pushed off by points of their rims that come down beside the floor only."""
+    wheels = "".join(
+        f"""<body pos="{x} {y} -.1" euler="90 0 0"><joint type="hinge" axis="0 0 1"/>
+        <geom type="cylinder" size=".1 .03" mass=".25" friction="1"/></body>"""
+        for x in (-0.2, 0.2)
+        for y in (-0.15, 0.15)
+    )
+    ground = {"plane": 'type="plane" size="0 0 1"', "box": 'type="box" size="400 400 1" pos="0 0 -1"'}[floor]
+    model = Model.from_mjcf(f"""<mujoco><option timestep="{h}"/><worldbody><geom {ground} friction="1"/>
+        <body pos="0 0 .2"><freejoint/><geom type="box" size=".3 .15 .05" mass="4" contype="0" conaffinity="0"/>
+        {wheels}</body></worldbody></mujoco>""")
+    speeds = np.array([5.0, 12, 20, 30, 50, 80])
+    sim = Simulation(model, len(speeds), dtype=dtype, num_threads=1)
+    sim.step(round(0.2 / h))
+    stands = sim.qpos[:, 2].copy()
+    sim.qvel[:, 0], sim.qvel[:, 6:] = speeds, -speeds[:, None] / 0.1
+    for _ in range(round(2 / h)):
+        sim.step()
+        assert np.abs(sim.qpos[:, 2] - stands).max() <= 1e-5
+    np.testing.assert_allclose(sim.qvel[:, 0], speeds, rtol=1e-3)
+    assert not (sim.status & 1).any()
+
+
 def rotations(q):
     """(n, 4) quaternions as (n, 3, 3)."""
     R = np.empty((len(q), 9))

@@ -13,6 +13,25 @@ namespace stiction {
 /// h(n) of these is differentiable somewhere near its minima.
 HD bool is_smooth(int type) { return type == GeomKind::kEllipsoid || type == GeomKind::kCylinder; }
 
+/// Where a face of a box of hundreds of metres is touched, a normal that is off by 1e-8 makes its far edge the deepest: within 1e-6
+/// of the face's own it is that, if the other shape's support point is over the face. `out`: from the box, 1 or -1 times s.normal.
+template <class T, class S>
+HD_CALL void snap_to_face(ConvexShape<T, S>& box, ConvexShape<T, S>& other, T out, Penetration<T>& s) {
+  const Vec3<T> l = transposed_times(box.pose.R, s.normal) * out, h = box.size;
+  const T x = abs(l.x), y = abs(l.y), z = abs(l.z);
+  const int k = x >= y && x >= z ? 0 : y >= z ? 1 : 2;
+  const Vec3<T> face = {k == 0 ? (l.x < 0 ? T(-1) : T(1)) : T(0), k == 1 ? (l.y < 0 ? T(-1) : T(1)) : T(0),
+                        k == 2 ? (l.z < 0 ? T(-1) : T(1)) : T(0)};
+  if (!(dot(l - face, l - face) < T(1e-12))) return;
+  const Vec3<T> n = box.pose.R * face, p = support(other, -n);
+  const Vec3<T> at = transposed_times(box.pose.R, p - box.pose.p);
+  if ((k != 0 && abs(at.x) > h.x) || (k != 1 && abs(at.y) > h.y) || (k != 2 && abs(at.z) > h.z)) return;
+  const T height = dot(face, at) - (k == 0 ? h.x : k == 1 ? h.y : h.z);
+  const Vec3<T> under = p - n * height;
+  s.normal = n * out, s.depth = -height;
+  s.on_a = out > 0 ? under : p, s.on_b = out > 0 ? p : under;
+}
+
 /// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8. None where the shapes are more than `reach` apart, which a
 /// few steps of GJK mostly show; reach^2 must be finite.
 template <class T, class S>
@@ -39,6 +58,8 @@ HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T
   // The support point of an ellipsoid is its closest or deepest point; others may have many.
   if (a.type == GeomKind::kEllipsoid) s.on_a = support(a, s.normal), s.on_b = s.on_a - s.normal * s.depth;
   else if (b.type == GeomKind::kEllipsoid) s.on_b = support(b, -s.normal), s.on_a = s.on_b + s.normal * s.depth;
+  if (a.type == GeomKind::kBox) snap_to_face(a, b, T(1), s);
+  else if (b.type == GeomKind::kBox) snap_to_face(b, a, T(-1), s);
   Vec3<T> middle = (s.on_a + s.normal * ra + s.on_b - s.normal * rb) * T(0.5);
   const T noise = size * T(a.type == GeomKind::kCylinder || b.type == GeomKind::kCylinder ? 1e-5 : 1e-7);
   make_manifold(a, b, s.normal, -s.depth - ra - rb, middle, size, noise + scale * T(2e-9), tips, closing, room, out);
