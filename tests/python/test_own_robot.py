@@ -108,10 +108,11 @@ def test_a_command_trains_a_robot_and_its_checkpoint_needs_nothing_more(robot, t
     assert json.loads((run / "policy.json").read_text()) == interface
     capsys.readouterr()
     assert cli.main(["train", "--resume", str(run), "--samples", "500", "--task", "tracking_sigma=1"]) == 1
-    assert "goes on with stiction/QuadrupedVelocity-v0 as it was" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "goes on with stiction/QuadrupedVelocity-v0 as it was: parameters is {'tracking_sigma': 0.2, " in told
 
 
-def test_a_file_says_the_same(robot, tmp_path):
+def test_a_file_says_the_same(robot, tmp_path, capsys):
     file = robot.parent / "mine.toml"
     file.write_text(FILE)
     run = tmp_path / "run"
@@ -129,6 +130,10 @@ def test_a_file_says_the_same(robot, tmp_path):
     session = pytest.importorskip("onnxruntime").InferenceSession(run / "policy.onnx")
     assert session.get_inputs()[0].shape[1] == 36
     assert len(json.loads((run / "policy.json").read_text())["observations"]["policy"]) == 36
+    assert cli.main(["train", str(file), "--resume", str(run), "--samples", "300"]) == 0  # said again, the same
+    robot.write_text(robot.read_text().replace("0.1", "0.11"))
+    assert cli.main(["train", str(file), "--resume", str(run), "--samples", "500"]) == 1
+    assert "as it was: model is stiction.Model(" in capsys.readouterr().err
 
 
 def test_bench_takes_a_robot_too(robot, capsys):

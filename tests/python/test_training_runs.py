@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import types
+from argparse import Namespace
 from contextlib import closing
 from pathlib import Path
 
@@ -21,6 +22,7 @@ torch = pytest.importorskip("torch")
 import stiction  # noqa: E402
 from stiction import _build, cli  # noqa: E402
 from stiction.training import train  # noqa: E402
+from stiction.training.call import SAMPLES, USUAL, kept, settled  # noqa: E402
 from stiction.training.folder import RunFolder  # noqa: E402
 from stiction.training.ppo import Ppo  # noqa: E402
 from stiction.training.run import Checkpoint  # noqa: E402
@@ -273,7 +275,15 @@ def finished(tmp_path_factory):
     [
         (["Ant", "--run-dir", "{run}"], "has a run already .run.json, checkpoint.pt.: `--resume .*` goes on"),
         (["--resume", "{run}", "--samples", "1000"], "has 1,024 samples already: --samples.* is 1,000, expected more"),
-        (["--resume", "{run}", "--seed", "3"], "no --seed"),
+        (["--resume", "{run}"], "has 1,024 samples already: --samples.* is 600, expected more"),
+        (["--resume", "{run}", "--samples", "2000", "--seed", "3"], "as it was: seed is 0 there, not 3"),
+        (["--resume", "{run}", "--samples", "2000", "--num-envs", "8"], "as it was: num_envs is 16 there, not 8"),
+        (["--resume", "{run}", "--samples", "2000", "--set", "gamma=0.9"], "as it was: gamma is 0.99 there, not 0.9"),
+        (
+            ["--resume", "{run}", "--samples", "2000", "Hopper"],
+            "task is 'stiction/Ant-v0' there, not 'stiction/Hopper-v0'",
+        ),
+        (["--resume", "{run}", "--samples", "2000", "--simulation", "dtype=float64"], "simulation is {} there, not"),
         (["Ant", "--samples", "0"], "--samples is 0, expected more than 0"),
         (["Ant", "--samples", "-5"], "--samples is -5, expected more than 0"),
         (["Ant", "--minutes", "-5"], "--minutes is -5, expected more than 0"),
@@ -313,6 +323,45 @@ def test_a_video_that_cannot_be_is_refused_before_the_work(finished, capsys, mon
     monkeypatch.setattr(ppo, "evaluate", lambda *_: pytest.fail("it has begun to work"))
     assert cli.main(["play", str(finished), "--threads", "1", "--video", str(tmp_path / "a.mp4"), *words]) == 1
     assert text in capsys.readouterr().err
+
+
+def test_a_resumed_run_keeps_what_the_call_before_was_asked(tmp_path, monkeypatch, capsys):
+    """Unless it is said anew; what the run is may be said again."""
+    run, words = tmp_path / "run", ["CartPoleBalance", *SMALL, "--seed", "2", "--run-dir", str(tmp_path / "run")]
+    with monkeypatch.context() as patch:
+        stop_in_iteration(patch, 0)
+        assert cli.main(["train", *words, "--samples", "1500", "--evaluate", "3", *QUIET]) == 130
+    shutil.copy(run / "checkpoint.pt", tmp_path / "alone.pt")
+    assert cli.main(["train", "--resume", str(run)]) == 0
+    assert [point["samples"] for point in read(run, "curve.json")] == [512, 1024, 1536]
+    assert read(run, "result.json")["episodes"] == 3 and not (run / "policy.onnx").exists()
+    arguments = [call["arguments"] for call in read(run, "run.json")["calls"]]
+    assert arguments[0] | {"resume": str(run)} == arguments[1] | {
+        name: arguments[0][name] for name in ("what", "num_envs", "seed", "set", "run_dir")
+    }
+    assert arguments[1]["samples"] == 1500 and arguments[1]["threads"] == 1
+    elsewhere = tmp_path / "elsewhere"
+    assert cli.main(["train", "--resume", str(tmp_path / "alone.pt"), "--run-dir", str(elsewhere)]) == 0
+    assert torch.equal(weights(elsewhere), weights(run))
+    assert cli.main(["train", "--resume", str(run), *words, "--minutes", "1e-9", "--evaluate", "0"]) == 0
+    assert read(run, "curve.json")[-1]["samples"] == 2048 and "episodes" not in read(run, "result.json")
+    assert read(run, "run.json")["calls"][2]["arguments"]["samples"] is None
+    capsys.readouterr()
+    assert cli.main(["train", "--resume", str(run)]) == 1
+    assert f"{run} has had its minutes: --minutes or --samples says how far" in capsys.readouterr().err
+
+
+def test_of_minutes_a_resumed_run_has_those_that_were_left():
+    usual = dict.fromkeys(USUAL)
+    first = settled(Namespace(**usual | {"minutes": 5.0, "wandb": "mine", "video": False}), {})
+    assert (first.samples, first.minutes, first.evaluate) == (None, 5, 100)
+    second = settled(Namespace(**usual | {"wandb": True, "threads": 3}), kept(first, 120))
+    assert (second.minutes, second.wandb, second.video, second.onnx, second.threads) == (3, "mine", False, True, 3)
+    assert kept(second, 200)["minutes"] == 0
+    third = settled(Namespace(**usual | {"samples": 7.0}), kept(second, 60))
+    assert (third.samples, third.minutes, third.threads) == (7, None, 3)
+    assert settled(Namespace(**usual), {}).samples == SAMPLES
+    assert settled(Namespace(**usual | {"wandb": True}), {}).wandb == "stiction"
 
 
 def test_a_moment_is_an_iteration(tmp_path):
@@ -379,7 +428,7 @@ def test_weights_and_biases_sees_what_tensorboard_sees(tmp_path, monkeypatch, ca
     run, ends = tmp_path / "run", ["--evaluate", "0", *QUIET]
     assert cli.main(["train", "Ant", *SMALL, "--samples", "1000", "--wandb", "mine", *ends, "--run-dir", str(run)]) == 0
     assert cli.main(["train", "--resume", str(run), "--threads", "1", "--samples", "1500", "--wandb", *ends]) == 0
-    assert [options["project"] for options in begun] == ["mine", "stiction"]
+    assert [options["project"] for options in begun] == ["mine", "mine"]
     assert begun[0]["id"] == begun[1]["id"] and begun[1]["resume"] == "allow"
     assert begun[0]["config"]["options"]["num_envs"] == 16 and begun[1]["config"]["samples"] == 1024
     assert [step for step, _ in logged] == [512, 1024, 1536] and len(finished) == 2

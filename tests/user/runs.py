@@ -33,13 +33,16 @@ told = process.communicate()[0]
 assert process.returncode == 130 and "Traceback" not in told, told
 part = curve("parts")
 assert part == curve("whole")[: len(part)] and len(part) < len(curve("whole"))
-resumed = stiction("train", "--resume", "parts", "--threads", "1", "--evaluate", "2", "--no-video", *ENDS)
+resumed = stiction("train", "--resume", "parts")  # to the samples of the first call, by its options
 assert resumed.returncode == 0, resumed.stderr
 assert curve("parts") == curve("whole")
-assert len(json.loads(Path("parts/run.json").read_text())["calls"]) == 2
+calls = json.loads(Path("parts/run.json").read_text())["calls"]
+assert [call["arguments"]["samples"] for call in calls] == [30000, 30000]
+assert [call["arguments"]["threads"] for call in calls] == [1, 1]
 
 for words, text in (
     (["CartPoleSwingUp", "--run-dir", "whole"], "has a run already"),
+    (["--resume", "whole", "--seed", "3"], "as it was: seed is 0 there, not 3"),
     (["CartPoleSwingUp", "--samples", "-5"], "--samples is -5, expected more than 0"),
     (["CartPoleSwingUp", "--seed", "-1"], "--seed is -1, expected 0 to"),
     (["CartPolSwing"], "did you mean CartPoleSwingUp"),

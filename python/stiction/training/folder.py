@@ -1,6 +1,7 @@
 """The folder of a training run: who made it and how, the learning curve, the last and the best checkpoint.
 
-run.json          task, seed, options; of every call its command, arguments, versions, commit and machine
+run.json          task, seed, options; of every call its command, arguments (those kept of the call before, too),
+                  versions, commit and machine
 curve.json        a point per iteration: samples, seconds (of all calls), CPU seconds, return and length of episodes
 evaluations.json  episodes without noise: every minute and at the end
 checkpoint.pt     the last; best.pt: of those evaluated the one with the highest return
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from stiction import info
 
+from .call import kept
 from .options import task_name
 from .run import CHECKPOINT, checkpoint_of
 
@@ -78,7 +80,7 @@ class RunFolder:
 
         Notes this call in run.json and returns what is there.
         """
-        self._setup, self._seed = setup, seed
+        self._setup, self._seed, self._arguments = setup, seed, arguments
         if self.path is None:
             self.path = _new(Path("runs") / task_name(setup.env_id))
         if self._lock is None:
@@ -88,6 +90,7 @@ class RunFolder:
             self.curve, self.evaluations = (
                 _points(self._from / name, ppo.samples) for name in ("curve.json", "evaluations.json")
             )
+        self._before = self.seconds
         call = {
             "command": " ".join(["stiction", *sys.argv[1:]]),
             "began": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -108,7 +111,7 @@ class RunFolder:
 
     @property
     def seconds(self) -> float:
-        """Of the calls before this one."""
+        """Of all calls, as far as the curve goes."""
         return self.curve[-1]["seconds"] if self.curve else 0.0
 
     @property
@@ -118,9 +121,13 @@ class RunFolder:
 
     def save(self, ppo) -> None:
         """The checkpoint and the curve that led to it."""
-        checkpoint_of(ppo, self._setup, self._seed).save(self.path / CHECKPOINT)
+        self._checkpoint(ppo).save(self.path / CHECKPOINT)
         self.saved = ppo.samples
         self.write("curve.json", self.curve)
+
+    def _checkpoint(self, ppo):
+        call = kept(self._arguments, self.seconds - self._before)
+        return checkpoint_of(ppo, self._setup, self._seed, call)
 
     def note_evaluation(self, ppo, found: dict) -> bool:
         """Keeps what an evaluation found and, if it is the best, the checkpoint; returns whether it is."""
@@ -128,7 +135,7 @@ class RunFolder:
         self.write("evaluations.json", self.evaluations)
         best = self.best is self.evaluations[-1]
         if best:
-            checkpoint_of(ppo, self._setup, self._seed).save(self.path / BEST)
+            self._checkpoint(ppo).save(self.path / BEST)
         return best
 
     def write(self, name: str, data) -> None:

@@ -7,7 +7,7 @@ import math
 import sys
 import warnings
 from contextlib import closing, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
@@ -22,12 +22,13 @@ CHECKPOINT = "checkpoint.pt"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A training run at one moment."""
+    """A training run at one moment. ``call``: options of the call that made it, for one that resumes it."""
 
     setup: Setup
     options: Options
     seed: int
     ppo: dict  # of Ppo.state_dict
+    call: dict = field(default_factory=dict)
 
     @property
     def env_id(self) -> str:
@@ -38,7 +39,7 @@ class Checkpoint:
         path = Path(path)
         setup = {n: torch.from_numpy(v) if n == "model" else v for n, v in self.setup.plain().items()}
         data = {"format": _FORMAT, "setup": setup, "options": asdict(self.options), "seed": self.seed}
-        torch.save(data | {"ppo": self.ppo}, path.with_suffix(".part"))
+        torch.save(data | {"ppo": self.ppo, "call": self.call}, path.with_suffix(".part"))
         path.with_suffix(".part").replace(path)
 
     @classmethod
@@ -59,7 +60,8 @@ class Checkpoint:
             data["setup"] = Setup(data["env_id"]).plain()
         elif written != _FORMAT:
             raise ValueError(f"{path} has format {written}, expected {_FORMAT}: written by another version")
-        return cls(Setup.of_plain(data["setup"]), Options(**data["options"]), data["seed"], data["ppo"])
+        setup, options = Setup.of_plain(data["setup"]), Options(**data["options"])
+        return cls(setup, options, data["seed"], data["ppo"], data.get("call", {}))
 
     def policy(self) -> Policy:
         """The policy, ready to act: ``policy(observations (N, D)) -> actions (N, A)``."""
@@ -69,8 +71,8 @@ class Checkpoint:
         return policy.eval()
 
 
-def checkpoint_of(ppo: Ppo, setup: Setup | str, seed: int) -> Checkpoint:
-    return Checkpoint(setup_of(setup), ppo.options, seed, ppo.state_dict())
+def checkpoint_of(ppo: Ppo, setup: Setup | str, seed: int, call: dict | None = None) -> Checkpoint:
+    return Checkpoint(setup_of(setup), ppo.options, seed, ppo.state_dict(), call or {})
 
 
 def environments(setup: Setup | str, num_envs: int, threads: int | None, **options):

@@ -97,6 +97,16 @@ class Setup:
             model = Model.load(io.BytesIO(np.asarray(model).tobytes()))
         return cls(said["env_id"], model, **{name: said[name] for name in _PLAIN if name in said})
 
+    def differences(self, other: Setup) -> list[tuple]:
+        """(name, here, there) of what is said here and is not so there; nothing is said by what is empty."""
+        said = [(f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
+        names = {"env_id": "task"}
+        return [
+            (names.get(name, name), here, there)
+            for name, here, there in said
+            if here and not (_same_models(here, there) if name == "model" else here == there)
+        ]
+
     def told(self) -> dict:
         """For run.json: what is not the default, the model by its sizes."""
         said = {name: getattr(self, name) for name in _PLAIN if getattr(self, name)}
@@ -104,6 +114,14 @@ class Setup:
 
 
 _PLAIN = ("names", "parameters", "simulation", "randomize", "observations", "urdf")
+
+
+def _same_models(model: Model, other: Model | None) -> bool:
+    """By their contents."""
+    if other is None:
+        return False
+    first, second = model.to_arrays(), other.to_arrays()
+    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
 
 
 def setup_of(given: Setup | str) -> Setup:

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from argparse import BooleanOptionalAction
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
@@ -20,8 +21,8 @@ from stiction.command_words import check_at_least, check_more_than_zero, check_s
 from stiction.simulation_checks import usable_cores
 
 from . import setup
+from .call import SAMPLES, USUAL, settled
 
-SAMPLES = 3e6  # unless told otherwise
 SAVE_SECONDS = 60.0  # between checkpoints
 QUICK_EPISODES = 10  # of an evaluation on the way, and of the last one when stopped
 
@@ -42,24 +43,30 @@ def add_arguments(parser):
     parser.add_argument("--seed", type=int, help="of a new run (default 0)")
     parser.add_argument("--threads", type=int, help="threads that simulate (default: all cores); two of them learn")
     parser.add_argument(
-        "--device",
-        default="auto",
-        help="auto, cpu or cuda: where environments and learner are; with torchrun, a GPU each",
+        "--device", help="auto (default), cpu or cuda: where environments and learner are; with torchrun, a GPU each"
     )
     parser.add_argument("--run-dir", type=Path, help="folder of the run (default runs/<task>/<time>)")
-    parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run's folder or a checkpoint")
+    parser.add_argument("--resume", type=Path, metavar="RUN",
+                        help="go on with a run's folder or a checkpoint, its task, robot, seed, --num-envs and --set; "
+                             "--samples, --minutes, --threads, --device, --evaluate, --wandb, --onnx and --video are "
+                             "those of the call before unless said anew")  # fmt: skip
     parser.add_argument(
         "--set", nargs="+", default=[], metavar="NAME=VALUE", help="options of PPO: gamma=0.98 hidden=128,128"
     )
-    parser.add_argument("--evaluate", type=int, default=100, metavar="N", help="episodes without noise at the end")
-    parser.add_argument("--wandb", nargs="?", const="stiction", metavar="PROJECT",
-                        help="show the run in Weights & Biases too")  # fmt: skip
-    parser.add_argument("--no-onnx", action="store_true", help="do not export the policy")
-    parser.add_argument("--no-video", action="store_true", help="no video at the end")
+    parser.add_argument("--evaluate", type=int, metavar="N",
+                        help=f"episodes without noise at the end (default {USUAL['evaluate']})")  # fmt: skip
+    parser.add_argument("--wandb", nargs="?", const=True, metavar="PROJECT",
+                        help="show the run in Weights & Biases too (project stiction)")  # fmt: skip
+    parser.add_argument("--onnx", action=BooleanOptionalAction, help="export the policy at the end, or do not")
+    parser.add_argument("--video", action=BooleanOptionalAction, help="make a video at the end, or none")
 
 
 def run(arguments):
-    _require(arguments)
+    _require_packages({name: name for name in ("torch", "gymnasium", "tqdm", "tensorboard")})
+    _require_sense(arguments)
+    resumed = _resumed(arguments)
+    arguments = settled(arguments, {} if resumed is None else resumed.call)
+    _require_outputs(arguments)
     choose_gl()
     distributed, on_gpu = int(os.environ.get("WORLD_SIZE", "1")) > 1, arguments.device.startswith("cuda")
     if distributed and on_gpu:
@@ -73,7 +80,7 @@ def run(arguments):
         kept.enter_context(heard(interrupt, signal.SIGTERM))
         with stop_signal() as stop:
             with process_group("nccl" if on_gpu else "gloo") if distributed else nullcontext():
-                training = kept.enter_context(Training(arguments, stop))
+                training = kept.enter_context(Training(arguments, resumed, stop))
                 training.learn()
         training.finish()
     return 128 + signal.SIGINT if training.stopped else 0
@@ -125,15 +132,24 @@ def own_gpu(environment) -> str:
     return names[rank]
 
 
-def _require(arguments) -> None:
-    needed = {"torch": "torch", "gymnasium": "gymnasium", "tqdm": "tqdm", "tensorboard": "tensorboard"}
-    needed |= {} if arguments.no_onnx else {"onnx": "onnx", "onnxscript": "onnxscript"}
-    needed |= {} if arguments.no_video else {"imageio_ffmpeg": "imageio[ffmpeg]"}
+def _require_packages(needed: dict[str, str]) -> None:
+    """OSError where a module is missing. ``needed``: module -> package."""
     missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
     if missing:
         raise OSError(f"needs {', '.join(missing)}: pip install 'stiction[train]' (--no-onnx, --no-video need less)")
-    if arguments.wandb is not None and importlib.util.find_spec("wandb") is None:
-        raise OSError("--wandb needs Weights & Biases: pip install wandb")
+
+
+def _resumed(arguments):
+    """The `Checkpoint` to go on with, or None."""
+    if arguments.resume is None:
+        return None
+    from .run import Checkpoint
+
+    return Checkpoint.load(arguments.resume)
+
+
+def _require_sense(arguments) -> None:
+    """ValueError where words say what cannot be."""
     if arguments.what is None and arguments.resume is None:
         raise ValueError("which task? `stiction list` shows those there are")
     for name, unit in (("samples", "control steps"), ("minutes", "minutes")):
@@ -142,13 +158,19 @@ def _require(arguments) -> None:
             check_more_than_zero(f"--{name}", value, unit)
     if arguments.seed is not None:
         check_seed(arguments.seed)
-    if arguments.seed is not None and arguments.resume is not None:
-        raise ValueError("--resume goes on with the run's own seed: no --seed")
     for name, least in (("num_envs", 1), ("threads", 1), ("evaluate", 0)):
         value = getattr(arguments, name)
         if value is not None:
             check_at_least(f"--{name.replace('_', '-')}", value, least)
-    if not arguments.no_video:
+
+
+def _require_outputs(arguments) -> None:
+    """OSError where something is missing for what comes of a run."""
+    needed = {"onnx": "onnx", "onnxscript": "onnxscript"} if arguments.onnx else {}
+    _require_packages(needed | ({"imageio_ffmpeg": "imageio[ffmpeg]"} if arguments.video else {}))
+    if arguments.wandb is not None and importlib.util.find_spec("wandb") is None:
+        raise OSError("--wandb needs Weights & Biases: pip install wandb")
+    if arguments.video:
         try:
             check_encoder()
         except (ImportError, OSError) as error:
@@ -156,35 +178,33 @@ def _require(arguments) -> None:
 
 
 class Training:
-    """One call of the command in one process; ``stop()`` says whether the user wants it to end."""
+    """One call of the command in one process.
 
-    def __init__(self, arguments, stop=lambda: False):
+    ``resumed``: the checkpoint that it goes on with, or None; ``stop()`` says whether the user wants it to end.
+    """
+
+    def __init__(self, arguments, resumed=None, stop=lambda: False):
         from .folder import RunFolder
-        from .options import options_of, parsed_changes
+        from .options import options_of
         from .ppo import Ppo, Ranks
-        from .run import Checkpoint, environments
+        from .run import environments
 
         self.arguments = arguments
-        changes = parsed_changes(arguments.set)
-        if arguments.num_envs is not None:
-            changes["num_envs"] = arguments.num_envs
-        resumed = None if arguments.resume is None else Checkpoint.load(arguments.resume)
         if resumed is None:
-            self.setup, told = setup.of_arguments(arguments.what, arguments)
-            self.seed, options = arguments.seed or 0, options_of(self.setup.env_id, told | changes)
+            self.setup, changes = setup.of_arguments(arguments.what, arguments)
+            self.seed, options = arguments.seed or 0, options_of(self.setup.env_id, changes | self._changes())
         else:
-            if changes or setup.is_asked(arguments) or self._other_task(resumed):
-                raise ValueError(
-                    f"--resume goes on with {resumed.env_id} as it was: no other task, robot, --num-envs or --set"
-                )
+            self._require_same(resumed)
             self.setup, self.seed, options = resumed.setup, resumed.seed, resumed.options
-        self.until_samples = arguments.samples or (None if arguments.minutes else SAMPLES)
+        self.until_samples = arguments.samples
         self.until_seconds = None if arguments.minutes is None else 60 * arguments.minutes
         if resumed is not None and self.until_samples is not None and resumed.ppo["samples"] >= self.until_samples:
             raise ValueError(
                 f"{arguments.resume} has {resumed.ppo['samples']:,} samples already: --samples, of all calls together, "
                 f"is {self.until_samples:,.0f}, expected more"
             )
+        if self.until_seconds == 0:
+            raise ValueError(f"{arguments.resume} has had its minutes: --minutes or --samples says how far it goes on")
         self.stop, self.stopped = stop, False
         self.first = Ranks().rank == 0
         self.folder = RunFolder(arguments.run_dir, arguments.resume) if self.first else None
@@ -204,10 +224,27 @@ class Training:
                 print(f"kept in {self.folder.path}: the checkpoint of {self.folder.saved:,} samples")
                 self._tell_resume()
 
-    def _other_task(self, resumed) -> bool:
-        from .options import environment_id
+    def _changes(self) -> dict:
+        """Of PPO's options, by words."""
+        from .options import parsed_changes
 
-        return self.arguments.what is not None and environment_id(self.arguments.what) != resumed.env_id
+        number = self.arguments.num_envs
+        return parsed_changes(self.arguments.set) | ({} if number is None else {"num_envs": number})
+
+    def _require_same(self, resumed) -> None:
+        """ValueError where the words of a call say of a run what it is not."""
+        from .options import options_of
+
+        arguments = self.arguments
+        said, changes = setup.of_arguments(arguments.what or resumed.env_id, arguments)
+        changes |= self._changes()
+        options = options_of(resumed.env_id, changes)
+        words = [(name, getattr(options, name), getattr(resumed.options, name)) for name in changes]
+        words += [] if arguments.seed is None else [("seed", arguments.seed, resumed.seed)]
+        for name, asked, there in [*said.differences(resumed.setup), *(word for word in words if word[1] != word[2])]:
+            raise ValueError(
+                f"--resume goes on with {resumed.env_id} as it was: {name} is {there!r} there, not {asked!r}"
+            )
 
     # ---- learning
 
@@ -348,13 +385,13 @@ class Training:
         from .run import export_onnx, progress, save_mjmodel, write_policy_video
 
         self.ppo.policy.cpu()
-        if not self.arguments.no_onnx:
+        if self.arguments.onnx:
             print("writing policy.onnx ...", flush=True)
             export_onnx(self.ppo.policy, self.folder.path / "policy.onnx")
             self.folder.write("policy.json", self.ppo.envs.interface())
             if self.setup.model is not None and self.setup.model.mjmodel is not None:
                 save_mjmodel(self.setup.model, self.folder.path / "model.mjb")
-        if not self.arguments.no_video and not self.stopped:
+        if self.arguments.video and not self.stopped:
             path = self.folder.path / "video.mp4"
             with progress(desc="rendering", unit=" frames") as bar:
                 write_policy_video(self.ppo.policy, self.setup, path, progress=bar)
