@@ -115,8 +115,8 @@ class Push:
     joint: str | None = None
 
     def __post_init__(self):
-        _check_range("Push", 0.0, self.speed)
-        _check_range("Push's spin", 0.0, self.spin)
+        _check_size("Push: speed", self.speed, "m/s")
+        _check_size("Push: spin", self.spin, "rad/s")
         if self.every is None:
             raise ValueError("Push: every is None, expected (low, high) seconds")
         _check_every("Push", self.every)
@@ -135,7 +135,7 @@ class Force:
     body: str | None = None
 
     def __post_init__(self):
-        _check_range("Force", 0.0, self.newtons)
+        _check_size("Force: newtons", self.newtons, "N")
         if self.every is None:
             raise ValueError("Force: every is None, expected (low, high) seconds")
         _check_every("Force", self.every)
@@ -424,7 +424,7 @@ def _amounts(what: str, given, signals: Sequence[Signal]):
 def _check_amounts(what: str, given, meant: str) -> None:
     values = np.asarray(list(given.values()) if isinstance(given, Mapping) else given, np.float64)
     if values.ndim > 1 or not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(f"{what}({given!r}), expected {meant}, or one for each observation")
+        raise ValueError(f"{what}({given!r}), expected {meant}, or one for each observation, none below 0")
 
 
 def _rows(term: Parameter, model, count: int) -> np.ndarray:
@@ -468,6 +468,11 @@ def _placed_by_state(model) -> dict[int, str]:
 def _check_range(name: str, low: float, high: float) -> None:
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ValueError(f"{name}: from {low} to {high}, expected finite numbers, the first not above the second")
+
+
+def _check_size(what: str, value: float, unit: str) -> None:
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{what} is {value}, expected at least 0 {unit}")
 
 
 def _check_every(name: str, every) -> None:

@@ -271,11 +271,14 @@ class Simulation:
         """Clears `status`; an environment that was `Status.NON_FINITE` moves again, so mend its state first."""
         self._world.clear_status(self._mask(envs))
 
-    def get_state(self) -> SimulationState:
-        """Copies of all that a later step depends on; with `set_state` the same steps give the same bits."""
-        records = self._world.get_records()
+    def get_state(self, envs=None) -> SimulationState:
+        """Copies of all that a later step depends on; with `set_state` the same steps give the same bits.
+
+        ``envs``: the rows of these alone, in their order: indices, a mask or a slice.
+        """
         copies = {f.name: self._arrays.read(f.name) for f in fields(SimulationState) if f.name != "records"}
-        return SimulationState(**copies, records=records)
+        state = SimulationState(**copies, records=self._world.get_records())
+        return state if envs is None else state[self._numbers(envs)]
 
     def set_state(self, state: SimulationState, envs=None) -> None:
         """Puts a state of `get_state` back. `status`, which is no part of it, is cleared, as by `reset`.
@@ -308,9 +311,7 @@ class Simulation:
         try:
             self._world.set_records(records)
         except ValueError:
-            raise ValueError(
-                f"state.records has shape {records.shape}: the state is of another model or of other options"
-            ) from None
+            raise ValueError(f"state.records has shape {records.shape}, those of another model or options") from None
         for name, values in checked.items():
             self._arrays.write(name, values)
         self._update_poses()
@@ -321,7 +322,7 @@ class Simulation:
         for name in self._per_env:
             with self._arrays.changed(f"params.{name}") as values:
                 values[chosen] = values[source].copy()
-        self.set_state(self.get_state()[[source]], chosen)
+        self.set_state(self.get_state([source]), chosen)
 
     def __reduce__(self):
         """Pickles and copies: the model, the options, and the state; `contact` and `certificate` are told by a step."""

@@ -58,6 +58,21 @@ def test_a_state_goes_into_some_environments():
     assert (sim.qpos == sim.qpos[0]).all()
 
 
+@pytest.mark.parametrize("envs", [[3, 1], slice(1, 3), np.arange(5) > 2])
+def test_some_environments_tell_their_state(envs):
+    sim = walker()
+    some, whole = sim.get_state(envs), sim.get_state()
+    for name in STATE:
+        np.testing.assert_array_equal(getattr(some, name), getattr(whole, name)[envs])
+    assert len(some.qpos) == 2
+    before = sim.qpos[envs].copy()
+    sim.step(5)
+    sim.set_state(some, envs)
+    np.testing.assert_array_equal(sim.qpos[envs], before)
+    with pytest.raises(ValueError, match="envs has indices from 7 to 7"):
+        sim.get_state([7])
+
+
 def test_a_state_of_another_shape_is_refused_in_words():
     sim, state = walker(), walker(2).get_state()
     with pytest.raises(ValueError, match=r"shape \(2, 19\), expected \(3, 19\), a row for each.*or \(1, 19\), one"):
