@@ -19,7 +19,10 @@ from .simulation_arrays import near
 
 #: What `Simulation` takes.
 _OPTIONS = tuple(name for name in inspect.signature(Simulation).parameters if name not in ("model", "num_envs"))
-
+#: What environments take besides, for hints.
+_OF_ENVIRONMENTS = """
+    num_envs autoreset_mode backend max_episode_steps model names observations randomize render_mode task
+""".split()
 
 #: Parameters of the built-in tasks that their rewards divide by.
 _DIVISORS = """
@@ -31,6 +34,7 @@ _DIVISORS = """
 _GYMNASIUMS = {
     "xml_file": "'model'", "camera_id": "'camera'", "camera_name": "'camera'", "default_camera_config": "'camera'",
     "frame_skip": "the task's own number of time steps per action",
+    "exclude_current_positions_from_observation": "True (infos have positions)",
 }  # fmt: skip
 
 
@@ -58,7 +62,7 @@ def merged_parameters(task, keywords: dict, known, of: str) -> dict:
         raise TypeError(f"task is {type(task).__name__}, expected a dict of its parameters: {{name: value}}")
     for name in keywords:
         if name not in known:
-            hint = near(name, [*known, *_OPTIONS, *PICTURE_OPTIONS])
+            hint = near(name, [*known, *_OPTIONS, *PICTURE_OPTIONS, *_OF_ENVIRONMENTS])
             hint = f"; Gymnasium's {name!r} is {_GYMNASIUMS[name]} here" if name in _GYMNASIUMS else hint
             raise TypeError(f"{name!r} is no parameter of {of} and no option of stiction.Simulation{hint}")
         if name in (task or {}):

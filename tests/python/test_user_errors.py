@@ -48,6 +48,10 @@ def test_parameters_of_a_task_are_keywords_too():
         ({"xml_file": "ant.xml"}, "'xml_file' is no parameter.*Gymnasium's 'xml_file' is 'model' here"),
         ({"frame_skip": 1}, "Gymnasium's 'frame_skip' is the task's own number of time steps per action here"),
         ({"camera_id": 0}, "Gymnasium's 'camera_id' is 'camera' here"),
+        ({"exclude_current_positions_from_observation": False}, "observation' is True .infos have positions. here"),
+        ({"rendermode": "rgb_array"}, "'rendermode' is no parameter.*near: 'render_mode'"),
+        ({"bakend": "torch"}, "'bakend' is no parameter.*near: 'backend'"),
+        ({"max_episode_step": 5}, "'max_episode_step' is no parameter.*near: 'max_episode_steps'"),
         ({"num_thread": 2}, r"'num_thread' is no parameter.*near: 'num_threads'"),
         ({"depth": 200}, r"'depth' is no parameter of stiction/Ant-v0 and no option of stiction.Simulation"),
         ({"ctrl_cost_weight": 1, "task": {"ctrl_cost_weight": 2}}, "given twice"),
@@ -56,6 +60,8 @@ def test_parameters_of_a_task_are_keywords_too():
 def test_other_keywords_are_refused_by_name(options, text):
     with pytest.raises(TypeError, match=text):
         stiction.make_vec("stiction/Ant-v0", 2, **options)
+    with pytest.raises(TypeError, match=text):
+        gymnasium.make("stiction/Ant-v0", **options)
 
 
 def test_keywords_are_parameters_of_a_task_in_python_too():
