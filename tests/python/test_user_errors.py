@@ -102,6 +102,13 @@ def test_gymnasiums_wrappers_take_the_modes_that_the_docs_say(wrapper, options, 
             assert mode in modes, mode
 
 
+@pytest.mark.parametrize("mode", NOT_SAME)
+def test_gymnasiums_tensors(mode):
+    pytest.importorskip("array_api_compat")
+    batch = WRAPPERS.NumpyToTorch(gymnasium.make_vec("stiction/CartPoleBalance-v0", num_envs=2, autoreset_mode=mode))
+    assert batch.step(0 * batch.reset(seed=0)[0][:, :1])[0].shape == (2, 5)
+
+
 def test_dt_is_that_of_gymnasiums_environments():
     dt = pytest.approx(gymnasium.make("Hopper-v5").unwrapped.dt)
     for made in (gymnasium.make("stiction/Hopper-v0").unwrapped, stiction.make_vec("stiction/Hopper-v0", 3)):
