@@ -20,9 +20,8 @@ class EnvCore:
     def __init__(self, env_id, num_envs, autoreset_mode: str, max_episode_steps: int, device, simulation: dict):
         known = environment(env_id)
         simulation = dict(simulation)
-        self._shown = picture_options(simulation)
+        self._env_id, self._shown = env_id, picture_options(simulation)
         task = simulation.pop("task", None)
-        parameters = task_parameters(task)
         for name in ("array",) if known.names is not None else ("array", "names"):
             if name in simulation:
                 raise TypeError(f"'{name}' is not an option of {env_id}; see stiction.Simulation for those that are")
@@ -39,11 +38,9 @@ class EnvCore:
             self.simulation._world,
             autoreset_mode=autoreset_mode,
             max_episode_steps=max_episode_steps,
-            parameters=parameters,
             names=names,
         )
-        merged = merged_parameters(task, keywords, self.task.parameters(), env_id)
-        self.set_parameters({name: merged[name] for name in keywords})
+        self.set_parameters(merged_parameters(task, keywords, self.task.parameters(), env_id))
         self.dtype = np.dtype(self.simulation.dtype)
         self.period = self.task.substeps * self.simulation.timestep
         limit = self.task.action_limit
@@ -60,7 +57,7 @@ class EnvCore:
         return tuple(Signal(**told) for told in self.task.action_signals())
 
     def set_parameters(self, parameters) -> None:
-        for name, values in task_parameters(parameters).items():
+        for name, values in task_parameters(parameters, self.task.parameters(), self._env_id).items():
             self.task.set_parameter(name, values)
 
     def metadata(self) -> dict:

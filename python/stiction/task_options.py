@@ -38,13 +38,18 @@ _GYMNASIUMS = {
 }  # fmt: skip
 
 
-def task_parameters(given) -> dict[str, list[float]]:
-    """Values by name, as lists of numbers: one for a weight or a switch, two for a range. Names are checked later."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(f"task is {type(given).__name__}, expected a dict of its parameters: {{name: value}}")
-    return {_checked_name(name): _numbers(name, value) for name, value in given.items()}
+def task_parameters(given: Mapping, known, of: str) -> dict[str, list[float]]:
+    """Values by name, as lists of numbers: one for a weight or a switch, two for a range.
+
+    ``known``: the names that the task of ``of`` has. Raises ValueError for another one.
+    """
+    for name in given:
+        if not isinstance(name, str):
+            raise TypeError(f"task has the key {name!r}, expected the name of a parameter")
+        if name not in known:
+            hint = near(name, known) or f"; there are: {', '.join(map(repr, known))}"
+            raise ValueError(f"{name!r} is no parameter of {of}{hint}")
+    return {name: _numbers(name, value) for name, value in given.items()}
 
 
 def split_options(given: dict) -> tuple[dict, dict]:
@@ -68,12 +73,6 @@ def merged_parameters(task, keywords: dict, known, of: str) -> dict:
         if name in (task or {}):
             raise TypeError(f"{name!r} is given twice: as a keyword and in task={{...}}")
     return dict(task or {}) | keywords
-
-
-def _checked_name(name) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"task has the key {name!r}, expected the name of a parameter")
-    return name
 
 
 def _numbers(name: str, value) -> list[float]:
