@@ -325,11 +325,10 @@ class TaskBatch:
     def _over(self):
         """(N,) bool: whose episode the task ends."""
         given, task = self._task.terminate(), self._task
-        if not hasattr(given, "shape"):
-            raise TypeError(
-                f"{type(task).__name__}.terminate() returned a {type(given).__name__}, expected an array "
-                f"({task.num_envs},) of bool"
-            )
+        if not hasattr(given, "shape") or "float" in str(given.dtype):
+            kind = f"an array of {given.dtype}" if hasattr(given, "shape") else f"a {type(given).__name__}"
+            expected = f"an array ({task.num_envs},) of bool"
+            raise TypeError(f"{type(task).__name__}.terminate() returned {kind}, expected {expected}")
         over = self._of_shape("terminate()", given, (task.num_envs,))
         return (over if hasattr(over, "detach") == self.tensors else task.array_of(task.numpy(over))) != 0
 

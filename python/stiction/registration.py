@@ -77,7 +77,10 @@ def plain_id(env_id):
 
 def environment(env_id: str) -> EnvironmentId:
     if not isinstance(env_id, str):
-        raise TypeError(f"the environment's id is {type(env_id).__name__}, expected a string such as 'stiction/Ant-v0'")
+        raise TypeError(
+            f"the environment's id is {type(env_id).__name__}, expected a string such as 'stiction/Ant-v0', or a class "
+            "made of stiction.Task"
+        )
     known = ENVIRONMENTS.get(env_id)
     if known is None:
         raise unknown("environment", env_id, ENVIRONMENTS)

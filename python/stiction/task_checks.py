@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from numbers import Real
 
 import numpy as np
 
@@ -28,6 +29,21 @@ def checked_steps(task) -> int:
             f"{type(task).__name__}.max_episode_steps is {number!r}, expected control steps, at least 1, or None"
         )
     return int(number)
+
+
+def checked_parameter(name: str, value, now, of: str):
+    """A value for a parameter of the task ``of`` that is ``now``: a switch, a number, or as many numbers."""
+    if isinstance(now, bool):
+        fits, expected = isinstance(value, (Real, np.bool_)) and value in (0, 1), "True or False"
+    elif isinstance(now, tuple):
+        value = tuple(value) if isinstance(value, (list, np.ndarray)) else value
+        fits = isinstance(value, tuple) and len(value) == len(now) and all(isinstance(v, Real) for v in value)
+        expected = f"{len(now)} numbers"
+    else:
+        fits, expected = isinstance(value, Real), "a number"
+    if not fits:
+        raise TypeError(f"parameter {name!r} of {of} is {value!r}, expected {expected}, as {now!r}")
+    return bool(value) if isinstance(now, bool) else value
 
 
 def require_well_spelt(kind: type, of_tasks: type) -> None:

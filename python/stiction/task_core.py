@@ -12,7 +12,7 @@ from .env_core import EnvCore, checked_device
 from .picture import picture_options
 from .signals import Signal
 from .simulation_arrays import near
-from .task_checks import require_well_spelt
+from .task_checks import checked_parameter, require_well_spelt
 from .task_options import merged_parameters, split_options
 
 
@@ -63,10 +63,13 @@ class TaskCore(EnvCore):
         return signals
 
     def set_parameters(self, parameters) -> None:
-        known = self.python_task.parameters()
+        known, of = self.python_task.parameters(), type(self.python_task).__name__
+        checked = {}
         for name, value in parameters.items():
             if name not in known:
-                raise ValueError(f"{type(self.python_task).__name__} has no parameter {name!r}{near(name, known)}")
+                raise ValueError(f"{name!r} is no parameter of {of}{near(name, known)}")
+            checked[name] = checked_parameter(name, value, known[name], of)
+        for name, value in checked.items():
             setattr(self.python_task, name, value)
 
 

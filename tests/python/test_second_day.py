@@ -192,6 +192,45 @@ def test_rewards_that_are_no_numbers_are_named(told, text):
 # ---- videos
 
 
+class Weighted(Arm):
+    effort, limits, ends = 0.5, (1.0, 2.0), True
+
+    def terminate(self):
+        return self.sim.qpos[:, 0] if self.effort == 2 else np.zeros(self.num_envs, bool)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("effort", "big", "parameter 'effort' of Weighted is 'big', expected a number, as 0.5"),
+        ("effort", (1, 2), r"'effort' of Weighted is \(1, 2\), expected a number"),
+        ("limits", 3, r"'limits' of Weighted is 3, expected 2 numbers, as \(1.0, 2.0\)"),
+        ("limits", (1, 2, 3), "expected 2 numbers"),
+        ("ends", 0.5, "'ends' of Weighted is 0.5, expected True or False"),
+    ],
+)
+def test_a_parameter_of_a_task_in_python_stays_of_its_kind(name, value, text):
+    with pytest.raises(TypeError, match=text):
+        stiction.make_vec(Weighted, 2, task={name: value})
+    envs = stiction.make_vec(Weighted, 2)
+    with pytest.raises(TypeError, match=text):
+        envs.set_task_parameters(**{"effort": 7, name: value})
+    assert envs.task_parameters == {"effort": 0.5, "ends": True, "limits": (1.0, 2.0)}
+    envs.set_task_parameters(limits=[3, 4], ends=0)
+    assert envs.task_parameters == {"effort": 0.5, "ends": False, "limits": (3, 4)}
+
+
+def test_an_end_is_no_distance():
+    envs = stiction.make_vec(Weighted, 2, effort=2)
+    with pytest.raises(
+        TypeError, match=r"terminate\(\) returned an array of float32, expected an array \(2,\) of bool"
+    ):
+        envs.reset(seed=0)
+        envs.step(envs.action_space.sample())
+    with pytest.raises(TypeError, match="id is Weighted, expected a string .* or a class made of stiction.Task"):
+        stiction.make_vec(Weighted(), 2)
+
+
 @pytest.fixture(params=["missing", "raises", "ends"])
 def broken_ffmpeg(request, monkeypatch):
     """What is said of it."""
