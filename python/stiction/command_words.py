@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import math
 
+#: For `add_argument`: words of an option that may be said again, ``--task a=1 b=2 --task c=3``.
+WORDS = {"nargs": "+", "action": "extend", "default": []}
+
 
 def values_of(option: str, words: list[str]) -> dict:
     """``["a=0.2", "b=-1,1", "c=pgs", "d=true"]`` as Python's values."""

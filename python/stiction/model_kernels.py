@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import _build, _core
+from .command_words import WORDS
 
 SOURCES = Path(__file__).parent / "kernel_sources"
 #: Of kernels/, compiled side by side; the slowest first.
@@ -191,7 +192,7 @@ def chosen_kernels(choice: str, model, per_env, max_contacts: int, device: int) 
 def add_arguments(parser):
     parser.add_argument("models", nargs="+", metavar="MODEL", help="tasks, or files: MJCF or URDF")
     parser.add_argument("--architecture", type=int, default=90, help="compute capability of the GPU (default: 90)")
-    parser.add_argument("--per-env", nargs="+", default=(), metavar="NAME", help="as simulations' per_env will be")
+    parser.add_argument("--per-env", **WORDS, metavar="NAME", help="as simulations' per_env will be")
     parser.add_argument("--max-contacts", type=int, default=0, metavar="N", help="as simulations' max_contacts will be")
 
 

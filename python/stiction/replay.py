@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .command_words import values_of
+from .command_words import WORDS, values_of
 
 _FORMAT = 3
 _APPLIED = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
@@ -106,7 +106,7 @@ def add_arguments(parser):
     parser.add_argument("--solver", help="that of the dump by default")
     parser.add_argument("--iterations", type=int)
     parser.add_argument("--tolerance", type=float)
-    parser.add_argument("--solver-option", nargs="+", default=[], metavar="NAME=VALUE", dest="solver_options",
+    parser.add_argument("--solver-option", **WORDS, metavar="NAME=VALUE", dest="solver_options",
                         help="knobs of the solver: penalty=10")  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from argparse import ArgumentParser
 from contextlib import closing
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from stiction import Group, cli  # noqa: E402
 from stiction.randomisation import Gains, Latency, Noise, Parameter, Push  # noqa: E402
 from stiction.randomisation_tables import terms_of  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
-from stiction.training import setup  # noqa: E402
+from stiction.training import setup, train  # noqa: E402
 from stiction.training.run import Checkpoint  # noqa: E402
 
 SMALL = ["--threads", "1", "--num-envs", "8", "--set", "steps=8", "minibatch=32", "hidden=16", "--evaluate", "2"]
@@ -196,6 +197,18 @@ def test_words_of_a_command_win_over_a_files_solver(robot, words, solver):
 def test_wrong_words_are_named(words, text, capsys):
     assert cli.main(["bench", "QuadrupedVelocity", *words]) == 1
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option", ["--urdf", "--pose", "--names", "--task", "--randomize", "--simulation", "--solver-option", "--set"]
+)
+def test_an_option_may_be_said_again(option):
+    parser = ArgumentParser()
+    train.add_arguments(parser)
+    name = {"--task": "parameters", "--solver-option": "solver_options"}.get(option, option[2:])
+    said = parser.parse_args([option, "a=1", "b=2", option, "c=3"])
+    assert getattr(said, name) == ["a=1", "b=2", "c=3"]
+    assert getattr(parser.parse_args([]), name) == []
 
 
 @pytest.mark.parametrize("command", ["train", "bench"])

@@ -189,9 +189,6 @@ def test_rewards_that_are_no_numbers_are_named(told, text):
     assert listed.step(np.zeros((2, 0)))[1].tolist() == [1, 2]
 
 
-# ---- videos
-
-
 class Weighted(Arm):
     effort, limits, ends = 0.5, (1.0, 2.0), True
 
@@ -229,6 +226,9 @@ def test_an_end_is_no_distance():
         envs.step(envs.action_space.sample())
     with pytest.raises(TypeError, match="id is Weighted, expected a string .* or a class made of stiction.Task"):
         stiction.make_vec(Weighted(), 2)
+
+
+# ---- videos
 
 
 @pytest.fixture(params=["missing", "raises", "ends"])

@@ -42,7 +42,7 @@ from pathlib import Path
 import numpy as np
 
 import stiction
-from stiction.command_words import pairs_of, values_of
+from stiction.command_words import WORDS, pairs_of, values_of
 from stiction.model import Model
 from stiction.observation_groups import Group
 from stiction.randomisation_tables import table_of, terms_of
@@ -157,21 +157,21 @@ def add_arguments(parser) -> None:
     parser.add_argument(
         "--model", type=Path, metavar="FILE.xml", help="MJCF of one's own robot, with a floor, or its URDF"
     )
-    parser.add_argument("--urdf", nargs="+", default=[], metavar="NAME=VALUE",
+    parser.add_argument("--urdf", **WORDS, metavar="NAME=VALUE",
                         help="what a URDF does not say: kp=60 kd=2 of servos, self_collision=true")  # fmt: skip
-    parser.add_argument("--pose", nargs="+", default=[], metavar="JOINT=ANGLE",
+    parser.add_argument("--pose", **WORDS, metavar="JOINT=ANGLE",
                         help="how a URDF's robot stands: '*_thigh=0.7' '*_calf=-1.4'; else 0")  # fmt: skip
-    parser.add_argument("--names", nargs="+", default=[], metavar="ROLE=NAME,...",
+    parser.add_argument("--names", **WORDS, metavar="ROLE=NAME,...",
                         help="what the model calls its parts: feet=FL,FR,RL,RR")  # fmt: skip
-    parser.add_argument("--task", nargs="+", default=[], metavar="NAME=VALUE", dest="parameters",
+    parser.add_argument("--task", **WORDS, metavar="NAME=VALUE", dest="parameters",
                         help="parameters of the task: tracking_sigma=0.2 command_x=-1,1")  # fmt: skip
-    parser.add_argument("--randomize", nargs="+", default=[], metavar="NAME=LOW,HIGH",
+    parser.add_argument("--randomize", **WORDS, metavar="NAME=LOW,HIGH",
                         help="parameters, scaled, and other kinds: body_mass=0.8,1.2 push=0.5 latency=0,2 noise=0.05; "
                              "or a FILE.toml of [[randomize]] tables, which say all there is")  # fmt: skip
-    parser.add_argument("--simulation", nargs="+", default=[], metavar="NAME=VALUE",
+    parser.add_argument("--simulation", **WORDS, metavar="NAME=VALUE",
                         help="options of stiction.Simulation: timestep=0.004 integrator=euler")  # fmt: skip
     parser.add_argument("--solver", metavar="NAME", help="the contact solver, one of stiction.solver_names()")
-    parser.add_argument("--solver-option", nargs="+", default=[], metavar="NAME=VALUE", dest="solver_options",
+    parser.add_argument("--solver-option", **WORDS, metavar="NAME=VALUE", dest="solver_options",
                         help="knobs of the solver: penalty=10 iterations=50")  # fmt: skip
 
 

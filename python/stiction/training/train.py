@@ -17,7 +17,7 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
 from stiction.batch_renderer import check_encoder, choose_gl
-from stiction.command_words import check_at_least, check_more_than_zero, check_seed
+from stiction.command_words import WORDS, check_at_least, check_more_than_zero, check_seed
 from stiction.simulation_checks import usable_cores
 
 from . import setup
@@ -50,9 +50,7 @@ def add_arguments(parser):
                         help="go on with a run's folder or a checkpoint, its task, robot, seed, --num-envs and --set; "
                              "--samples, --minutes, --threads, --device, --evaluate, --wandb, --onnx and --video are "
                              "those of the call before unless said anew")  # fmt: skip
-    parser.add_argument(
-        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="options of PPO: gamma=0.98 hidden=128,128"
-    )
+    parser.add_argument("--set", **WORDS, metavar="NAME=VALUE", help="options of PPO: gamma=0.98 hidden=128,128")
     parser.add_argument("--evaluate", type=int, metavar="N",
                         help=f"episodes without noise at the end (default {USUAL['evaluate']})")  # fmt: skip
     parser.add_argument("--wandb", nargs="?", const=True, metavar="PROJECT",
