@@ -182,10 +182,11 @@ def _bodies_and_joints(m, found: Findings) -> None:
     carried = carrier >= 0
     moving = carried & (np.asarray(m.body_jntnum) > 0)
     if moving.any():
-        found.refuse(f"joints on a mocap body: body {listed(m, 'body', np.flatnonzero(moving))}")
+        found.refuse(f"motion of a mocap body that carries joints: body {listed(m, 'body', np.flatnonzero(moving))}")
     touching = carried[np.asarray(m.geom_bodyid)] & found.colliding
     if touching.any():
-        found.refuse(f"contact with a mocap body: geom {listed(m, 'geom', np.flatnonzero(touching))}")
+        geoms = listed(m, "geom", np.flatnonzero(touching))
+        found.refuse(f"motion of a mocap body that touches: geom {geoms} (contype and conaffinity 0 let it move)")
     found.keep_mocap = np.ones(m.nmocap, bool)
     found.keep_mocap[carrier[moving]] = found.keep_mocap[carrier[np.asarray(m.geom_bodyid)[touching]]] = False
     kind = np.asarray(m.jnt_type)

@@ -419,7 +419,7 @@ def test_more_than_a_world_holds_is_refused_by_name():
     )
     with pytest.raises(ValueError, match="9 joints on one tendon or equality"):
         Simulation(Model.from_mjcf(text))
-    with pytest.raises(UnsupportedModelError, match="contact with a mocap body"):
+    with pytest.raises(UnsupportedModelError, match="motion of a mocap body that touches"):
         Model.from_mjcf(MOCAP.replace('contype="0" conaffinity="0"', ""))
 
 

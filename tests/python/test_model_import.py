@@ -284,11 +284,11 @@ REFUSED = {
     "override": (HINGE.format('<option><flag override="enable"/></option>'), "enable flag 'override'"),
     "mocap contact": (
         scene('<body mocap="true"><geom name="palm" size="1"/></body>' + body('<freejoint/><geom size="1"/>')),
-        "contact with a mocap body: geom 'palm'",
+        "motion of a mocap body that touches: geom 'palm' (contype and conaffinity 0 let it move)",
     ),
     "mocap joint": (
         scene('<body name="hand" mocap="true"><body name="finger"><joint/><geom size="1"/></body></body>'),
-        "joints on a mocap body: body 'finger'",
+        "motion of a mocap body that carries joints: body 'finger'",
     ),
     "free friction": (scene(body('<joint name="r" type="free" frictionloss="1"/>')), "frictionloss of free joint 'r'"),
     "heightfield": (
@@ -405,8 +405,15 @@ def test_one_error_names_every_feature():
     with pytest.raises(UnsupportedModelError) as raised:
         Model.from_mjcf(text)
     assert len(raised.value.features) == 4
-    for part in ("joints on a mocap body: body 'hand'", "fluid", "free joint 'k'", "actuator 'm'"):
+    for part in ("motion of a mocap body that carries joints: body 'hand'", "fluid", "free joint 'k'", "actuator 'm'"):
         assert part in str(raised.value)
+
+
+def test_a_mocap_body_whose_motion_is_dropped_stands_still_and_touches():
+    text = scene('<body mocap="true"><geom name="palm" size="1"/></body>' + body('<freejoint/><geom size=".1"/>'))
+    with pytest.warns(UserWarning, match="dropped motion of a mocap body that touches: geom 'palm'"):
+        model = Model.from_mjcf(text, unsupported="warn")
+    assert model.nmocap == 0 and model.geom_contype.tolist() == [1, 1]
 
 
 def test_dropped_actuator_takes_its_controls_with_it():
