@@ -23,7 +23,7 @@ from dataclasses import replace
 import numpy as np
 from gymnasium.spaces import Box, Dict
 
-from .randomisation import parameter_elements
+from .randomisation import PARAMETERS, parameter_elements
 from .signals import Signal, term_columns
 from .simulation_arrays import near
 
@@ -230,6 +230,11 @@ def _found(group: str, term: str, there: dict[str, tuple[str, ...]]) -> tuple[st
     if len(found) > 1:
         meant = " or ".join(f"'{source}.{term}'" for source, _ in found)
         raise ValueError(f"observations[{group!r}] has {term!r}, and there is more than one of that name: say {meant}")
+    if not found and term.removeprefix("params.") in PARAMETERS:
+        raise ValueError(
+            f"observations[{group!r}] has {term!r}, a parameter that all environments share: randomize it, or name it "
+            "in per_env"
+        )
     if not found:
         known = [name for names in there.values() for name in names]
         hint = near(term, known) or f"; there are: {', '.join(known)}"

@@ -141,6 +141,12 @@ def test_a_name_of_two_things_is_asked_about_where_a_group_has_it():
     assert envs.observation_names["other"] == ("params.gravity/x", "params.gravity/y", "params.gravity/z")
 
 
+def test_a_parameter_that_is_shared_is_no_observation():
+    for name in ("body_mass", "params.body_mass"):
+        with pytest.raises(ValueError, match=f"has '{name}', a parameter that all environments share: randomize it"):
+            make(observations={"policy": Group("gravity"), "critic": Group(name)})
+
+
 # ---- tasks in Python
 
 
