@@ -135,7 +135,8 @@ class ExtendedBatch(TaskBatch):
             return {}
         given = self._task.reward(action)
         if not isinstance(given, dict):
-            raise TypeError(f"{type(self._task).__name__}.reward() returned no dict of terms")
+            kind, told = type(self._task).__name__, type(given).__name__
+            raise TypeError(f"{kind}.reward() returned a {told}, expected a dict of terms")
         return {f"reward_{name}": self._row(f"reward's {name!r}", values) for name, values in given.items()}
 
     def _beside(self, observations, envs=None):

@@ -152,6 +152,8 @@ def test_what_an_extension_cannot_is_named():
         stiction.make_vec(Calm, 2, hight_weight=1)
     with pytest.raises(ValueError, match="tells 'velocity_x', as stiction/QuadrupedVelocity-v0 does"):
         stiction.make_vec(type("Twice", (Same,), {"report": lambda self: {"velocity_x": self.sim.qpos[:, 0]}}))
+    with pytest.raises(TypeError, match=r"Total.reward\(\) returned a ndarray, expected a dict of terms"):
+        stiction.make_vec(type("Total", (Same,), {"reward": lambda self, action: np.zeros(2)}), 2)
     with pytest.raises(TypeError, match=r"Flat.observe\(\) returned a ndarray, expected a dict of terms"):
         stiction.make_vec(type("Flat", (Same,), {"observe": lambda self: self.sim.qpos}))
     nan = type("Broken", (Same,), {"reward": lambda self, a: {"bad": np.full(2, np.nan)}})
