@@ -22,9 +22,10 @@ class EnvCore:
         simulation = dict(simulation)
         self._env_id, self._shown = env_id, picture_options(simulation)
         task = simulation.pop("task", None)
-        for name in ("array",) if known.names is not None else ("array", "names"):
-            if name in simulation:
-                raise TypeError(f"'{name}' is not an option of {env_id}; see stiction.Simulation for those that are")
+        if "array" in simulation:
+            raise TypeError(f"'array' is not an option of {env_id}; see stiction.Simulation for those that are")
+        if "names" in simulation and known.names is None:
+            raise TypeError(f"'names' is not an option of {env_id}: its model is a variant of its own, by its names")
         model, names = task_model(known, simulation.pop("model", None), simulation.pop("names", None))
         if known.timestep is not None:
             simulation.setdefault("timestep", known.timestep)

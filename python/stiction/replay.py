@@ -65,11 +65,14 @@ def replay(path, dtype=None, solver=None, iterations=None, tolerance=None, knobs
 
     if not Path(path).is_file():
         raise FileNotFoundError(f"no dump {path}: expected a file of Simulation.dump")
-    with np.load(path, allow_pickle=False) as file:
-        if "meta" not in file:
-            raise ValueError(f"{path} is no dump of a simulation")
-        meta = json.loads(str(file["meta"]))
-        arrays = {name: file[name] for name in file.files}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        meta = json.loads(str(arrays["meta"]))
+    except OSError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{path} is no dump of a simulation") from error
     if meta.get("format") != _FORMAT:
         raise ValueError(f"{path} has format {meta.get('format')}, expected {_FORMAT}")
     own = {name[6:]: value for name, value in arrays.items() if name.startswith("model.")}

@@ -52,7 +52,11 @@ def test_command_prints_both_certificates(dumped, capsys):
 
 def test_what_is_no_dump_is_refused(tmp_path, capsys):
     np.savez(tmp_path / "other.npz", a=1)
-    assert main(["replay", str(tmp_path / "other.npz")]) == 1
-    assert "no dump" in capsys.readouterr().err
+    np.save(tmp_path / "array.npy", np.ones(3))
+    (tmp_path / "robot.xml").write_text("<mujoco/>")
+    (tmp_path / "empty.npz").write_bytes(b"")
+    for name in ("other.npz", "array.npy", "robot.xml", "empty.npz"):
+        assert main(["replay", str(tmp_path / name)]) == 1
+        assert f"{name} is no dump of a simulation" in capsys.readouterr().err
     assert main(["replay", str(tmp_path / "nofile.npz")]) == 1
     assert "nofile.npz: expected a file of Simulation.dump" in capsys.readouterr().err
