@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import math
 
 #: For `add_argument`: words of an option that may be said again, ``--task a=1 b=2 --task c=3``.
@@ -37,6 +38,14 @@ def check_at_least(option: str, value: float, least: int) -> None:
 def check_seed(value: int) -> None:
     if not 0 <= value < 2**32:
         raise ValueError(f"--seed is {value}, expected 0 to {2**32 - 1}")
+
+
+def require_packages(needed: dict[str, str], otherwise: str = "") -> None:
+    """OSError where a module is missing. ``needed``: module -> package; ``otherwise``: the option that does without."""
+    missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
+    if missing:
+        without = f"; or {otherwise}" if otherwise else ""
+        raise OSError(f"needs {', '.join(missing)}: pip install 'stiction[train]'{without}")
 
 
 def value_of(text: str):

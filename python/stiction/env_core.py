@@ -25,7 +25,7 @@ class EnvCore:
         if "array" in simulation:
             raise TypeError(f"'array' is not an option of {env_id}; see stiction.Simulation for those that are")
         if "names" in simulation and known.names is None:
-            raise TypeError(f"'names' is not an option of {env_id}: its model is a variant of its own, by its names")
+            raise TypeError(f"'names' is not an option of {env_id}, which knows its model's parts")
         model, names = task_model(known, simulation.pop("model", None), simulation.pop("names", None))
         if known.timestep is not None:
             simulation.setdefault("timestep", known.timestep)

@@ -105,6 +105,14 @@ def test_a_command_trains_a_robot_and_its_checkpoint_needs_nothing_more(robot, t
     play = ["play", str(run), "--episodes", "2", "--threads", "1", "--video", str(video), "--seconds", "0.3"]
     assert cli.main(play) == 0
     assert video.stat().st_size > 1000
+    for told in ("policy.onnx", "policy.json", "model.mjb"):  # what the run wrote, from the checkpoint alone
+        (run / told).rename(tmp_path / told)
+    alone = shutil.copytree(run, tmp_path / "alone") / "best.pt"
+    assert cli.main(["play", str(alone), "--episodes", "1", "--threads", "1", "--onnx", str(run / "policy.onnx")]) == 0
+    for told in ("policy.json", "model.mjb"):
+        assert (run / told).read_bytes() == (tmp_path / told).read_bytes()
+    assert (run / "policy.onnx").is_file()
+    assert cli.main(["bench", str(run), "--num-envs", "8", "--rounds", "1"]) == 0
     assert cli.main(["train", "--resume", str(run), "--samples", "300", "--evaluate", "0", "--no-video"]) == 0
     assert json.loads((run / "policy.json").read_text()) == interface
     capsys.readouterr()
@@ -209,6 +217,21 @@ def test_an_option_may_be_said_again(option):
     said = parser.parse_args([option, "a=1", "b=2", option, "c=3"])
     assert getattr(said, name) == ["a=1", "b=2", "c=3"]
     assert getattr(parser.parse_args([]), name) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["play", "{run}", "--onnx", "a.pb"], "a.pb is no name of a policy, expected one that ends in .onnx"),
+        (["play", "{run}", "--onnx", "nowhere/a.onnx"], "no folder nowhere to write a.onnx into"),
+        (["bench", "{run}", "--task", "tracking_sigma=1"], "is a run and knows its robot and task: no --model"),
+        (["bench", "nowhere.pt"], "no checkpoint nowhere.pt"),
+    ],
+)
+def test_what_a_run_cannot_is_told_before_the_work(words, text, tmp_path, capsys):
+    (tmp_path / "checkpoint.pt").touch()
+    assert cli.main([word.format(run=tmp_path) for word in words]) == 1
+    assert text in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["train", "bench"])

@@ -47,6 +47,9 @@ Path("robot.xml").rename("kept/robot.xml")  # the checkpoint has the robot
 Path("random.toml").unlink()
 stiction("play", "run", "--episodes", "2", "--threads", "1", "--video", "run.mp4", "--seconds", "0.2")
 assert Path("run.mp4").stat().st_size > 1000
+stiction("play", "run/best.pt", "--episodes", "2", "--threads", "1", "--onnx", "best.onnx")
+assert json.loads(Path("best.json").read_text()) == interface and Path("best.onnx").stat().st_size > 1000
+stiction("bench", "run", "--num-envs", "64", "--rounds", "1")
 
 shutil.copy(Path(sys.argv[1]) / "examples" / "walk_in_mujoco.py", ".")
 walk = [sys.executable, "walk_in_mujoco.py", "kept/robot.xml", "run", "--seconds", "1"]

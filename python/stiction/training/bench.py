@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,8 @@ from . import setup
 
 
 def add_arguments(parser):
-    parser.add_argument("what", nargs="?", default="Ant", metavar="TASK", help="as of `stiction train` (default Ant)")
+    parser.add_argument("what", nargs="?", default="Ant", metavar="TASK",
+                        help="as of `stiction train`, or a run's folder or checkpoint (default Ant)")  # fmt: skip
     setup.add_arguments(parser)
     parser.add_argument("--num-envs", type=int, default=1024)
     parser.add_argument("--threads", type=int, default=1, help="threads that simulate (default 1)")
@@ -38,7 +40,11 @@ def run(arguments):
     from .options import task_name
 
     check_at_least("--amplitude", arguments.amplitude, 0)
-    asked, _ = setup.of_arguments(arguments.what, arguments)
+    path = Path(arguments.what)
+    if path.suffix == ".pt" or (path / "checkpoint.pt").is_file():
+        asked = setup.checkpoint(path, arguments).setup
+    else:
+        asked, _ = setup.of_arguments(arguments.what, arguments)
     through, bare = environment_rates(
         asked, arguments.num_envs, arguments.threads, arguments.rounds, arguments.amplitude
     )

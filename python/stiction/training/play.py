@@ -14,6 +14,9 @@ def add_arguments(parser):
     parser.add_argument("--episodes", type=int, default=100, help="episodes without noise (default 100)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="threads that simulate (default: all cores)")
+    parser.add_argument("--onnx", type=Path, metavar="FILE.onnx",
+                        help="also write the policy; FILE.json beside it names what goes in and comes out, and "
+                             "model.mjb is a robot of one's own")  # fmt: skip
     parser.add_argument("--video", type=Path, metavar="FILE.mp4", help="also write a video")
     parser.add_argument(
         "--width", type=int, default=480, help="of the video, pixels (default 480); odd ones get one more"
@@ -30,13 +33,15 @@ def run(arguments):
     except ImportError:
         raise OSError("needs torch: pip install 'stiction[train]'") from None
     from .ppo import evaluate
-    from .run import Checkpoint, environments, progress, write_policy_video
+    from .run import Checkpoint, check_onnx, environments, progress, write_onnx, write_policy_video
 
     check_at_least("--episodes", arguments.episodes, 1)
     check_more_than_zero("--seconds", arguments.seconds, "seconds")
     check_seed(arguments.seed)
     if arguments.video is not None:
         check_video(arguments.video)
+    if arguments.onnx is not None:
+        check_onnx(arguments.onnx)
     shown = {"width": arguments.width, "height": arguments.height, "camera": arguments.camera}
     torch.set_num_threads(1)
     kept = Checkpoint.load(arguments.run)
@@ -49,6 +54,8 @@ def run(arguments):
         with progress(desc="evaluating", unit=" steps", unit_scale=True) as bar:
             returns, lengths = evaluate(policy, envs, arguments.seed, bar)
         seconds = lengths.double().mean().item() * envs.step_dt
+        if arguments.onnx is not None:
+            write_onnx(policy, envs, kept.setup, arguments.onnx)
     print(
         f"{kept.env_id}: return {returns.mean():.1f}, from {returns.min():.1f} to {returns.max():.1f}, of "
         f"{len(returns)} episodes of {seconds:.1f} s on average; {kept.ppo['samples']:.3g} samples of training"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import sys
@@ -11,6 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
+
+from stiction.command_words import require_packages
 
 from .policy import Policy, policy_part
 from .ppo import Options, Ppo
@@ -128,11 +131,26 @@ def export_onnx(policy: Policy, path) -> None:
         )
 
 
-def save_mjmodel(model, path) -> None:
-    """One's own robot for `mujoco.MjModel.from_binary_path`: with meshes, and a URDF's servos and floor."""
-    import mujoco
+def write_onnx(policy: Policy, envs, setup: Setup, path: Path) -> None:
+    """All that others need to run a policy: ``path``, beside it what goes in and comes out as .json, and model.mjb.
 
-    mujoco.mj_saveModel(model.mjmodel, str(path), None)
+    model.mjb is one's own robot for `mujoco.MjModel.from_binary_path`: with meshes, and a URDF's servos and floor.
+    """
+    export_onnx(policy, path)
+    path.with_suffix(".json").write_text(json.dumps(envs.interface(), indent=1) + "\n", encoding="utf-8")
+    if setup.model is not None and setup.model.mjmodel is not None:
+        import mujoco
+
+        mujoco.mj_saveModel(setup.model.mjmodel, str(path.with_name("model.mjb")), None)
+
+
+def check_onnx(path: Path) -> None:
+    """ValueError or OSError where `write_onnx` could not write ``path``."""
+    if path.suffix != ".onnx":
+        raise ValueError(f"{path} is no name of a policy, expected one that ends in .onnx")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"no folder {path.parent} to write {path.name} into")
+    require_packages({"onnx": "onnx", "onnxscript": "onnxscript"})
 
 
 def write_policy_video(

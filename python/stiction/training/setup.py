@@ -175,9 +175,13 @@ def add_arguments(parser) -> None:
                         help="knobs of the solver: penalty=10 iterations=50")  # fmt: skip
 
 
-def is_asked(arguments) -> bool:
-    """Whether a command says anything of these."""
-    return any(getattr(arguments, name) for name in _ASKED)
+def checkpoint(path: Path, arguments):
+    """The `Checkpoint` of a run or file; ValueError where a command says anything of its environments besides."""
+    from .run import Checkpoint
+
+    if any(getattr(arguments, name) for name in _ASKED):
+        raise ValueError(f"{path} is a run and knows its robot and task: no --model, --names, --task or others")
+    return Checkpoint.load(path)
 
 
 _ASKED = ("model", "urdf", "pose", "names", "parameters", "randomize", "simulation", "solver", "solver_options")

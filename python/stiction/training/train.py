@@ -17,7 +17,7 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
 from stiction.batch_renderer import check_encoder, choose_gl
-from stiction.command_words import WORDS, check_at_least, check_more_than_zero, check_seed
+from stiction.command_words import WORDS, check_at_least, check_more_than_zero, check_seed, require_packages
 from stiction.simulation_checks import usable_cores
 
 from . import setup
@@ -60,7 +60,7 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    _require_packages({name: name for name in ("torch", "gymnasium", "tqdm", "tensorboard")})
+    require_packages({name: name for name in ("torch", "gymnasium", "tqdm", "tensorboard")})
     _require_sense(arguments)
     resumed = _resumed(arguments)
     arguments = settled(arguments, {} if resumed is None else resumed.call)
@@ -130,13 +130,6 @@ def own_gpu(environment) -> str:
     return names[rank]
 
 
-def _require_packages(needed: dict[str, str]) -> None:
-    """OSError where a module is missing. ``needed``: module -> package."""
-    missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
-    if missing:
-        raise OSError(f"needs {', '.join(missing)}: pip install 'stiction[train]' (--no-onnx, --no-video need less)")
-
-
 def _resumed(arguments):
     """The `Checkpoint` to go on with, or None."""
     if arguments.resume is None:
@@ -164,8 +157,10 @@ def _require_sense(arguments) -> None:
 
 def _require_outputs(arguments) -> None:
     """OSError where something is missing for what comes of a run."""
-    needed = {"onnx": "onnx", "onnxscript": "onnxscript"} if arguments.onnx else {}
-    _require_packages(needed | ({"imageio_ffmpeg": "imageio[ffmpeg]"} if arguments.video else {}))
+    if arguments.onnx:
+        require_packages({"onnx": "onnx", "onnxscript": "onnxscript"}, "--no-onnx")
+    if arguments.video:
+        require_packages({"imageio_ffmpeg": "imageio[ffmpeg]"}, "--no-video")
     if arguments.wandb is not None and importlib.util.find_spec("wandb") is None:
         raise OSError("--wandb needs Weights & Biases: pip install wandb")
     if arguments.video:
@@ -380,15 +375,12 @@ class Training:
         )
 
     def _export(self) -> None:
-        from .run import export_onnx, progress, save_mjmodel, write_policy_video
+        from .run import progress, write_onnx, write_policy_video
 
         self.ppo.policy.cpu()
         if self.arguments.onnx:
             print("writing policy.onnx ...", flush=True)
-            export_onnx(self.ppo.policy, self.folder.path / "policy.onnx")
-            self.folder.write("policy.json", self.ppo.envs.interface())
-            if self.setup.model is not None and self.setup.model.mjmodel is not None:
-                save_mjmodel(self.setup.model, self.folder.path / "model.mjb")
+            write_onnx(self.ppo.policy, self.ppo.envs, self.setup, self.folder.path / "policy.onnx")
         if self.arguments.video and not self.stopped:
             path = self.folder.path / "video.mp4"
             with progress(desc="rendering", unit=" frames") as bar:

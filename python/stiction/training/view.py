@@ -40,11 +40,7 @@ def run(arguments):
         envs = _robot(path, arguments)
         kind = kind or "zero"
     elif path.exists() and path.suffix != ".toml":
-        from .run import Checkpoint
-
-        if setup.is_asked(arguments):
-            raise ValueError(f"{path} is a run and knows its robot and task: no --model, --names, --task or others")
-        kept = Checkpoint.load(path)
+        kept = setup.checkpoint(path, arguments)
         envs, policy, kind = kept.setup.make(1, num_threads=1), kept.policy(), kind or "policy"
     else:
         envs, kind = setup.of_arguments(arguments.what, arguments)[0].make(1, num_threads=1), kind or "random"
