@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -354,7 +355,11 @@ class PushEvent:
     def __init__(self, term: Push, sim: Simulation):
         model, self.term, self._arrays = sim.model, term, sim._arrays
         free = np.flatnonzero(np.asarray(model.jnt_type) == 0)
-        joint = model.joint_id(term.joint) if term.joint is not None else (free[0] if len(free) else None)
+        joint = (
+            _number_of("Push", model, "joint", term.joint)
+            if term.joint is not None
+            else (free[0] if len(free) else None)
+        )
         if joint is None or joint not in free:
             which = "the model has none" if joint is None else f"{term.joint!r} is none"
             raise ValueError(f"Push needs a free joint, and {which}")
@@ -384,7 +389,8 @@ class ForceEvent:
         free = np.flatnonzero(np.asarray(model.jnt_type) == 0)
         if term.body is None and len(free) == 0:
             raise ValueError("Force needs a body: the model has no free joint")
-        self.body = int(model.jnt_bodyid[free[0]]) if term.body is None else model.body_id(term.body)
+        own = term.body is None
+        self.body = int(model.jnt_bodyid[free[0]]) if own else _number_of("Force", model, "body", term.body)
         self.label = f"force {self.body}"
 
     def forces(self, draws: Draws):
@@ -422,7 +428,10 @@ def _amounts(what: str, given, signals: Sequence[Signal]):
 
 
 def _check_amounts(what: str, given, meant: str) -> None:
-    values = np.asarray(list(given.values()) if isinstance(given, Mapping) else given, np.float64)
+    try:
+        values = np.asarray(list(given.values()) if isinstance(given, Mapping) else given, np.float64)
+    except (TypeError, ValueError):
+        values = np.array(math.nan)
     if values.ndim > 1 or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(f"{what}({given!r}), expected {meant}, or one for each observation, none below 0")
 
@@ -437,12 +446,19 @@ def _rows(term: Parameter, model, count: int) -> np.ndarray:
     if kind == "axis":
         return np.array([_AXES.index(axis) for axis in ([term.names] if isinstance(term.names, str) else term.names)])
     names = [term.names] if isinstance(term.names, str) else term.names
-    ids = [getattr(model, f"{kind}_id")(name) for name in names]
+    ids = [_number_of(term.name, model, kind, name) for name in names]
     if wrong := [body for body in ids if body in placed]:
         raise ValueError(f"{term.name}: body {model.body_names[wrong[0]]!r} {placed[wrong[0]]}")
     if not term.name.startswith(_DOFS):
         return np.array(ids)
     return np.flatnonzero(np.isin(model.dof_jntid, ids))
+
+
+def _number_of(what: str, model, kind: str, name) -> int:
+    try:
+        return getattr(model, f"{kind}_id")(name)
+    except KeyError as error:
+        raise ValueError(f"{what}: {error.args[0]}") from None
 
 
 def parameter_elements(model, name: str, shape: tuple[int, ...]) -> list[str]:
@@ -466,13 +482,14 @@ def _placed_by_state(model) -> dict[int, str]:
 
 
 def _check_range(name: str, low: float, high: float) -> None:
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise ValueError(f"{name}: from {low} to {high}, expected finite numbers, the first not above the second")
+    numbers = isinstance(low, Real) and isinstance(high, Real) and math.isfinite(low) and math.isfinite(high)
+    if not (numbers and low <= high):
+        raise ValueError(f"{name}: from {low!r} to {high!r}, expected finite numbers, the first not above the second")
 
 
 def _check_size(what: str, value: float, unit: str) -> None:
-    if not 0 <= value < math.inf:
-        raise ValueError(f"{what} is {value}, expected at least 0 {unit}")
+    if not (isinstance(value, Real) and 0 <= value < math.inf):
+        raise ValueError(f"{what} is {value!r}, expected at least 0 {unit}")
 
 
 def _check_every(name: str, every) -> None:

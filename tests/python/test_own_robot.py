@@ -259,6 +259,14 @@ def test_few_feet_are_warned_of():
         ("task = 'CartPoleBalance'\n[[randomize]]\nkind = 'push'\nspeed=1\njoint='slider'", "'slider' is none"),
         ("task = 'Ant'\n[[randomize]]\nname = 'body_mas'\nlow=1\nhigh=2", "no parameter 'body_mas'"),
         ("task = 'Ant'\n[[randomize]]\nname = 'body_mass'\nlow=1", r"randomize\[0\], parameter: .*high"),
+        ("task = 'Ant'\n[[randomize]]\nname='body_mass'\nlow=1\nhigh=2\nnames='a'", "body_mass: no body named 'a'"),
+        (
+            "task = 'Ant'\n[[randomize]]\nkind='force'\nnewtons=1\nbody='tors'",
+            "Force: no body named 'tors'; near: 'torso'",
+        ),
+        ("task = 'Ant'\n[[randomize]]\nname='body_mass'\nlow='a'\nhigh=2", "body_mass: from 'a' to 2, expected finite"),
+        ("task = 'Ant'\n[[randomize]]\nkind='push'\nspeed='a'", "Push: speed is 'a', expected at least 0 m/s"),
+        ("task = 'Ant'\n[[randomize]]\nkind='noise'\ndeviation={a='b'}", "expected a standard deviation, or one"),
         ("task = 'Ant'\n[observations.policy]\nterm = 1", "expected a table with terms, history and clean"),
     ],
 )
