@@ -7,6 +7,7 @@ pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 import gymnasium  # noqa: E402
 import stiction  # noqa: E402
+from stiction import cli  # noqa: E402
 from stiction.registration import asset_path  # noqa: E402
 
 ID = "stiction/QuadrupedVelocity-v0"
@@ -195,3 +196,25 @@ def test_steps_of_an_extension_are_its_own_where_they_can_be():
         stiction.make_vec(Slow, 2)
     with pytest.raises(ValueError, match="Twice observes 'gravity', as .* does"):
         stiction.make_vec(Twice, 2)
+
+
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [
+        ("np.zeros(3) + np.zeros(self.num_envs)", "mine.py, line 5, in reward: operands could not be broadcast"),
+        ("self.sensors.contact_force(3)[:, 0, 2]", "mine.py, line 5, in reward: "),
+        ("[[1.0]]", "stiction bench: Mine: reward's 'x' has shape (1, 1), expected (8,)"),
+    ],
+)
+def test_an_error_of_a_users_line_is_told_with_it(term, text, tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        f"""import numpy as np, stiction
+class Mine(stiction.Task):
+    base = "stiction/Ant-v0"
+    def reward(self, action):
+        return {{"x": {term}}}
+"""
+    )
+    assert cli.main(["bench", f"{file}:Mine", "--num-envs", "8"]) == 1
+    assert text in capsys.readouterr().err
