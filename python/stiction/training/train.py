@@ -60,12 +60,12 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    choose_gl()  # before anything imports mujoco
     require_packages({name: name for name in ("torch", "gymnasium", "tqdm", "tensorboard")})
     _require_sense(arguments)
     resumed = _resumed(arguments)
     arguments = settled(arguments, {} if resumed is None else resumed.call)
     _require_outputs(arguments)
-    choose_gl()
     distributed, on_gpu = int(os.environ.get("WORLD_SIZE", "1")) > 1, arguments.device.startswith("cuda")
     if distributed and on_gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = own_gpu(os.environ)  # before anything asks the driver
@@ -234,7 +234,9 @@ class Training:
         options = options_of(resumed.env_id, changes)
         words = [(name, getattr(options, name), getattr(resumed.options, name)) for name in changes]
         words += [] if arguments.seed is None else [("seed", arguments.seed, resumed.seed)]
-        for name, asked, there in [*said.differences(resumed.setup), *(word for word in words if word[1] != word[2])]:
+        differences = [*said.differences(resumed.setup), *(word for word in words if word[1] != word[2])]
+        if differences:
+            name, asked, there = differences[0]
             raise ValueError(
                 f"--resume goes on with {resumed.env_id} as it was: {name} is {there!r} there, not {asked!r}"
             )
