@@ -308,7 +308,7 @@ def test_a_cylinder_that_rolls_on_a_large_box_goes_on(half, dtype):
 @pytest.mark.parametrize("floor", ["plane", "box"])
 @pytest.mark.parametrize("h", [2e-3, 1e-2])
 def test_wheels_on_axles_roll_on(h, floor, dtype):
-    """By up to eight radians a step; they were pushed off by points of their rims that come down beside the floor only."""
+    """By up to eight radians a step; points of their rims that come down by turning alone pushed them off."""
     wheels = "".join(
         f"""<body pos="{x} {y} -.1" euler="90 0 0"><joint type="hinge" axis="0 0 1"/>
         <geom type="cylinder" size=".1 .03" mass=".25" friction="1"/></body>"""
