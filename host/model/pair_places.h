@@ -12,8 +12,8 @@ class PairPlaces {
  public:
   static constexpr int kFace = 4;     // that two geoms need
   static constexpr int kBeside = 60;  // and besides, of all geoms of a pair of links, at most
-  static constexpr int kFree =
-      12;  // that a free body needs: in a wall or a pyramid of bricks each lies on two or three others
+  // That a free body needs: in a wall or a pyramid of bricks each lies on two to four others, and beside some.
+  static constexpr int kFree = 16;
 
   /// Two links whose geoms may touch in so many places, kFace at most for two geoms; free: whether one is a free body,
   /// link: the other.
