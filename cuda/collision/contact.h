@@ -57,10 +57,14 @@ template <class Real> HD Real closed_by(const Closing<Real>& c, Vec3<Real> n, Ve
 /// for being farther out.                                                                                   rad
 inline constexpr double kTilt = 1e-3;
 
-/// What a gap takes from a candidate's worth: its height above the deepest, less what closes in the step, at kTilt.   m
-template <class Real> HD Real height_cost(Real gap, Real deepest, Real closed) {
-  return max(Real(0), gap - deepest - closed) * Scalar<Real>(1 / kTilt);
+/// What a gap takes from a candidate's worth: its height above the deepest, less what closes in the step, at that tilt.   m
+template <class Real> HD Real height_cost(Real gap, Real deepest, Real closed,
+                                          Scalar<Real> tilt = Scalar<Real>(kTilt)) {
+  return max(Real(0), gap - deepest - closed) * (1 / tilt);
 }
+/// By how much what is pushed may tilt in the step, a body of that size of which some point falls by `tips`: a point that high costs
+/// one size.                                                                                                rad
+template <class T> HD T tipping_tilt(T tips, T size) { return max(T(kTilt), tips / size); }
 
 /// Chooses up to `room` <= K of n candidates with dist < margin, by worth. First the deepest, of several the outermost in a fixed
 /// direction, then again and again the one farthest from those chosen, less its height_cost above what touches: what touches or

@@ -13,7 +13,7 @@ namespace stiction {
 /// h(n) of these is differentiable somewhere near its minima.
 HD bool is_smooth(int type) { return type == GeomKind::kEllipsoid || type == GeomKind::kCylinder; }
 
-/// Where a face of a box of hundreds of metres is touched, a normal that is off by 1e-8 makes its far edge the deepest: within 1e-6
+/// Where a face of a box of hundreds of metres is touched, a normal that is off by 1e-8 makes its far edge the deepest: within 1e-5
 /// of the face's own it is that, if the other shape's support point is over the face. `out`: from the box, 1 or -1 times s.normal.
 template <class T, class S>
 HD_CALL void snap_to_face(ConvexShape<T, S>& box, ConvexShape<T, S>& other, T out, Penetration<T>& s) {
@@ -22,7 +22,7 @@ HD_CALL void snap_to_face(ConvexShape<T, S>& box, ConvexShape<T, S>& other, T ou
   const int k = x >= y && x >= z ? 0 : y >= z ? 1 : 2;
   const Vec3<T> face = {k == 0 ? (l.x < 0 ? T(-1) : T(1)) : T(0), k == 1 ? (l.y < 0 ? T(-1) : T(1)) : T(0),
                         k == 2 ? (l.z < 0 ? T(-1) : T(1)) : T(0)};
-  if (!(dot(l - face, l - face) < T(1e-12))) return;
+  if (!(dot(l - face, l - face) < T(1e-10))) return;
   const Vec3<T> n = box.pose.R * face, p = support(other, -n);
   const Vec3<T> at = transposed_times(box.pose.R, p - box.pose.p);
   if ((k != 0 && abs(at.x) > h.x) || (k != 1 && abs(at.y) > h.y) || (k != 2 && abs(at.z) > h.z)) return;

@@ -101,7 +101,8 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   const T costly = 2;  // radii; what costs more is extreme in no direction
   const T overlap = approach.overlap + approach.tips;
   const SomeVertices low = low_vertices(hull, -l, top, costly, overlap, approach.start, approach.slope);
-  auto cost_of = [&](Vec3<T> x, T tips) { return height_cost(-dot(l, x), -highest, approach.at(x) + tips); };
+  auto cost_of = [&](Vec3<T> x, T tilt) { return height_cost(-dot(l, x), -highest, approach.at(x), tilt); };
+  const T tilt = tipping_tilt(approach.tips, T(hull.radius));
   low.each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
     auto offer = [&](Extremes& e, T cost) {
@@ -111,8 +112,8 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
         if (e.pick[k] < 0 || along > e.reach[k]) e.reach[k] = along, e.pick[k] = i;
       }
     };
-    offer(touching, cost_of(x, T(0)));
-    if (approach.tips > 0) offer(tipping, cost_of(x, approach.tips));
+    offer(touching, cost_of(x, T(kTilt)));
+    offer(tipping, cost_of(x, tilt));
   });
   const int (&pick)[8] = touching.pick;
   int number[8], corner[8], n = 0;
@@ -138,7 +139,7 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
     const int tips = f.tips;
     low.each(hull, [&](int i) {
       const Vec3<T> x = hull_vertex<T>(hull, i);
-      const T cost = cost_of(x, T(0));
+      const T cost = cost_of(x, T(kTilt));
       T far = T(1e300);
       if (cost > T(hull.radius)) return;
       auto from = [&](Vec3<T> p) { far = min(far, dot(x - p, x - p)); };
@@ -359,11 +360,11 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
 /// it, the farthest from their line, the farthest on its other side, then those farthest from all marked; less their height_cost.
 /// closed[i]: what closes at point i in the step, which the first is not forgiven. size: of the smaller shape.
 template <class T>
-HD_CALL void mark_spread(const Manifold<T>& m, int room, T size, T deepest, const T* closed, bool* keep) {
+HD_CALL void mark_spread(const Manifold<T>& m, int room, T size, T deepest, const T* closed, T tilt, bool* keep) {
   T cost[Manifold<T>::kPoints], height[Manifold<T>::kPoints];
   for (int i = 0; i < m.count; ++i) {
     const T gap = m.point[i].b - m.point[i].a;
-    height[i] = height_cost(gap, deepest, T(0)), cost[i] = height_cost(gap, deepest, closed[i]), keep[i] = false;
+    height[i] = height_cost(gap, deepest, T(0)), cost[i] = height_cost(gap, deepest, closed[i], tilt), keep[i] = false;
   }
   T line[3] = {0, 0, 0}, third = 0;  // through the first two; off it by how much the third is
   auto off_line = [&](const auto& p) { return line[0] * p.x + line[1] * p.y + line[2]; };
@@ -407,11 +408,8 @@ HD void thin_out(Manifold<T>& m, int room, bool twice, T size, T tips, Closed cl
   bool keep[Manifold<T>::kPoints], tipping[Manifold<T>::kPoints] = {};
   T closes[Manifold<T>::kPoints], deepest = T(1e300);
   for (int i = 0; i < m.count; ++i) deepest = min(deepest, m.point[i].b - m.point[i].a), closes[i] = closed(m.point[i]);
-  mark_spread(m, each, size, deepest, closes, keep);
-  if (twice) {
-    for (int i = 0; i < m.count; ++i) closes[i] += tips;
-    mark_spread(m, each, size, deepest, closes, tipping);
-  }
+  mark_spread(m, each, size, deepest, closes, T(kTilt), keep);
+  if (twice) mark_spread(m, each, size, deepest, closes, tipping_tilt(tips, size), tipping);
   int kept = 0;
   for (int i = 0; i < m.count; ++i)
     if (keep[i] || tipping[i]) m.point[kept++] = m.point[i];

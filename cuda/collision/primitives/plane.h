@@ -80,6 +80,7 @@ template <class T, class Closed> struct SpreadVertices {
   const SomeVertices& low;
   T costly;       // radii; what costs more than that is worth less than 2 - costly of them
   bool among;     // only the low ones, if there are any
+  T tilt;         // see height_cost
   Closed closed;  // how far vertex x counts as lower, which the first is not forgiven
   int chosen[4] = {-1, -1, -1, -1}, count = 0;
   Vec3<T> p[4];
@@ -93,7 +94,7 @@ template <class T, class Closed> struct SpreadVertices {
         const Vec3<T> x = hull_vertex<T>(hull, i);
         const T far = far_of(x);
         if (count > 0 && !(far > tiny)) return;
-        const T worth = far - height_cost(dot(up, x), lowest, count == 0 ? T(0) : closed(x));
+        const T worth = far - height_cost(dot(up, x), lowest, count == 0 ? T(0) : closed(x), tilt);
         if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
       });
       if (low.count == 0 || among || best > (2 - costly) * radius) break;
@@ -123,8 +124,8 @@ template <class T, class Closed> struct SpreadVertices {
 };
 template <class T, class Closed>
 HD SpreadVertices<T, Closed> spread_vertices(const HullView<T>& hull, Vec3<T> up, T lowest, const SomeVertices& low,
-                                             T costly, int first, Closed closed) {
-  SpreadVertices<T, Closed> found{hull, up, lowest, low, costly, first >= 0, closed};
+                                             T costly, int first, T tilt, Closed closed) {
+  SpreadVertices<T, Closed> found{hull, up, lowest, low, costly, first >= 0, tilt, closed};
   found.run(first);
   return found;
 }
@@ -149,7 +150,7 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
   const T costly = 4;
   const SomeVertices low = low_vertices(hull, d, bottom, costly, sunk + tips, falls, slope);
   auto closed = [&](Vec3<T> x) { return sunk + max(T(0), falls + dot(slope, x)); };
-  auto touching = spread_vertices(hull, d, lowest, low, costly, -1, closed);
+  auto touching = spread_vertices(hull, d, lowest, low, costly, -1, T(kTilt), closed);
   if (touching.count == 4 && sunk > T(0)) {
     bool deepest = false;
     for (const Vec3<T>& x : touching.p) deepest |= !(dot(d, x) > lowest);
@@ -170,8 +171,8 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
   for (int k = 0; k < touching.count; ++k) add(touching.chosen[k]);
   if (highest > T(hull.radius) * T(0.05 * kTilt)) {
     const int first = touching.chosen[0];
-    const auto tipping =
-        spread_vertices(hull, d, lowest, low, costly, first, [&](Vec3<T> x) { return closed(x) + tips; });
+    const T tilt = tipping_tilt(tips, T(hull.radius));
+    const auto tipping = spread_vertices(hull, d, lowest, low, costly, first, tilt, closed);
     for (int k = 0; k < tipping.count; ++k) add(tipping.chosen[k]);
   }
   bool taken[kMost] = {};
