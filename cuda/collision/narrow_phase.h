@@ -60,10 +60,11 @@ struct Reach {
   Closing<Real> way;  // of the free motion
   Real turned;        // by how much contacts in the world, and limits, turn it: see Contacts
 
-  /// How far what is pushed in the step may tip there: what a rod falls at one end that is held at the other is 3/2 of what it falls
-  /// free, what is held near its middle more.
+  /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it
+  /// falls free, what is held near its middle more; and what hits goes on elsewhere.
   HD Real tips(const Closing<Real>& closing, Vec3<Real> x) const {
-    return norm(velocity_at(way, x) - velocity_at(closing, x)) * Scalar<Real>(2);
+    const Vec3<Real> now = velocity_at(closing, x);
+    return norm(velocity_at(way, x) - now) * Scalar<Real>(2) + norm(now);
   }
   /// Of a candidate when the free motion ends.
   HD Real end_gap(const Candidate<Real>& c) const { return c.dist - closed_by(way, c.normal, c.pos); }

@@ -34,24 +34,21 @@ template <class T> HD T disc_height(const Feature<T>& f, Vec3<T> x) {
   return f.centre.z - (f.axis.x * (x.x - f.centre.x) + f.axis.y * (x.y - f.centre.y)) / f.axis.z;
 }
 
-/// How two shapes close on each other in the step, in place of Closing: at x by max(0, start + slope . x), at most as much as the
-/// smaller of them does anywhere; with what they overlap by already, for what is below the other's surface touches it.   m
+/// How two shapes close on each other in the step, in place of Closing: at x by slope . x and what all of it closes by, which brings the
+/// lowest down first. Counted is what is more than `lowest`: by how much the lowest now is above the lowest at the end, at most what the
+/// smaller of them closes anywhere.   m
 template <class T> struct Approach {
-  T start;
   Vec3<T> slope;
-  T overlap, most, tips;  // tips: how far what is pushed may tip
-  HD T at(Vec3<T> x) const { return overlap + clamp(start + dot(slope, x), T(0), most); }
+  T most, tips;  // tips: how far what is pushed may tip
+  HD T at(Vec3<T> x, T lowest) const { return clamp(dot(slope, x) - lowest, T(0), most); }
 };
-template <class T>
-HD Approach<T> approach_along(const Closing<T>& closing, T tips, Vec3<T> n, T dist, Vec3<T> middle, T size) {
-  const T start = -dot(n, closing.v);
+template <class T> HD Approach<T> approach_along(const Closing<T>& closing, T tips, Vec3<T> n, T size) {
   const Vec3<T> slope = cross(closing.w, n);
-  return {start, slope, max(T(0), -dist), max(T(0), start + dot(slope, middle)) + norm(slope) * (2 * size), tips};
+  return {slope, norm(slope) * (2 * size), tips};
 }
 /// The same for points in the frame `pose`.
 template <class T> HD Approach<T> seen_from(const Approach<T>& approach, const Pose<T>& pose) {
-  return {approach.start + dot(approach.slope, pose.p), transposed_times(pose.R, approach.slope), approach.overlap,
-          approach.most, approach.tips};
+  return {transposed_times(pose.R, approach.slope), approach.most, approach.tips};
 }
 
 template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
@@ -99,21 +96,22 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   Vec3<T> way[8];
   for (int k = 0; k < 8; ++k) way[k] = octagon_direction(frame.row[0], frame.row[1], k);
   const T costly = 2;  // radii; what costs more is extreme in no direction
-  const T overlap = approach.overlap + approach.tips;
-  const SomeVertices low = low_vertices(hull, -l, top, costly, overlap, approach.start, approach.slope);
-  auto cost_of = [&](Vec3<T> x, T tilt) { return height_cost(-dot(l, x), -highest, approach.at(x), tilt); };
+  const Vec3<T>&slope = approach.slope, later = l + slope;
+  const T lowest = dot(later, hull_vertex<T>(hull, hull_support(hull, later, top))) - highest;
+  const SomeVertices low = low_vertices(hull, -l, top, costly, approach.tips, -lowest, slope);
+  auto cost_of = [&](Vec3<T> x, T tilt) { return height_cost(-dot(l, x), -highest, approach.at(x, lowest), tilt); };
   const T tilt = tipping_tilt(approach.tips, T(hull.radius));
   low.each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
-    auto offer = [&](Extremes& e, T cost) {
-      if (cost > T(hull.radius) * (costly * T(1.001))) return;
+    auto offer = [&](Extremes& e, T cost, T most) {
+      if (cost > T(hull.radius) * most) return;
       for (int k = 0; k < 8; ++k) {
         const T along = dot(way[k], x) - cost;
         if (e.pick[k] < 0 || along > e.reach[k]) e.reach[k] = along, e.pick[k] = i;
       }
     };
-    offer(touching, cost_of(x, T(kTilt)));
-    offer(tipping, cost_of(x, tilt));
+    offer(touching, cost_of(x, T(kTilt)), costly * T(1.001));
+    offer(tipping, cost_of(x, tilt), T(1));
   });
   const int (&pick)[8] = touching.pick;
   int number[8], corner[8], n = 0;
@@ -406,8 +404,16 @@ HD void thin_out(Manifold<T>& m, int room, bool twice, T size, T tips, Closed cl
   const int each = twice ? room / 2 : room;
   if (m.count <= each) return;
   bool keep[Manifold<T>::kPoints], tipping[Manifold<T>::kPoints] = {};
-  T closes[Manifold<T>::kPoints], deepest = T(1e300);
-  for (int i = 0; i < m.count; ++i) deepest = min(deepest, m.point[i].b - m.point[i].a), closes[i] = closed(m.point[i]);
+  T closes[Manifold<T>::kPoints], gap[Manifold<T>::kPoints];
+  int low = 0;
+  for (int i = 0; i < m.count; ++i) {
+    gap[i] = m.point[i].b - m.point[i].a;
+    if (gap[i] < gap[low]) low = i;
+  }
+  const T deepest = gap[low];
+  T end = T(1e300);
+  for (int i = 0; i < m.count; ++i) end = min(end, gap[i] - closed(m.point[i]));
+  for (int i = 0; i < m.count; ++i) closes[i] = max(T(0), closed(m.point[i]) - (deepest - end));
   mark_spread(m, each, size, deepest, closes, T(kTilt), keep);
   if (twice) mark_spread(m, each, size, deepest, closes, tipping_tilt(tips, size), tipping);
   int kept = 0;
@@ -426,11 +432,11 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n
   Feature<T> fa, fb;
   Manifold<T> m;
   m.count = 0;
-  const Approach<T> approach = approach_along(closing, tips, n, dist, middle, size);
+  const Approach<T> approach = approach_along(closing, tips, n, size);
   if (room > 1) {
     support_feature(a, n, frame, middle, approach, fa);
     support_feature(b, -n, frame, middle, approach, fb);
-    if (fa.count >= 2 && fb.count >= 2) overlay(fa, fb, size, m);
+    if (fa.count + fa.tips >= 2 && fb.count + fb.tips >= 2) overlay(fa, fb, size, m);
   }
   T deepest = T(1e300);
   for (int i = 0; i < m.count; ++i) {
@@ -447,7 +453,7 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, Vec3<T> n
     return middle + frame.row[0] * p.x + frame.row[1] * p.y + n * ((p.a + p.b) * T(0.5));
   };
   const bool twice = room == 8 && (a.type == GeomKind::kMesh || b.type == GeomKind::kMesh);
-  thin_out(m, room, twice, size, tips, [&](const auto& p) { return approach.at(place(p)); });
+  thin_out(m, room, twice, size, tips, [&](const auto& p) { return dot(approach.slope, place(p)); });
   bool taken[8] = {};
   for (int i = 0; i < m.count; ++i) {
     const auto& p = m.point[i];

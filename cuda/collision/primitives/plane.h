@@ -79,8 +79,8 @@ template <class T, class Closed> struct SpreadVertices {
   T lowest;    // along it
   const SomeVertices& low;
   T costly;       // radii; what costs more than that is worth less than 2 - costly of them
-  bool among;     // only the low ones, if there are any
   T tilt;         // see height_cost
+  bool reached;   // only what costs at most one radius
   Closed closed;  // how far vertex x counts as lower, which the first is not forgiven
   int chosen[4] = {-1, -1, -1, -1}, count = 0;
   Vec3<T> p[4];
@@ -94,10 +94,11 @@ template <class T, class Closed> struct SpreadVertices {
         const Vec3<T> x = hull_vertex<T>(hull, i);
         const T far = far_of(x);
         if (count > 0 && !(far > tiny)) return;
-        const T worth = far - height_cost(dot(up, x), lowest, count == 0 ? T(0) : closed(x), tilt);
+        const T cost = height_cost(dot(up, x), lowest, count == 0 ? T(0) : closed(x), tilt), worth = far - cost;
+        if (reached && cost > radius) return;
         if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
       });
-      if (low.count == 0 || among || best > (2 - costly) * radius) break;
+      if (low.count == 0 || reached || best > (2 - costly) * radius) break;
     }
     return best;
   }
@@ -125,37 +126,31 @@ template <class T, class Closed> struct SpreadVertices {
 template <class T, class Closed>
 HD SpreadVertices<T, Closed> spread_vertices(const HullView<T>& hull, Vec3<T> up, T lowest, const SomeVertices& low,
                                              T costly, int first, T tilt, Closed closed) {
-  SpreadVertices<T, Closed> found{hull, up, lowest, low, costly, first >= 0, tilt, closed};
+  SpreadVertices<T, Closed> found{hull, up, lowest, low, costly, tilt, first >= 0, closed};
   found.run(first);
   return found;
 }
 
-/// One world. T = float or double. Twice four vertices (SpreadVertices), many of them the same: what touches or closes in the step,
-/// and what of the body falls on when that gives way, by `tips` metres at most; of what has sunk deeply all that is below the plane
-/// counts as touching, and the lowest is always among the first four: else sides would take turns. None where the mesh is higher
-/// than `reach`.
+/// One world. T = float or double. Twice four vertices (SpreadVertices), many of them the same: what touches, or closes in the step
+/// if the lowest does, and what the body falls on when these give way and it tips, by `tips` metres at most. None where the mesh is
+/// higher than `reach`.
 template <class T>
 HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullView<T>& hull, T reach, T tips,
                         const Closing<T>& closing, Candidate<T>* out) {
   constexpr int kMost = 8;
   Vec3<T> n = column(a.pose.R, 2), d = transposed_times(b.pose.R, n);
-  // What closes at a vertex x: -n . (v + w x (b x)), linear in x.
+  // What closes at a vertex x, -n . (v + w x (b x)), is linear in x; all of it by the same brings the lowest down first.
   Vec3<T> slope = transposed_times(b.pose.R, cross(closing.w, n));
-  const T falls = -dot(n, velocity_at(closing, b.pose.p));
   const int bottom = hull_support(hull, -d, 0);
   const T lowest = dot(d, hull_vertex<T>(hull, bottom)), up = dot(n, b.pose.p - a.pose.p);
   for (int k = 0; k < kMost; ++k) out[k] = absent<T>();
   if (up + lowest > reach + (abs(up) + T(hull.radius)) * T(1e-5)) return;
-  const T sunk = max(T(0), -(up + lowest) - T(hull.radius) * T(kTilt / 4));
+  const Vec3<T> later = d - slope;  // heights at the end
+  const T falls = dot(later, hull_vertex<T>(hull, hull_support(hull, -later, bottom))) - lowest;
   const T costly = 4;
-  const SomeVertices low = low_vertices(hull, d, bottom, costly, sunk + tips, falls, slope);
-  auto closed = [&](Vec3<T> x) { return sunk + max(T(0), falls + dot(slope, x)); };
-  auto touching = spread_vertices(hull, d, lowest, low, costly, -1, T(kTilt), closed);
-  if (touching.count == 4 && sunk > T(0)) {
-    bool deepest = false;
-    for (const Vec3<T>& x : touching.p) deepest |= !(dot(d, x) > lowest);
-    if (!deepest) touching.chosen[3] = bottom, touching.p[3] = hull_vertex<T>(hull, bottom);
-  }
+  const SomeVertices low = low_vertices(hull, d, bottom, costly, tips, falls, slope);
+  auto closed = [&](Vec3<T> x) { return max(T(0), falls + dot(slope, x)); };
+  const auto touching = spread_vertices(hull, d, lowest, low, costly, -1, T(kTilt), closed);
   T highest = 0;  // of what falls on: where it is level with the lowest both choices are one
   low.each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
