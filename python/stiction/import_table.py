@@ -20,9 +20,9 @@ PAGE = """\
 
 `python -m stiction.import_table --markdown DIR`, with mujoco {version}; paths are relative to `DIR`. A file is *loaded*
 as it is, *approximated* as said, *refused* for what is named, or *failed*: MuJoCo itself does not compile it, for a
-missing mesh or texture, a body without mass, or a format it has left behind. [import.md](import.md) tells what each
-approximation means. That the exact Coulomb cone and the simulation's own integrator replace the file's is true of every
-file and not repeated.
+missing mesh or texture, a body without mass, or a format it has left behind. [What is imported](import.md) tells
+what each approximation means. That the exact Coulomb cone and the simulation's own integrator replace the file's is
+true of every file and not repeated.
 """
 
 
