@@ -44,7 +44,7 @@ def page(env_id: str) -> str:
             reward_table(envs, text),
             *([_where(text)] if text.where or text.words else []),
             "## Where an episode ends",
-            f"- terminated: {f'`{text.terminated}`' if text.terminated else 'never'}, or a state that is not finite\n"
+            f"- terminated: {f'`{text.terminated}`, or ' if text.terminated else ''}a state that is not finite\n"
             f"- truncated: after {envs.max_episode_steps} actions",
             "## How it begins",
             text.begins,
@@ -67,10 +67,15 @@ def page(env_id: str) -> str:
 def _sizes(envs) -> str:
     steps = envs.max_episode_steps
     return (
-        f"{len(envs.observation_signals)} observations, {len(envs.action_signals)} actions, {1000 * envs.step_dt:g} ms "
-        f"per action ({round(envs.step_dt / envs.simulation.timestep)} time steps), at most {steps} actions or "
+        f"{len(envs.observation_signals)} observations, {_count(len(envs.action_signals), 'action')}, "
+        f"{1000 * envs.step_dt:.4g} ms per action "
+        f"({_count(round(envs.step_dt / envs.simulation.timestep), 'time step')}), at most {steps} actions or "
         f"{steps * envs.step_dt:g} s an episode. [How to read this page](../tasks.md#how-to-read-their-pages)."
     )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def reward_table(envs, text: TaskText) -> str:

@@ -146,6 +146,7 @@ TEXTS: dict[str, TaskText] = {
         },
         terminated=_ALIVE,
         begins=_NOISE.format("U(±`reset_noise_scale`)"),
+        meanwhile="Velocities are observed within ±10; `healthy` takes them as they are.",
         curve="hopper",
     ),
     "stiction/Walker2d-v0": TaskText(
