@@ -1,7 +1,8 @@
 """For the documentation's reference: docstrings of attributes, and of parameters in this house's style.
 
-What stands beside an attribute is its docstring: a comment `#: ...` on the lines above it, or the text of a view of the
-simulation's arrays, `Array("...")`. Parameters are told by "name: text", which NumPy's style has on two lines.
+What stands beside an attribute is its docstring: a comment `#: ...` on the lines above it, or above the attributes that
+it stands directly below, or the text of a view of the simulation's arrays, `Array("...")`. Parameters are told by
+"name: text", which NumPy's style has on two lines.
 """
 
 import ast
@@ -21,6 +22,13 @@ def comment_above(lines: list[str], number: int) -> str:
             break
         found.insert(0, text.removeprefix("#:").strip())
     return " ".join(found)
+
+
+def comment_shared(lines: list[str], number: int) -> str:
+    """Above the attributes on the lines before."""
+    while number > 1 and re.match(r"\s+\w+(: | = )", lines[number - 2]):
+        number -= 1
+    return comment_above(lines, number)
 
 
 def text_of_view(value: ast.AST | None) -> str:
@@ -55,5 +63,6 @@ class ReferenceDocs(griffe.Extension):
             return
         lines = attr.filepath.read_text(encoding="utf-8").splitlines()
         text = comment_above(lines, node.lineno) or text_of_view(getattr(node, "value", None))
+        text = text or comment_shared(lines, node.lineno)
         if text:
             attr.docstring = griffe.Docstring(text, parent=attr, lineno=node.lineno)

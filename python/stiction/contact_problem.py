@@ -183,10 +183,10 @@ class ContactProblem:
         return self._squeezed(J @ moved[:, :, : J.shape[1]])
 
     def residuals(self, impulse, row_impulse=None, spin_impulse=None) -> dict[str, float | np.ndarray]:
-        """How well impulses (3 nc,) or (nc, 3), of any origin, solve it: r_con, r_ccp, r_mdp, r_row and scale,
+        """How well impulses (3 nc,) or (nc, 3), of any origin, solve it.
 
-        as in `Solution`, and r_split of both laws. ``row_impulse`` (nr,): of other rows, ``spin_impulse`` (3 nc,) or
-        (nc, 3): of couples; None is 0.
+        r_con, r_ccp, r_mdp, r_row and scale are as in `Solution`, r_split is of both laws. ``row_impulse`` (nr,): of
+        other rows, ``spin_impulse`` (3 nc,) or (nc, 3): of couples; None is 0.
         """
         from .contact_residuals import residuals
 

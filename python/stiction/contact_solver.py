@@ -45,6 +45,7 @@ class Solution:
     scale: float | np.ndarray
     #: What the solver converges to: "coulomb", "convex" or "dissipation".
     law: str
+    #: Sweeps, passes or steps of Newton's method, as the solver counts.
     iterations: int | np.ndarray
     #: Matrices factored; None where none was.
     factorizations: int | np.ndarray | None

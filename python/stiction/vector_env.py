@@ -90,7 +90,7 @@ def make_vec(
 
 
 class VectorEnv(vector.VectorEnv):
-    """Made by `make_vec` or ``gymnasium.make_vec``.
+    """A ``gymnasium.vector.VectorEnv``, made by `make_vec` or ``gymnasium.make_vec``.
 
     ``infos`` has an array (num_envs,) for each quantity and a mask ``_name`` of the environments it is meant for: in
     `step` positions, velocities and every term of the reward; ``status``: bits of `stiction.Status` (those that an
