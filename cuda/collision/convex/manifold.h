@@ -4,8 +4,9 @@
 // Features: box: the face most along n. Cylinder: its cap, a true disc with 4 points on the rim, the first of which is the
 // nearest to the other shape (so that a can which tips stands on the very point it tips over; 8 points where it is inclined
 // by more than 0.8 degrees), or the line on its side.
-// Capsule: its axis, moved by the radius. Mesh: the extreme vertices in 8 body-fixed directions, of those that are in the
-// other shape, touch it or close in the step if the support vertex does; in no plane, their fan of triangles within the hull.
+// Capsule: its axis, moved by the radius. Mesh: the extreme vertices in 8 body-fixed directions, of those that touch, now or at
+// the end of the step, if the support vertex does; in no plane, their fan of triangles within the hull; and besides, over the other
+// feature, vertices within their outline and those that the body falls on when these give way.
 // Sphere, ellipsoid: a point, the only contact then is that of the closest points. Corners are (1) points of A over B,
 // (2) points of B over A, (3) crossings of their borders; the gap at each is that of both features along n, but never below
 // the known distance. The closest points themselves join where no corner is as deep. A corner's slot follows from its number
