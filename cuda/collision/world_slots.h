@@ -141,6 +141,17 @@ HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, const P
   return select<Real>(c.dist < Real(kFar), turning_point({halfway, c.normal, height}, middle, body), absent<Real>());
 }
 
+/// The same near static geometry that is no plane: absent where nothing is below the middle, beyond an edge that the body lies on.
+template <class Real, class Solid>
+HD Candidate<Real> middle_over(const Candidate<Real>& c, const PlacedGeom<Real>& own, const Real& margin, Solid solid) {
+  const Mask<Real> near = c.dist < margin;
+  if (!any(near)) return c;
+  const Vec3<Real> middle = own.pose.p;
+  const Real height = dot(c.normal, middle - c.pos) + c.dist * Scalar<Real>(0.5);
+  const Mask<Real> over = solid(middle - c.normal * height, margin, near);
+  return select<Real>(near & negate(over), absent<Real>(), c);
+}
+
 /// Candidates of the geom pairs of a station against static geometry other than probes; calls found(candidate, surface).
 template <class L, class Found, class Real = typename L::Real>
 HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
@@ -172,7 +183,10 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
       if (body.straight || own.type == GeomKind::kEllipsoid)
         turn_candidates<typename L::Shape>(x.own, Real(own.radius), x.fixed, reach, closing, body, shaped, solid, out);
     }
-    if (pair.middle) out[shaped] = middle_candidate(out, shaped, x.own, body);
+    if (pair.middle) {
+      out[shaped] = middle_candidate(out, shaped, x.own, body);
+      if (fixed.type != GeomKind::kPlane) out[shaped] = middle_over(out[shaped], x.own, reach.margin, solid);
+    }
     for (int k = 0; k < pair.candidates; ++k) found(out[k], surface_from<typename L::Number>(pair));
   }
 }

@@ -210,6 +210,26 @@ def test_a_cube_beyond_the_edge_of_a_platform_falls(beyond):
 CAN = {"radius": 0.03, "half": 0.06, "mass": 0.4}
 
 
+@pytest.mark.parametrize("h", [0.002, 0.005, 0.01])
+@pytest.mark.parametrize("thickness", [0.001, 0.004, 0.02])
+def test_a_plate_falls_off_an_edge_as_fast_as_it_should(thickness, h):
+    """Its middle, 6 cm beyond the edge, is over nothing that could hold it."""
+    times = []
+    for step, dtype in ((5e-4, "float64"), (h, "float32")):
+        model = Model.from_mjcf(f"""<mujoco><option timestep="{step}"/><worldbody>
+            <geom type="box" size=".5 .5 .2" pos="-.5 0 -.2" friction=".6"/>
+            <body pos=".06 0 {thickness / 2}"><freejoint/>
+            <geom type="box" size=".1 .08 {thickness / 2}" density="1000" friction=".6"/></body></worldbody></mujoco>""")
+        sim = Simulation(model, 1, dtype=dtype, num_threads=1)
+        while sim.qpos[0, 2] > -0.1 and sim.time[0] < 1:
+            sim.step()
+        times.append(float(sim.time[0]))
+    print(
+        f"{1e3 * thickness:g} mm thick at {1e3 * h:g} ms: down by 10 cm after {times[1]:.3f} s, {times[0]:.3f} at 0.5 ms"
+    )
+    assert abs(times[1] - times[0]) <= 0.01 + h
+
+
 @pytest.mark.parametrize("floor", FLOORS)
 @pytest.mark.parametrize(("part", "falls"), [(0.95, False), (0.99, False), (1.01, True)])
 def test_a_can_topples_at_its_tipping_force(floor, part, falls):
