@@ -219,7 +219,8 @@ def test_a_plate_falls_off_an_edge_as_fast_as_it_should(thickness, h):
         model = Model.from_mjcf(f"""<mujoco><option timestep="{step}"/><worldbody>
             <geom type="box" size=".5 .5 .2" pos="-.5 0 -.2" friction=".6"/>
             <body pos=".06 0 {thickness / 2}"><freejoint/>
-            <geom type="box" size=".1 .08 {thickness / 2}" density="1000" friction=".6"/></body></worldbody></mujoco>""")
+            <geom type="box" size=".1 .08 {thickness / 2}" density="1000" friction=".6"/></body>
+            </worldbody></mujoco>""")
         sim = Simulation(model, 1, dtype=dtype, num_threads=1)
         while sim.qpos[0, 2] > -0.1 and sim.time[0] < 1:
             sim.step()
