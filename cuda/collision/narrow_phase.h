@@ -14,7 +14,7 @@
 //   cylinder                                    4c  4c   8c
 //   box                                              8   8c
 //   mesh                                                 8c
-// What an index means is in the header of each pair. Heightfields have none. Free boxes have 8 with static cylinders and meshes, too
+// What an index means is in the header of each pair. Heightfields have none. Free boxes have 8 with static cylinders, too
 // (turning.h).
 // Tests: tests/collision/narrow_phase_test.cpp.
 #pragma once
@@ -254,9 +254,11 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
   const Mask<Real> done = wanted & negate(left);
   for (int k = 0; k < count; ++k) out[k] = select<Real>(done, out[k], absent<Real>());
   if constexpr (has_irregular<Shape>()) {
-    if (any(left)) left = left & negate(parted(a, b, reach.margin));
-    const Real tips = reach.tips(closing, b.pose.p);
-    for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach.margin, tips, closing, out); });
+    if (any(left)) {
+      left = left & negate(parted(a, b, reach.margin));
+      const Real tips = reach.tips(closing, b.pose.p);
+      for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach.margin, tips, closing, out); });
+    }
   }
   if constexpr (Shape::has_pair(GeomKind::kPlane, GeomKind::kCylinder))
     if (a.type == GeomKind::kPlane && b.type == GeomKind::kCylinder) drop_spinning(b, reach, out);

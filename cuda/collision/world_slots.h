@@ -129,27 +129,23 @@ HD Mask<Real> is_solid(const typename L::Model& m, const StationModel& st, Vec3<
 }
 
 /// The middle of a free geom above the plane of the deepest of its n candidates: whatever turn a blow gives it, which no free
-/// motion tells, that stays there, and where it turns far a ball about it.
-template <class Real>
-HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, const PlacedGeom<Real>& own,
-                                    const Turning<Real>& body) {
+/// motion tells, that stays there, and where it turns far a ball about it. Absent where nothing is below it, beyond an edge that the
+/// body lies on.
+template <class Real, class Solid>
+HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, const PlacedGeom<Real>& own, bool on_plane,
+                                    const Real& margin, const Turning<Real>& body, Solid solid) {
   const Candidate<Real> c = deepest_of(found, n);
   const Vec3<Real> middle = own.pose.p,
                    lowest = middle - c.normal * (inner_radius(own) * body.part() * Scalar<Real>(kInnerBall));
   const Real height = dot(c.normal, lowest - c.pos) + c.dist * Scalar<Real>(0.5);
   const Vec3<Real> halfway = lowest - c.normal * (height * Scalar<Real>(0.5));
-  return select<Real>(c.dist < Real(kFar), turning_point({halfway, c.normal, height}, middle, body), absent<Real>());
-}
-
-/// The same near static geometry that is no plane: absent where nothing is below the middle, beyond an edge that the body lies on.
-template <class Real, class Solid>
-HD Candidate<Real> middle_over(const Candidate<Real>& c, const PlacedGeom<Real>& own, const Real& margin, Solid solid) {
-  const Mask<Real> near = c.dist < margin;
-  if (!any(near)) return c;
-  const Vec3<Real> middle = own.pose.p;
-  const Real height = dot(c.normal, middle - c.pos) + c.dist * Scalar<Real>(0.5);
-  const Mask<Real> over = solid(middle - c.normal * height, margin, near);
-  return select<Real>(near & negate(over), absent<Real>(), c);
+  Mask<Real> there = c.dist < Real(kFar);
+  const Mask<Real> near = there & (height < margin);
+  if (!on_plane && any(near)) {
+    const Vec3<Real> below = lowest - c.normal * height;
+    there = there & (negate(near) | solid(below, margin, near));
+  }
+  return select<Real>(there, turning_point({halfway, c.normal, height}, middle, body), absent<Real>());
 }
 
 /// Candidates of the geom pairs of a station against static geometry other than probes; calls found(candidate, surface).
@@ -183,10 +179,8 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
       if (body.straight || own.type == GeomKind::kEllipsoid)
         turn_candidates<typename L::Shape>(x.own, Real(own.radius), x.fixed, reach, closing, body, shaped, solid, out);
     }
-    if (pair.middle) {
-      out[shaped] = middle_candidate(out, shaped, x.own, body);
-      if (fixed.type != GeomKind::kPlane) out[shaped] = middle_over(out[shaped], x.own, reach.margin, solid);
-    }
+    if (pair.middle)
+      out[shaped] = middle_candidate(out, shaped, x.own, fixed.type == GeomKind::kPlane, reach.margin, body, solid);
     for (int k = 0; k < pair.candidates; ++k) found(out[k], surface_from<typename L::Number>(pair));
   }
 }

@@ -26,9 +26,8 @@ using TaskNames = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 struct BatchEnvOptions {
   AutoresetMode autoreset = AutoresetMode::kSameStep;
-  int max_episode_steps = 0;                   // 0: the task's; negative: no limit
-  std::vector<TaskParameter> parameters = {};  // those that are not the task's defaults
-  TaskNames names = {};                        // for tasks on any robot
+  int max_episode_steps = 0;  // 0: the task's; negative: no limit
+  TaskNames names = {};       // for tasks on any robot
 };
 
 class BatchEnv {

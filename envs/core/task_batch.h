@@ -32,7 +32,6 @@ class TaskBatch final : public BatchEnv {
     make_rows();
     check_signals("observation", observation_signals(), observations_),
         check_signals("action", action_signals(), actions_);
-    for (const TaskParameter& p : options.parameters) set_parameter(p.name, p.values);
     std::random_device entropy;
     const uint64_t first = static_cast<uint64_t>(entropy()) << 32 | entropy();
     auto* seed = static_cast<uint64_t*>(seed_->mirror());

@@ -166,16 +166,14 @@ void bind_envs(py::module_& m) {
   m.def("task_names", &task_names, "Tasks that BatchEnv knows.");
   py::class_<BatchEnv>(m, "BatchEnv")
       .def(py::init([](const std::string& task, World& world, const std::string& autoreset_mode, int max_episode_steps,
-                       const py::dict& parameters, const py::dict& names) {
-             BatchEnvOptions options{mode_of(autoreset_mode), max_episode_steps, {}, {}};
-             for (const auto& [name, values] : parameters)
-               options.parameters.push_back({name.cast<std::string>(), values.cast<std::vector<double>>()});
+                       const py::dict& names) {
+             BatchEnvOptions options{mode_of(autoreset_mode), max_episode_steps, {}};
              for (const auto& [role, list] : names)
                options.names.emplace_back(role.cast<std::string>(), list.cast<std::vector<std::string>>());
              return make_batch_env(task, world, options);
            }),
            py::arg("task"), py::arg("world"), py::kw_only(), py::arg("autoreset_mode"), py::arg("max_episode_steps"),
-           py::arg("parameters") = py::dict(), py::arg("names") = py::dict(), py::keep_alive<1, 3>())
+           py::arg("names") = py::dict(), py::keep_alive<1, 3>())
       .def("reset", &reset, py::arg("seeds"), py::arg("seeded"), py::arg("mask"))
       .def("step", &step, py::arg("actions"))
       .def("begun_observations", &begun_observations,

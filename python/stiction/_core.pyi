@@ -335,7 +335,6 @@ class BatchEnv:
         *,
         autoreset_mode: str,
         max_episode_steps: typing.SupportsInt | typing.SupportsIndex,
-        parameters: dict = {},
         names: dict = {},
     ) -> None: ...
     def advance(self) -> None:

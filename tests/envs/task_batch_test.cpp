@@ -290,7 +290,7 @@ TEST(TaskBatch, RejectsAnotherModel) {
   EXPECT_THROW((TaskBatch<TemplateTask, float>("template", *world, BatchEnvOptions{})), std::invalid_argument);
   EXPECT_THROW(make_batch_env("ant", *world, {}), std::invalid_argument);
   EXPECT_THROW(make_batch_env("bee", *world, {}), std::invalid_argument);
-  EXPECT_THROW(make_batch_env("ant", *world, {AutoresetMode::kDisabled, 0, {}, {{"trunk", {"torso"}}}}),
+  EXPECT_THROW(make_batch_env("ant", *world, {AutoresetMode::kDisabled, 0, {{"trunk", {"torso"}}}}),
                std::invalid_argument);
 }
 
