@@ -8,6 +8,7 @@
 //
 //   x = -D^2 (d_now + d_end) / (s_now + s_end),     (d_end - d_now).x = s_now - s_end                    docs/theory.md, (3.1b)
 //
+// A vertex of a hull that rolls is where the roll takes it when it is lowest, (3.1c), on free bodies and on wheels.
 // All this is true of planes. Where all that a body sweeps in the step is over faces of static geoms in the plane of a contact, as flush
 // tiles are, it is on that plane: its candidates become those that it has with one.
 #pragma once
@@ -24,9 +25,10 @@ inline constexpr float kLeastTurn = 0.05f, kLeastPointTurn = kLeastTurn / 2;
 /// Of a body in the free motion of a step.
 template <class Real>
 struct Turning {
-  Vec3<Real> turn;    // about its axis                                                                    rad
-  Vec3<Real> centre;  // goes straight                                                                     m
-  bool straight;      // it does: the body is on its own
+  Vec3<Real> turn;     // about its axis                                                                    rad
+  Vec3<Real> centre;   // goes straight                                                                     m
+  bool straight;       // it does: the body is on its own
+  Vec3<Real> rolling;  // about the centre; of a link by its hinge alone                                 rad
 
   /// How much of the way its contacts move.
   HD Real part(float least = kLeastTurn) const {
@@ -48,6 +50,44 @@ HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const T
   const Mask<Real> deeper = dot(n, cross(body.turn, all - level)) < Real(0);
   const Vec3<Real> off = select(deeper, all, level) - arm;
   return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
+}
+
+/// What rolling makes of the candidate c of a vertex x of the body, which `at` is moved by other turns: it acts where the roll takes x
+/// when that is lowest in the step, and is as high above the plane as the roll leaves it at the end. So what rolls is pushed where
+/// it stands then, not ahead of it. What falls onto the plane does not roll: the blow turns it otherwise. now, way: how the body
+/// moves against the plane at the beginning of the step, and in its free motion.
+template <class Real>
+HD Candidate<Real> rolling_point(const Candidate<Real>& c, Vec3<Real> x, const Candidate<Real>& at,
+                                 const Closing<Real>& now, const Closing<Real>& way, const Turning<Real>& body,
+                                 Mask<Real> rolls) {
+  using S = Scalar<Real>;
+  const Vec3<Real>&n = c.normal, roll = body.rolling - n * dot(n, body.rolling), arm = x - body.centre,
+        y = cross(roll, arm);
+  const Real closes = -dot(n, velocity_at(way, c.pos)), lifts = dot(n, cross(roll, y));
+  const Vec3<Real> goes = velocity_at(way, body.centre), gains = goes - velocity_at(now, body.centre);
+  rolls = rolls & (c.dist < Real(kFar)) & (closes > c.dist) & (lifts > Real(0)) &
+          (-dot(n, goes) < norm(gains) * S(2) + lifts);
+  if (!any(rolls)) return at;
+  const Real tangent = -dot(n, y) / select(rolls, lifts, Real(1)), square = tangent * tangent * dot(roll, roll);
+  const Real lowest =
+      clamp(tangent * (square * S(4) + S(15)) / (square * S(9) + S(15)), Real(0), Real(1));  // atan to 1 %
+  const RootTurn<Real> until(roll * lowest, S(1)), all(roll, S(1));
+  const Vec3<Real> off = until.change(cross(until.axis, arm)), p = at.pos + off - n * dot(n, off);
+  const Real end = c.dist - closes - dot(n, y) + dot(n, all.change(cross(all.axis, arm)));
+  return select<Real>(rolls, Candidate<Real>{p, n, end - dot(n, velocity_at(way, p))}, at);
+}
+
+/// Where a point on the face of a box that n points out of is over it, by more than rounding; on a plane all are.
+template <class Real>
+HD Mask<Real> is_on_face(const PlacedGeom<Real>& fixed, Vec3<Real> n, Vec3<Real> x) {
+  using S = Scalar<Real>;
+  if (fixed.type == GeomKind::kPlane) return mask_of<Real>(true);
+  if (fixed.type != GeomKind::kBox) return mask_of<Real>(false);
+  const Vec3<Real> at = transposed_times(fixed.pose.R, x - fixed.pose.p), l = transposed_times(fixed.pose.R, n);
+  auto within = [](const Real& a, const Real& half, const Real& along) {
+    return (abs(a) < half * S(1 - 1e-4)) | (abs(along) > Real(0.9999f));
+  };
+  return within(at.x, fixed.size.x, l.x) & within(at.y, fixed.size.y, l.y) & within(at.z, fixed.size.z, l.z);
 }
 
 /// The candidate c of an ellipsoid; the normal points to it.
@@ -121,31 +161,35 @@ HD Mask<Real> is_over(const Candidate<Real>& c, Vec3<Real> middle, const Real& r
 }
 
 /// What turning makes of the n candidates of a geom of this bounding radius and a static one; normals point to it. On a link of a
-/// robot of an ellipsoid's alone.
+/// robot of an ellipsoid's and a mesh's alone.
 template <class Shape, class Real, class Solid>
 HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const PlacedGeom<Real>& fixed,
                         const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body, int n,
                         Solid solid, Candidate<Real>* c) {
-  Mask<Real> on_plane = body.part(kLeastPointTurn) > Real(0);
-  if (!any(on_plane)) return;
+  const bool ellipsoid = own.type == GeomKind::kEllipsoid, rolls = own.type == GeomKind::kMesh;
   const Candidate<Real> deepest = deepest_of(c, n);
-  on_plane = on_plane & (deepest.dist < reach.margin);
-  if (!any(on_plane)) return;
-  const bool ellipsoid = own.type == GeomKind::kEllipsoid;
-  if (!body.straight) on_plane = mask_of<Real>(false);
-  else if (fixed.type != GeomKind::kPlane)
-    on_plane = is_over(deepest, own.pose.p, radius, reach.way, body, on_plane, solid);
+  const Mask<Real> near = deepest.dist < reach.margin, turns = near & (body.part(kLeastPointTurn) > Real(0));
+  if (!any(rolls ? near : turns)) return;
+  Mask<Real> on_plane = body.straight ? turns : mask_of<Real>(false);
   if (fixed.type != GeomKind::kPlane && any(on_plane)) {
-    const Vec3<Real> on = deepest.pos - deepest.normal * (deepest.dist * Scalar<Real>(0.5));
-    const PlacedGeom<Real> plane{{{}, {transposed(frame_of_normal(deepest.normal)), on}}, GeomKind::kPlane, nullptr};
-    Candidate<Real> found[kMaxCandidates];
-    collide<Shape>(plane, own, on_plane, reach, closing, found);
-    for (int k = 0; k < n; ++k)
-      c[k] = select<Real>(on_plane, k < plane_count(own.type) ? found[k] : absent<Real>(), c[k]);
+    on_plane = is_over(deepest, own.pose.p, radius, reach.way, body, on_plane, solid);
+    if (any(on_plane)) {
+      const Vec3<Real> on = deepest.pos - deepest.normal * (deepest.dist * Scalar<Real>(0.5));
+      const PlacedGeom<Real> plane{{{}, {transposed(frame_of_normal(deepest.normal)), on}}, GeomKind::kPlane, nullptr};
+      Candidate<Real> found[kMaxCandidates];
+      collide<Shape>(plane, own, on_plane, reach, closing, found);
+      for (int k = 0; k < n; ++k)
+        c[k] = select<Real>(on_plane, k < plane_count(own.type) ? found[k] : absent<Real>(), c[k]);
+    }
   }
   for (int k = 0; k < n; ++k) {
+    const Candidate<Real> still = c[k];
     if (ellipsoid) c[k] = turning_ellipsoid(c[k], own, body);
     else if (any(on_plane)) c[k] = select<Real>(on_plane, turning_on_plane(c[k], k, own, body), c[k]);
+    if (!rolls) continue;
+    const Vec3<Real> x = still.pos + still.normal * (still.dist * Scalar<Real>(0.5));
+    c[k] =
+        rolling_point(still, x, c[k], closing, reach.way, body, near & (on_plane | is_on_face(fixed, still.normal, x)));
   }
 }
 

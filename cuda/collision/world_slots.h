@@ -176,7 +176,7 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
       } else {
         collide<typename L::Shape>(x.fixed, x.own, near, reach, closing, out);
       }
-      if (body.straight || own.type == GeomKind::kEllipsoid)
+      if (body.straight || own.type == GeomKind::kEllipsoid || own.type == GeomKind::kMesh)
         turn_candidates<typename L::Shape>(x.own, Real(own.radius), x.fixed, reach, closing, body, shaped, solid, out);
     }
     if (pair.middle)
@@ -305,6 +305,16 @@ HD void merge_slots(ContactPoint<Real>* slot, int count, Scalar<Real> merge) {
     }
 }
 
+/// By how much the hinge of the link of station s turns it in the free motion; else 0.   rad
+template <class L, class Real = typename L::Real>
+HD Vec3<Real> hinge_turn(const LimbView<L>& limb, Place at, int s, const StepReach<L>& step) {
+  if (s == 0 || limb.link(s - 1).kind != kHingeLink) return {};
+  const int up = limb.parent(s - 1);
+  const Vec3<Real> turn = step.free.limb[at.link + s - 1].w;
+  if (up >= 0) return (turn - step.free.limb[at.link + up].w) * Real(step.h);
+  return (limb.on_trunk() ? turn - step.free.trunk[limb.attach()].w : turn) * Real(step.h);
+}
+
 /// Fills all world slots and tells which some world has active. Returns by how much they turn bodies: see Contacts.
 template <class L>
 HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const typename L::Model& m,
@@ -321,7 +331,8 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       Pose<Real> link = s == 0 ? kin.pose.trunk[limb.attach()] : kin.pose.limb[at.link + s - 1];
       auto of_link = [&](const auto& x) { return s == 0 ? x.trunk[limb.attach()] : x.limb[at.link + s - 1]; };
       const Reach<Real> reach{of_link(margin), of_link(step.free) * Real(step.h), contacts.turned + contacts.thrown};
-      Turning<Real> body{reach.way.w, link.p, is_lone_body<L>(limb) && s == limb.links()};
+      const bool alone = is_lone_body<L>(limb) && s == limb.links();
+      Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step)};
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
       contacts.overflow =
           contacts.overflow | station_slots<L>(m, st, link, origin, reach, of_link(step.V) * Real(step.h), step, body,

@@ -13,8 +13,10 @@ namespace stiction {
 /// h(n) of these is differentiable somewhere near its minima.
 HD bool is_smooth(int type) { return type == GeomKind::kEllipsoid || type == GeomKind::kCylinder; }
 
-/// Where a face of a box of hundreds of metres is touched, a normal that is off by 1e-8 makes its far edge the deepest: within 1e-5
-/// of the face's own it is that, if the other shape's support point is over the face. `out`: from the box, 1 or -1 times s.normal.
+/// Where a face of a box is touched, its own normal: of a box of hundreds of metres one that is off by 1e-8 makes the far edge the
+/// deepest, and of one of some metres depth is found to micrometres only, at edges with a normal off by 1e-3. Within 1e-5 of the
+/// face's own it is that, if the other shape's support point is over the face, and where shapes overlap less along it. `out`: from
+/// the box, 1 or -1 times s.normal.
 template <class T, class S>
 HD_CALL void snap_to_face(ConvexShape<T, S>& box, ConvexShape<T, S>& other, T out, Penetration<T>& s) {
   const Vec3<T> l = transposed_times(box.pose.R, s.normal) * out, h = box.size;
@@ -22,11 +24,16 @@ HD_CALL void snap_to_face(ConvexShape<T, S>& box, ConvexShape<T, S>& other, T ou
   const int k = x >= y && x >= z ? 0 : y >= z ? 1 : 2;
   const Vec3<T> face = {k == 0 ? (l.x < 0 ? T(-1) : T(1)) : T(0), k == 1 ? (l.y < 0 ? T(-1) : T(1)) : T(0),
                         k == 2 ? (l.z < 0 ? T(-1) : T(1)) : T(0)};
-  if (!(dot(l - face, l - face) < T(1e-10))) return;
+  const T off = dot(l - face, l - face);
+  if (!(off < T(1e-10)) && !(s.depth > 0 && off < T(1e-2))) return;
   const Vec3<T> n = box.pose.R * face, p = support(other, -n);
   const Vec3<T> at = transposed_times(box.pose.R, p - box.pose.p);
-  if ((k != 0 && abs(at.x) > h.x) || (k != 1 && abs(at.y) > h.y) || (k != 2 && abs(at.z) > h.z)) return;
   const T height = dot(face, at) - (k == 0 ? h.x : k == 1 ? h.y : h.z);
+  if (!(off < T(1e-10))) {
+    if (!(s.depth > -height)) return;
+  } else if ((k != 0 && abs(at.x) > h.x) || (k != 1 && abs(at.y) > h.y) || (k != 2 && abs(at.z) > h.z)) {
+    return;
+  }
   const Vec3<T> under = p - n * height;
   s.normal = n * out, s.depth = -height;
   s.on_a = out > 0 ? under : p, s.on_b = out > 0 ? p : under;

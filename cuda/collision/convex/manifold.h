@@ -398,6 +398,34 @@ HD_CALL void mark_spread(const Manifold<T>& m, int room, T size, T deepest, cons
   }
 }
 
+/// Marks one more: that which stands out most beside those marked, by more than a third of the size, less its height_cost above the
+/// deepest. False where there is none.
+template <class T>
+HD_CALL bool mark_outstanding(const Manifold<T>& m, T size, T deepest, const T* closed, T tilt, bool* keep) {
+  T reach[8];
+  for (int k = 0; k < 8; ++k) {
+    const Vec3<T> way = octagon_direction<T>({1, 0, 0}, {0, 1, 0}, k);
+    reach[k] = T(-1e300);
+    for (int i = 0; i < m.count; ++i)
+      if (keep[i]) reach[k] = max(reach[k], way.x * m.point[i].x + way.y * m.point[i].y);
+  }
+  int best = -1;
+  T most = size * T(1) / 3;
+  for (int i = 0; i < m.count; ++i) {
+    if (keep[i]) continue;
+    const auto& p = m.point[i];
+    T out = 0;
+    for (int k = 0; k < 8; ++k) {
+      const Vec3<T> way = octagon_direction<T>({1, 0, 0}, {0, 1, 0}, k);
+      out = max(out, way.x * p.x + way.y * p.y - reach[k]);
+    }
+    out = out - height_cost(p.b - p.a, deepest, closed[i], tilt);
+    if (out > most) most = out, best = i;
+  }
+  if (best >= 0) keep[best] = true;
+  return best >= 0;
+}
+
 /// Keeps `room` points that touch or close in the step; with twice, half as many and as many that do when these give way and the
 /// body tips: at rest the same.
 template <class T, class Closed>
@@ -418,8 +446,11 @@ HD void thin_out(Manifold<T>& m, int room, bool twice, T size, T tips, Closed cl
   mark_spread(m, each, size, deepest, closes, T(kTilt), keep);
   if (twice) mark_spread(m, each, size, deepest, closes, tipping_tilt(tips, size), tipping);
   int kept = 0;
+  for (int i = 0; i < m.count; ++i) kept += keep[i] = keep[i] || tipping[i];
+  while (twice && kept < room && mark_outstanding(m, size, deepest, closes, tipping_tilt(tips, size), keep)) ++kept;
+  kept = 0;
   for (int i = 0; i < m.count; ++i)
-    if (keep[i] || tipping[i]) m.point[kept++] = m.point[i];
+    if (keep[i]) m.point[kept++] = m.point[i];
   m.count = kept;
 }
 
