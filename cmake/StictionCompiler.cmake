@@ -37,7 +37,7 @@ target_compile_options(stiction_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-psabi;-ffp-contract=off;-fno-math-errno;-fno-trapping-math>")
 
 if(STICTION_CUDA STREQUAL "EMULATED")
-  add_compile_options(-O1)  # nobody measures it
+  add_compile_options(-O1)  # nobody measures it; kernels and the emulator have -O2
 endif()
 if(STICTION_SANITIZE)
   add_compile_options(-O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1)

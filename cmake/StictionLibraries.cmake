@@ -57,7 +57,7 @@ set(STICTION_CUDA_LIBRARY)
 function(stiction_emulate_sources)
   if(STICTION_CUDA_EMULATED AND ARGN)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
-      "-xc++;-include;cuda_runtime.h;-Wno-unknown-pragmas")
+      "-O2;-xc++;-include;cuda_runtime.h;-Wno-unknown-pragmas")  # tests wait for it
   endif()
 endfunction()
 if(STICTION_WITH_CUDA)
@@ -74,7 +74,7 @@ if(STICTION_WITH_CUDA)
     stiction_emulate_sources(${cuda_sources})
     list(APPEND cuda_sources "${PROJECT_SOURCE_DIR}/tests/cuda_emulator/emulator.cpp")
     set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/cuda_emulator/emulator.cpp" PROPERTIES COMPILE_OPTIONS
-      -U_FORTIFY_SOURCE)  # it jumps between stacks
+      "-O2;-U_FORTIFY_SOURCE")  # it jumps between stacks
   endif()
   if(cuda_sources)
     add_library(stiction_cuda STATIC ${cuda_sources})

@@ -2,15 +2,20 @@
 
 What stands beside an attribute is its docstring: a comment `#: ...` on the lines above it, or above the attributes that
 it stands directly below, or the text of a view of the simulation's arrays, `Array("...")`. Parameters are told by
-"name: text", which NumPy's style has on two lines.
+"name: text", which NumPy's style has on two lines. Defaults of the solvers' settings are the core's, of the installed
+package.
 """
 
 import ast
 import re
+from dataclasses import fields
+from importlib import import_module
+from importlib.util import find_spec
 
 import griffe
 
 _VIEWS = {"Array", "_field", "_converted"}
+_OF_THE_CORE = {"_step", "_knob"}  # solver_options.py: what makes a field with the core's default
 
 
 def comment_above(lines: list[str], number: int) -> str:
@@ -47,6 +52,15 @@ def on_two_lines(text: str) -> str:
     return "".join([head, *sections])
 
 
+def told_default(attr: griffe.Attribute) -> str:
+    """Of a solver's setting; none without the package, whose core has it."""
+    made_by = getattr(getattr(attr.value, "function", None), "name", None)
+    if made_by not in _OF_THE_CORE or find_spec("stiction") is None:
+        return ""
+    kind = getattr(import_module(attr.module.path), attr.parent.name)
+    return f" Default: `{next(f.default for f in fields(kind) if f.name == attr.name)!r}`."
+
+
 class ReferenceDocs(griffe.Extension):
     """Named in mkdocs.yml."""
 
@@ -65,4 +79,5 @@ class ReferenceDocs(griffe.Extension):
         text = comment_above(lines, node.lineno) or text_of_view(getattr(node, "value", None))
         text = text or comment_shared(lines, node.lineno)
         if text:
+            text += told_default(attr)
             attr.docstring = griffe.Docstring(text, parent=attr, lineno=node.lineno)

@@ -39,8 +39,14 @@ def panel(env_id: str, runs: Path | None, seconds: float) -> Image.Image:
         for _ in range(round(seconds / envs.step_dt) if policy else 0):
             observations, *_ = envs.step(policy(observations.float()))
         picture = Image.fromarray(np.asarray(envs.render()[0])).resize((SIZE, SIZE), Image.Resampling.LANCZOS)
-    ImageDraw.Draw(picture).text((7, 5), task_name(env_id), fill=(15, 20, 30), font=ImageFont.load_default(12))
+    label(picture, (7, 5), task_name(env_id))
     return picture
+
+
+def label(picture: Image.Image, place: tuple[int, int], text: str) -> None:
+    """Dark, with a light edge: on the sky and on the floor."""
+    look = {"fill": (15, 20, 30), "stroke_fill": (235, 240, 245), "stroke_width": 2}
+    ImageDraw.Draw(picture).text(place, text, font=ImageFont.load_default(12), **look)
 
 
 def main() -> None:

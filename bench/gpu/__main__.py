@@ -46,7 +46,7 @@ def spread(values) -> dict:
 class Driven:
     """A batch under random controls around the first keyframe's, settled."""
 
-    def __init__(self, name: str, num_envs: int, device: str, settle: int = 200, solver="subadmm", kernels="auto"):
+    def __init__(self, name: str, num_envs: int, device: str, settle: int, solver="subadmm", kernels="auto"):
         model = load(name)
         self.sim = stiction.Simulation(model, num_envs, device=device, solver=solver, kernels=kernels)
         self.amplitude = MODELS.get(name, ("", 0.1))[1]
@@ -86,7 +86,7 @@ def agreement(options) -> list:
     told = []
     for name in options.models:
         fixed = stiction.SolverOptions(iterations=20, tolerance=0, fallback=False)
-        settled = Driven(name, options.agree, "cpu", solver=fixed).sim
+        settled = Driven(name, options.agree, "cpu", options.settle, solver=fixed).sim
         state, control, after = settled.get_state(), np.array(settled.ctrl), []
         for device, dtype in (("cpu", "float64"), ("cpu", "float32"), *2 * [(options.device, "float32")]):
             kernels = options.kernels if device == options.device else "auto"
@@ -120,7 +120,7 @@ def stages(options) -> list:
     """Milliseconds of every launch of a step, medians over rounds."""
     told = []
     for name, num_envs in pairs(options):
-        driven = Driven(name, num_envs, options.device, kernels=options.kernels)
+        driven = Driven(name, num_envs, options.device, options.settle, kernels=options.kernels)
         rounds = [driven.sim._world.time_step() for _ in range(options.rounds)]
         ms = {stage: float(np.median([r[stage] for r in rounds])) for stage in rounds[0]}
         rate = num_envs / (1e-3 * sum(ms.values()))
@@ -132,7 +132,7 @@ def stages(options) -> list:
 def rates(options) -> list:
     told = []
     for name, num_envs in pairs(options):
-        driven = Driven(name, num_envs, options.device, kernels=options.kernels)
+        driven = Driven(name, num_envs, options.device, options.settle, kernels=options.kernels)
         seconds = [driven.run(options.steps) for _ in range(options.rounds)]
         rate = spread([num_envs * options.steps / s for s in seconds])
         told.append({"model": name, "num_envs": num_envs, "steps_per_second": rate, **driven.contact()})
@@ -185,6 +185,7 @@ def main():
     parser.add_argument("--agree", type=int, default=4096, help="environments that agreement is asked of")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--kernels", choices=CHOICES, default="auto", help="a model's own, or the build's")
+    parser.add_argument("--settle", type=int, default=200, help="physics steps before anything is measured")
     parser.add_argument("--steps", type=int, default=200, help="physics steps of a round")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--output", default="-", help="JSON file, - for none")

@@ -218,9 +218,11 @@ def draw(result: dict, path) -> None:
             panel.set_xlabel(label if measure == measures[-1] else "")
             panel.grid(alpha=0.3)
             if measure == measures[-1] and math.isfinite(target.value):
-                panel.axhline(target.value, color="0.5", lw=1, ls="--")
+                panel.axhline(target.value, color="0.5", lw=1, ls="--", label=f"asked: {target.value:g}")
         row[0].set_ylabel(measure.replace("_", " "))
-    panels[0][0].legend(fontsize=8)
+    panels[0][0].plot([], [], color="0.5", alpha=0.5, label="pale: while it learns, with noise")
+    for row in panels:
+        row[0].legend(fontsize=8)
     figure.suptitle(f"{result['env_id']}: {result['command']}", fontsize=9)
     figure.tight_layout()
     figure.savefig(path, dpi=80)

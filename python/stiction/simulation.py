@@ -364,11 +364,12 @@ class Simulation:
     def contact_problem(self, env: int = 0) -> ContactProblem:
         """The contact problem of the last substep of one environment, dense and in double: `stiction.ContactProblem`.
 
-        With ``A, b``; of contacts ``J, e, R, mu`` and the ``impulse`` that the step found; of other rows ``J_row,
-        e_row, R_row, lower, upper, row_impulse``; of torsional and rolling friction ``J_spin, spin_impulse``. The new
-        velocity v satisfies ``A v = b + J.T impulse + J_row.T row_impulse + J_spin.T spin_impulse``; `qvel` is v but
-        for free joints whose bodies have their centre of mass elsewhere, which turns within the step (docs/theory.md,
-        2.4). Controls and applied forces must still be the step's.
+        With ``A, b``; of contacts ``J, e, R, mu`` and the ``impulse`` found; of other rows ``J_row, e_row, R_row,
+        lower, upper, row_impulse``; of torsional and rolling friction ``J_spin, spin_impulse``. Controls and applied
+        forces must still be the step's. ``A v = b + J.T impulse + J_row.T row_impulse + J_spin.T spin_impulse`` gives
+        v; `qvel` is v, spins in the axes of bodies however these turn, but by design not where a free joint's centre of
+        mass turns about it (docs/theory.md, 2.4), nor where a lone body that spins is lifted out of an overlap, which
+        takes energy (3).
         """
         number = self._environment(env)
         arrays = self._world.contact_problem(number)
@@ -383,16 +384,15 @@ class Simulation:
         A velocity says what compliant contacts do (those of `Model.with_material`, and normal forces under the default
         ``penetration_allowance``). It does not say the normal forces of rigid contacts, nor what friction holds where
         nothing slides: ``guess`` None takes 0 there, "last" the impulses of the last step. Coulomb's law may allow
-        several velocities under the same forces (one foot slides or holds); a step may then find another. On the CPU
-        only; in float32 as accurate as float32 is.
+        several velocities under the same forces (one foot slides or holds); a step may then find another. What a body
+        pays for a lift (`contact_problem`) is not made up for. On the CPU only; in float32 as accurate as float32 is.
         """
         return inverse_dynamics(self._world, self._num_envs, self._model.nv, qacc, guess)
 
     def mass_matrix(self, dtype=None):
         """The joint-space inertia M (num_envs, nv, nv) at the present ``qpos``, with armature; MuJoCo's ``mj_fullM``.
 
-        Computed in double on the host, without `forward`; ``dtype`` None gives it in the simulation's, "float64" as it
-        is. N s^2/m, N m s^2/rad.
+        Computed in double on the host, without `forward`; ``dtype`` None: in the simulation's. N s^2/m, N m s^2/rad.
         """
         return self._computed(mass_matrix(self), dtype)
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -90,6 +91,20 @@ def test_every_array_option_and_bit_is_described(reference):
 def test_parameters_keep_the_first_line_of_what_is_said(reference):
     assert "where there is a GPU and a CUDA build" in reference
     assert "control steps until truncation; None is the id" in reference
+
+
+def test_settings_of_solvers_tell_their_defaults(reference):
+    from stiction.solver_options import SolverOptions
+
+    assert "exactly so many while tolerance is 0. Default: 100." in reference
+    settings = len(fields(SolverOptions)) - 1 + sum(len(kind.own()) for kind in SolverOptions.__subclasses__())
+    assert reference.count(" Default: ") == settings  # all but the name
+
+
+def test_a_notebook_has_a_page(copied, reference):
+    page = (copied / "built" / "tutorials" / "first-steps" / "index.html").read_text(encoding="utf-8")
+    assert "Sixteen quadrupeds" in page and "certificate" in page and 'href="../first-steps.ipynb"' in page
+    assert (copied / "built" / "tutorials" / "first-steps.ipynb").exists()
 
 
 def test_the_reference_has_no_helpers(reference):

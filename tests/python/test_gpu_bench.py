@@ -18,9 +18,10 @@ STAGES = ["find", "assemble", "solve", "judge", "improve", "settle", "recover", 
 
 
 def measured(monkeypatch, tmp_path, what, *arguments):
+    """Settled for 0.6 s, in which an Ant has come to stand."""
     output = tmp_path / "report.json"
-    words = ["bench.gpu", what, "--batch", "40", "--agree", "40", "--steps", "10", "--rounds", "2", *arguments]
-    monkeypatch.setattr(sys, "argv", [*words, "--output", str(output)])
+    few = ["--batch", "40", "--agree", "40", "--settle", "60", "--steps", "10", "--rounds", "2"]
+    monkeypatch.setattr(sys, "argv", ["bench.gpu", what, *few, *arguments, "--output", str(output)])
     bench.main()
     report = json.loads(output.read_text())
     assert report["facts"]["cuda"]["devices"]

@@ -149,6 +149,8 @@ def test_the_command_compiles_ahead(nvrtc, monkeypatch, tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def nvrtc():
+    if is_emulated():
+        pytest.skip("NVRTC compiles the same whatever the build")
     try:
         return model_kernels.Nvrtc()
     except OSError:

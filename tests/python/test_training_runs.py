@@ -424,15 +424,26 @@ def test_weights_and_biases_sees_what_tensorboard_sees(tmp_path, monkeypatch, ca
     module = types.ModuleType("wandb")
     module.__spec__ = importlib.machinery.ModuleSpec("wandb", None)
     module.init = lambda **options: begun.append(options) or Chart()
+    module.setup = lambda: types.SimpleNamespace(settings=types.SimpleNamespace(mode=mode))
+    module.Error = type("Error", (Exception,), {})
     monkeypatch.setitem(sys.modules, "wandb", module)
-    run, ends = tmp_path / "run", ["--evaluate", "0", *QUIET]
-    assert cli.main(["train", "Ant", *SMALL, "--samples", "1000", "--wandb", "mine", *ends, "--run-dir", str(run)]) == 0
+    run, ends, mode = tmp_path / "run", ["--evaluate", "0", *QUIET], "offline"
+    named = [*SMALL, "--samples", "1000", "--wandb", "mine", *ends, "--run-dir", str(run)]
+    assert cli.main(["train", "Ant", *named]) == 0
     assert cli.main(["train", "--resume", str(run), "--threads", "1", "--samples", "1500", "--wandb", *ends]) == 0
     assert [options["project"] for options in begun] == ["mine", "mine"]
     assert begun[0]["id"] == begun[1]["id"] and begun[1]["resume"] == "allow"
     assert begun[0]["config"]["options"]["num_envs"] == 16 and begun[1]["config"]["samples"] == 1024
     assert [step for step, _ in logged] == [512, 1024, 1536] and len(finished) == 2
     assert all("perf/samples_per_cpu_second" in told for _, told in logged)
+
+    def login():
+        raise module.Error("No API key configured.")
+
+    module.login, mode = login, "online"
+    assert cli.main(["train", "Ant", "--wandb", "--run-dir", str(tmp_path / "other")]) == 1
+    assert "--wandb: No API key configured. WANDB_MODE=offline keeps" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
     monkeypatch.setitem(sys.modules, "wandb", None)
     assert cli.main(["train", "Ant", "--wandb"]) == 1
     assert "--wandb needs Weights & Biases: pip install wandb\n" in capsys.readouterr().err

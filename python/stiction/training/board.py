@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+
+
+def require_wandb() -> None:
+    """OSError where Weights & Biases is not installed, or nobody is logged in for a chart that it is to show."""
+    if importlib.util.find_spec("wandb") is None:
+        raise OSError("--wandb needs Weights & Biases: pip install wandb")
+    import wandb
+
+    if wandb.setup().settings.mode == "online":
+        try:
+            wandb.login()
+        except wandb.Error as error:
+            raise OSError(_untold(error)) from error
+
+
+def _untold(error: Exception) -> str:
+    return f"--wandb: {error} WANDB_MODE=offline keeps its charts here, for `wandb sync`"
 
 
 class Board:
@@ -21,9 +39,11 @@ class Board:
 
             began = re.sub(r"\W", "-", told["calls"][0]["began"])
             config = {name: value for name, value in told.items() if name != "calls"} | told["calls"][-1]
-            self._wandb = wandb.init(
-                project=project, name=path.name, id=f"{path.name}-{began}", resume="allow", config=config, dir=str(path)
-            )
+            named = {"project": project, "name": path.name, "id": f"{path.name}-{began}"}
+            try:
+                self._wandb = wandb.init(**named, resume="allow", config=config, dir=str(path))
+            except wandb.Error as error:
+                raise OSError(_untold(error)) from error
 
     def add(self, told: dict[str, float], samples: int) -> None:
         for name, value in told.items():

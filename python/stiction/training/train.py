@@ -6,7 +6,6 @@ its own (``--num-envs`` is per process); the first of them writes.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 import sys
@@ -21,6 +20,7 @@ from stiction.command_words import WORDS, check_at_least, check_more_than_zero, 
 from stiction.simulation_checks import usable_cores
 
 from . import setup
+from .board import Board, require_wandb
 from .call import SAMPLES, USUAL, settled
 
 SAVE_SECONDS = 60.0  # between checkpoints
@@ -161,8 +161,8 @@ def _require_outputs(arguments) -> None:
         require_packages({"onnx": "onnx", "onnxscript": "onnxscript"}, "--no-onnx")
     if arguments.video:
         require_packages({"imageio_ffmpeg": "imageio[ffmpeg]"}, "--no-video")
-    if arguments.wandb is not None and importlib.util.find_spec("wandb") is None:
-        raise OSError("--wandb needs Weights & Biases: pip install wandb")
+    if arguments.wandb is not None:
+        require_wandb()
     if arguments.video:
         try:
             check_encoder()
@@ -247,7 +247,6 @@ class Training:
         """Iterates until the end that the arguments name, or the user's stop, all processes together."""
         from tqdm import tqdm
 
-        from .board import Board
         from .options import task_name
         from .run import bar_interval
 
