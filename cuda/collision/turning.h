@@ -65,16 +65,19 @@ HD Candidate<Real> rolling_point(const Candidate<Real>& c, Vec3<Real> x, const C
         y = cross(roll, arm);
   const Real closes = -dot(n, velocity_at(way, c.pos)), lifts = dot(n, cross(roll, y));
   const Vec3<Real> goes = velocity_at(way, body.centre), gains = goes - velocity_at(now, body.centre);
-  rolls = rolls & (c.dist < Real(kFar)) & (closes > c.dist) & (lifts > Real(0)) &
-          (-dot(n, goes) < norm(gains) * S(2) + lifts);
+  const Mask<Real> falls = -dot(n, goes) >= norm(gains) * S(3);
+  rolls = rolls & (c.dist < Real(kFar)) & (closes > c.dist) & (lifts > Real(0)) & negate(falls);
   if (!any(rolls)) return at;
-  const Real tangent = -dot(n, y) / select(rolls, lifts, Real(1)), square = tangent * tangent * dot(roll, roll);
+  const Real tangent = -dot(n, y) / select(rolls, lifts, Real(1)), turns = dot(roll, roll),
+             square = tangent * tangent * turns;
+  rolls = rolls & ((square < Real(4)) | (turns < Real(kLeastTurn * kLeastTurn)));
   const Real lowest =
       clamp(tangent * (square * S(4) + S(15)) / (square * S(9) + S(15)), Real(0), Real(1));  // atan to 1 %
   const RootTurn<Real> until(roll * lowest, S(1)), all(roll, S(1));
   const Vec3<Real> off = until.change(cross(until.axis, arm)), p = at.pos + off - n * dot(n, off);
   const Real end = c.dist - closes - dot(n, y) + dot(n, all.change(cross(all.axis, arm)));
-  return select<Real>(rolls, Candidate<Real>{p, n, end - dot(n, velocity_at(way, p))}, at);
+  const Real gap = max(end - dot(n, velocity_at(way, p)), min(c.dist, Real(0)));  // nothing is to be thrown
+  return select<Real>(rolls, Candidate<Real>{p, n, gap}, at);
 }
 
 /// Where a point on the face of a box that n points out of is over it, by more than rounding; on a plane all are.
