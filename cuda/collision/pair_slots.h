@@ -185,7 +185,12 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
                                     const PerLink<L, typename L::Real>& margins, const StepReach<L>& step,
                                     PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
   using Real = typename L::Real;
-  contacts.pairs = 0;
+  if (kWidth<Real> == 1 || all(step.looks)) contacts.pairs = 0;
+  for (int s = 0; s < contacts.pairs; ++s) {
+    ContactPoint<Real>& x = contacts.pair[s].point;
+    x.active = x.active & negate(step.looks);
+    x.gap = select(step.looks, Real(kFar), x.gap), x.id = select(step.looks, Real(-1), x.id);
+  }
   Real turns(0);
   if (m.link_pairs == 0) return turns;
   link_bounds<L>(g, m, kin, margins, bound);
@@ -200,7 +205,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
     const Vec3<Real> d = b2.center - b1.center;
     const Real margin = b1.margin + b2.margin, radius2 = Real(flat_model_link<L>(m, lp.link2).bound_radius);
     const Real reach = margin + flat_model_link<L>(m, lp.link1).bound_radius + radius2;
-    const Mask<Real> near = dot(d, d) < reach * reach;
+    const Mask<Real> near = step.looks & (dot(d, d) < reach * reach);
     if (!g.any(near)) continue;
     // How near they must be when the free motion ends: what part of the margin was for the way they go is not for others.
     const Real travel = link_of(step.travel, lp.link1) + link_of(step.travel, lp.link2);

@@ -21,6 +21,19 @@ struct ContactPoint {
   Mask<Real> active;
 };
 
+/// a in worlds `is`, b in the others.
+template <class Real>
+HD ContactPoint<Real> select_point(const Mask<Real>& is, const ContactPoint<Real>& a, const ContactPoint<Real>& b) {
+  ContactPoint<Real> x;
+  x.p = select(is, a.p, b.p);
+  for (int i = 0; i < 3; ++i) x.frame.row[i] = select(is, a.frame.row[i], b.frame.row[i]);
+  x.gap = select(is, a.gap, b.gap), x.mu = select(is, a.mu, b.mu), x.stiffness = select(is, a.stiffness, b.stiffness);
+  x.dissipation = select(is, a.dissipation, b.dissipation), x.torsion = select(is, a.torsion, b.torsion);
+  x.rolling = select(is, a.rolling, b.rolling), x.bounce = select(is, a.bounce, b.bounce);
+  x.id = select(is, a.id, b.id), x.active = (is & a.active) | (negate(is) & b.active);
+  return x;
+}
+
 template <class L>
 struct PairContact {
   using Real = typename L::Real;

@@ -31,6 +31,7 @@ struct StepReach {
   const PerLink<L, typename L::Real>& travel;           // how far free takes any of their points         m
   Scalar<typename L::Real> h, slack, merge;             // slack: what a gap may change besides
   bool moves_centres;                                   // see Options
+  Mask<typename L::Real> looks;                         // worlds that are looked at; others keep what was found in them
 };
 
 /// How many times as fast as it came something may leave what it hits.
@@ -148,11 +149,12 @@ HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, const P
   return select<Real>(there, turning_point({halfway, c.normal, height}, middle, body), absent<Real>());
 }
 
-/// Candidates of the geom pairs of a station against static geometry other than probes; calls found(candidate, surface).
+/// Candidates of the geom pairs of a station against static geometry other than probes, in worlds that are looked at; calls
+/// found(candidate, surface).
 template <class L, class Found, class Real = typename L::Real>
 HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
                           const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body,
-                          Found found) {
+                          const Mask<Real>& looks, Found found) {
   auto solid = [&](Vec3<Real> x, const Real& near, const Mask<Real>& wanted) {
     return is_solid<L>(m, st, origin, x, near, wanted);
   };
@@ -165,6 +167,7 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     Real radius = Real(own.radius) + reach.margin, height = dot(d, column(x.fixed.pose.R, 2));
     Mask<Real> near = fixed.type == GeomKind::kPlane ? height < radius
                                                      : dot(d, d) < (radius + fixed.radius) * (radius + fixed.radius);
+    near = near & looks;
     Candidate<Real> out[kMaxCandidates + 1];
     for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
     const int shaped = pair.candidates - pair.middle;
@@ -235,7 +238,7 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     const auto& probe = m.probe[st.probe_begin + i];
     add(probe_candidate(probe, m.plane[probe.plane], link, origin, body), surface_from<typename L::Number>(probe));
   }
-  static_candidates<L>(m, st, link, origin, reach, closing, body, add);
+  static_candidates<L>(m, st, link, origin, reach, closing, body, step.looks, add);
   if (n > 1) drop_hidden_candidates<L>(m, st, link, origin, reach.margin, n, number, candidate);
   Candidate<Real> chosen[K];
   Surface<Real> of[K];
@@ -334,10 +337,14 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       const bool alone = is_lone_body<L>(limb) && s == limb.links();
       Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step)};
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
-      contacts.overflow =
-          contacts.overflow | station_slots<L>(m, st, link, origin, reach, of_link(step.V) * Real(step.h), step, body,
-                                               contacts.point.slot + begin);
-      merge_slots(contacts.point.slot + begin, end - begin, step.merge);
+      const bool keeps = kWidth<Real> > 1 && !all(step.looks);
+      ContactPoint<Real>*slot = contacts.point.slot + begin, kept[L::Shape::kStationSlots];
+      for (int c = 0; keeps && c < end - begin; ++c) kept[c] = slot[c];
+      const Mask<Real> missing =
+          station_slots<L>(m, st, link, origin, reach, of_link(step.V) * Real(step.h), step, body, slot);
+      contacts.overflow = contacts.overflow | (missing & step.looks);
+      merge_slots(slot, end - begin, step.merge);
+      for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);
       for (int c = begin; c < end; ++c) {
         const ContactPoint<Real>& x = contacts.point.slot[c];
         contacts.live[c] = any(x.active);

@@ -112,9 +112,11 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
       },
       w.travel, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
-  const StepReach<L> reach{w.motions, w.free, w.travel, opt.h, opt.margin / 10, opt.merge, opt.moves_centres()};
+  StepReach<L> reach{w.motions,          w.free, w.travel, opt.h, opt.margin / 10, opt.merge, opt.moves_centres(),
+                     mask_of<Real>(true)};
+  w.contacts.overflow = mask_of<Real>(false);
   for (int hit = 0;; ++hit) {
-    w.contacts.overflow = mask_of<Real>(false);
+    w.contacts.overflow = w.contacts.overflow & negate(reach.looks);
     const Real turned = max(find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts),
                             find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts));
     if (hit == kHits) break;
@@ -122,7 +124,8 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
     // Where planes are all there is, nothing asks what turns.
     if (m.pairs > 0) again = again | (turned > w.contacts.turned + opt.margin);
     if (!g.any(again)) break;
-    w.contacts.turned = select(again, max(w.contacts.turned, turned), w.contacts.turned);  // others find the same again
+    w.contacts.turned = select(again, max(w.contacts.turned, turned), w.contacts.turned);
+    reach.looks = g.either(again);  // others would find the same again
   }
 }
 

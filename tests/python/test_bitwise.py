@@ -67,6 +67,26 @@ def test_what_is_improved_together_is_improved_alone():
         np.testing.assert_array_equal(driven([env])[0][0], together[env])
 
 
+@pytest.mark.parametrize("isa", _core.available_isas())
+def test_what_is_looked_at_again_beside_others_is_found_as_alone(isa, monkeypatch):
+    """Hands: where hits pass on contacts are found again, in the other worlds of a pack they are kept."""
+    monkeypatch.setenv("STICTION_ISA", isa)
+    model = Model.from_file(asset_path("hand.xml"))
+    low, high = np.reshape(model.actuator_ctrlrange, (-1, 2)).T
+    controls = np.clip(np.random.default_rng(0).normal(0, 0.5, (20, 48, model.nu)) + model.key_ctrl[0], low, high)
+
+    def driven(envs):
+        sim = Simulation(model, len(envs), num_threads=1)
+        for control in controls:
+            sim.ctrl[:] = control[envs]
+            sim.step(5)
+        return np.concatenate([sim.qpos, sim.qvel], axis=1)
+
+    together = driven(np.arange(48))
+    for envs in (np.arange(48)[::-1], [3], [20], [47]):
+        np.testing.assert_array_equal(driven(envs), together[envs])
+
+
 ROBOTS = """<mujoco><option timestep="0.004" integrator="{}"/><worldbody><geom type="plane" size="0 0 1"/>
   <body pos="0 0 .5"><freejoint/><geom type="box" size=".2 .1 .05"/><body pos=".2 0 0"><joint axis="0 1 0"/>
     <geom type="capsule" size=".03" fromto="0 0 0 .1 0 -.3"/></body></body>
