@@ -54,8 +54,9 @@ HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const T
 
 /// What rolling makes of the candidate c of a vertex x of the body, which `at` is moved by other turns: it acts where the roll takes x
 /// when that is lowest in the step, and is as high above the plane as the roll leaves it at the end. So what rolls is pushed where
-/// it stands then, not ahead of it. What falls onto the plane does not roll: the blow turns it otherwise. now, way: how the body
-/// moves against the plane at the beginning of the step, and in its free motion.
+/// it stands then, not ahead of it. Not of what falls onto the plane, which the blow turns otherwise, nor far from the lowest vertex,
+/// nor of what rolls so slowly that contacts give way by as much as its vertices rise. now, way: how the body moves against the
+/// plane at the beginning of the step, and in its free motion.
 template <class Real>
 HD Candidate<Real> rolling_point(const Candidate<Real>& c, Vec3<Real> x, const Candidate<Real>& at,
                                  const Closing<Real>& now, const Closing<Real>& way, const Turning<Real>& body,
@@ -66,17 +67,17 @@ HD Candidate<Real> rolling_point(const Candidate<Real>& c, Vec3<Real> x, const C
   const Real closes = -dot(n, velocity_at(way, c.pos)), lifts = dot(n, cross(roll, y));
   const Vec3<Real> goes = velocity_at(way, body.centre), gains = goes - velocity_at(now, body.centre);
   const Mask<Real> falls = -dot(n, goes) >= norm(gains) * S(3);
-  rolls = rolls & (c.dist < Real(kFar)) & (closes > c.dist) & (lifts > Real(0)) & negate(falls);
+  rolls = rolls & (c.dist < Real(kFar)) & (closes > c.dist) & (lifts > norm(gains) * S(0.05)) & negate(falls);
   if (!any(rolls)) return at;
   const Real tangent = -dot(n, y) / select(rolls, lifts, Real(1)), turns = dot(roll, roll),
              square = tangent * tangent * turns;
-  rolls = rolls & ((square < Real(4)) | (turns < Real(kLeastTurn * kLeastTurn)));
-  const Real lowest =
-      clamp(tangent * (square * S(4) + S(15)) / (square * S(9) + S(15)), Real(0), Real(1));  // atan to 1 %
+  const Real when = tangent * (square * S(4) + S(15)) / (square * S(9) + S(15));  // atan to 1 %
+  rolls = rolls & (square < Real(4)) & (abs(when - Real(0.5f)) < Real(2));
+  const Real lowest = clamp(when, Real(0), Real(1));
   const RootTurn<Real> until(roll * lowest, S(1)), all(roll, S(1));
   const Vec3<Real> off = until.change(cross(until.axis, arm)), p = at.pos + off - n * dot(n, off);
   const Real end = c.dist - closes - dot(n, y) + dot(n, all.change(cross(all.axis, arm)));
-  const Real gap = max(end - dot(n, velocity_at(way, p)), min(c.dist, Real(0)));  // nothing is to be thrown
+  const Real gap = end - dot(n, velocity_at(way, p));
   return select<Real>(rolls, Candidate<Real>{p, n, gap}, at);
 }
 
