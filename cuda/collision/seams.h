@@ -37,7 +37,7 @@ HD_CALL void drop_hidden(const PlacedPair<Real>& pair, int first, int end, int n
     const Real middle = dot(up, plane.pos), half = plane.dist * Real(0.5f);
     const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own, -up);
     const Real highest = dot(up, pair.fixed.pose.p) + extent_along(pair.fixed, up);
-    const Mask<Real> parted = (lowest >= middle + half - pair.noise) & (highest <= middle - half + pair.noise);
+    const Mask<Real> parted = (lowest >= middle - abs(half) - pair.noise) & (highest <= middle - half + pair.noise);
     for (int k = first; k < end; ++k) {
       const Mask<Real> drop = parted & sideways(candidate[k]);
       candidate[k] = select<Real>(drop, absent<Real>(), candidate[k]);

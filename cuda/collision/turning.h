@@ -78,10 +78,10 @@ HD Candidate<Real> rolling_point(const Candidate<Real>& c, Vec3<Real> x, const C
   const Vec3<Real> off = until.change(cross(until.axis, arm)), p = at.pos + off - n * dot(n, off);
   const Real end = c.dist - closes - dot(n, y) + dot(n, all.change(cross(all.axis, arm)));
   const Real gap = end - dot(n, velocity_at(way, p));
-  return select<Real>(rolls, Candidate<Real>{p, n, gap}, at);
+  return select<Real>(rolls, Candidate<Real>{p + n * ((gap - c.dist) * S(0.5)), n, gap}, at);
 }
 
-/// Where a point on the face of a box that n points out of is over it, by more than rounding; on a plane all are.
+/// Where a point on the face of a box that n points out of is over it or its border, beyond which more may follow; on a plane all are.
 template <class Real>
 HD Mask<Real> is_on_face(const PlacedGeom<Real>& fixed, Vec3<Real> n, Vec3<Real> x) {
   using S = Scalar<Real>;
@@ -89,7 +89,7 @@ HD Mask<Real> is_on_face(const PlacedGeom<Real>& fixed, Vec3<Real> n, Vec3<Real>
   if (fixed.type != GeomKind::kBox) return mask_of<Real>(false);
   const Vec3<Real> at = transposed_times(fixed.pose.R, x - fixed.pose.p), l = transposed_times(fixed.pose.R, n);
   auto within = [](const Real& a, const Real& half, const Real& along) {
-    return (abs(a) < half * S(1 - 1e-4)) | (abs(along) > Real(0.9999f));
+    return (abs(a) < half * S(1 + 1e-4)) | (abs(along) > Real(0.9999f));
   };
   return within(at.x, fixed.size.x, l.x) & within(at.y, fixed.size.y, l.y) & within(at.z, fixed.size.z, l.z);
 }

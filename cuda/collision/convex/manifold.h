@@ -433,15 +433,11 @@ HD void thin_out(Manifold<T>& m, int room, bool twice, T size, T tips, Closed cl
   const int each = twice ? room / 2 : room;
   if (m.count <= each) return;
   bool keep[Manifold<T>::kPoints], tipping[Manifold<T>::kPoints] = {};
-  T closes[Manifold<T>::kPoints], gap[Manifold<T>::kPoints];
-  int low = 0;
+  T closes[Manifold<T>::kPoints] = {}, deepest = T(1e300), end = T(1e300);  // end: the deepest when the step ends
   for (int i = 0; i < m.count; ++i) {
-    gap[i] = m.point[i].b - m.point[i].a;
-    if (gap[i] < gap[low]) low = i;
+    const T gap = m.point[i].b - m.point[i].a;
+    deepest = min(deepest, gap), end = min(end, gap - closed(m.point[i]));
   }
-  const T deepest = gap[low];
-  T end = T(1e300);
-  for (int i = 0; i < m.count; ++i) end = min(end, gap[i] - closed(m.point[i]));
   for (int i = 0; i < m.count; ++i) closes[i] = max(T(0), closed(m.point[i]) - (deepest - end));
   mark_spread(m, each, size, deepest, closes, T(kTilt), keep);
   if (twice) mark_spread(m, each, size, deepest, closes, tipping_tilt(tips, size), tipping);

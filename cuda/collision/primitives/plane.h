@@ -83,7 +83,7 @@ template <class T, class Closed> struct SpreadVertices {
   bool reached;   // only what costs at most one radius
   Closed closed;  // how far vertex x counts as lower, which the first is not forgiven
   int chosen[4] = {-1, -1, -1, -1}, count = 0;
-  Vec3<T> p[4];
+  Vec3<T> p[4] = {};
 
   /// The vertex of most worth, `far` metres apart in a way: of the low ones, unless another may be worth more. Returns its worth.
   template <class Far> HD T choose(Far far_of) {
