@@ -73,31 +73,52 @@ def camera_number(mjmodel, camera: str | int | None) -> int | None:
     return camera
 
 
-class Picture:
-    """Draws states of one model. ``camera``: name or number of the model's; None follows. Close it in the end."""
+class Renderers:
+    """Makes MuJoCo's, of which it aborts the process where one could not be made before."""
 
     _cannot: str | None = None
+
+    @classmethod
+    def make(cls, mjmodel, height: int, width: int):
+        """Raises RuntimeError where MuJoCo cannot draw."""
+        import mujoco
+
+        if cls._cannot is None:
+            try:
+                return mujoco.Renderer(mjmodel, height, width)
+            except mujoco.FatalError as reason:
+                cls._cannot = (
+                    f"MuJoCo cannot render ({reason}); without a display set MUJOCO_GL=egl or osmesa before mujoco is "
+                    "first imported"
+                )
+        raise RuntimeError(cls._cannot)
+
+
+def check_renderer() -> None:
+    """OSError where MuJoCo cannot draw."""
+    choose_gl()
+    import mujoco
+
+    try:
+        Renderers.make(mujoco.MjModel.from_xml_string("<mujoco/>"), 16, 16).close()
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
+
+
+class Picture:
+    """Draws states of one model. ``camera``: name or number of the model's; None follows. Close it in the end."""
 
     def __init__(self, model, *, width: int = 480, height: int = 480, camera: str | int | None = None):
         choose_gl()
         import mujoco
 
-        if Picture._cannot is not None:  # MuJoCo aborts the process where it is asked again
-            raise RuntimeError(Picture._cannot)
         if model.mjmodel is None:
             raise ValueError("this model has no mjmodel and cannot be drawn: it was made of arrays")
         self._mujoco, self._model = mujoco, copy.copy(model.mjmodel)  # whose numbers are those of who is drawn
         camera = camera_number(self._model, camera)
         offscreen = self._model.vis.global_
         offscreen.offwidth, offscreen.offheight = max(offscreen.offwidth, width), max(offscreen.offheight, height)
-        try:
-            self._renderer = mujoco.Renderer(self._model, height, width)
-        except mujoco.FatalError as reason:
-            Picture._cannot = (
-                f"MuJoCo cannot render ({reason}); without a display set MUJOCO_GL=egl or osmesa before mujoco is "
-                "first imported"
-            )
-            raise RuntimeError(Picture._cannot) from None
+        self._renderer = Renderers.make(self._model, height, width)
         for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
             self._renderer.scene.flags[flag] = 0
         self._data, self._thread = mujoco.MjData(self._model), threading.get_ident()

@@ -325,6 +325,18 @@ def test_a_video_that_cannot_be_is_refused_before_the_work(finished, capsys, mon
     assert text in capsys.readouterr().err
 
 
+def test_where_nothing_can_be_drawn_a_video_is_refused_before_the_work(finished, capsys, monkeypatch, tmp_path):
+    """As in a bare container, where a run ended in a traceback."""
+    from stiction.picture import Renderers
+
+    monkeypatch.setattr(Renderers, "_cannot", "MuJoCo cannot render")
+    run = tmp_path / "run"
+    assert cli.main(["train", "CartPoleBalance", *SMALL, "--run-dir", str(run), "--no-onnx"]) == 1
+    assert "MuJoCo cannot render; or --no-video" in capsys.readouterr().err and not run.exists()
+    assert cli.main(["play", str(finished), "--video", str(tmp_path / "a.mp4")]) == 1
+    assert "MuJoCo cannot render" in capsys.readouterr().err
+
+
 def test_a_resumed_run_keeps_what_the_call_before_was_asked(tmp_path, monkeypatch, capsys):
     """Unless it is said anew; what the run is may be said again."""
     run, words = tmp_path / "run", ["CartPoleBalance", *SMALL, "--seed", "2", "--run-dir", str(tmp_path / "run")]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stiction.batch_renderer import check_video, choose_gl
 from stiction.command_words import check_at_least, check_more_than_zero, check_seed
+from stiction.picture import check_renderer
 
 
 def add_arguments(parser):
@@ -40,6 +41,7 @@ def run(arguments):
     check_seed(arguments.seed)
     if arguments.video is not None:
         check_video(arguments.video)
+        check_renderer()
     if arguments.onnx is not None:
         check_onnx(arguments.onnx)
     shown = {"width": arguments.width, "height": arguments.height, "camera": arguments.camera}

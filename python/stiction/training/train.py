@@ -17,6 +17,7 @@ from pathlib import Path
 
 from stiction.batch_renderer import check_encoder, choose_gl
 from stiction.command_words import WORDS, check_at_least, check_more_than_zero, check_seed, require_packages
+from stiction.picture import check_renderer
 from stiction.simulation_checks import usable_cores
 
 from . import setup
@@ -166,6 +167,7 @@ def _require_outputs(arguments) -> None:
     if arguments.video:
         try:
             check_encoder()
+            check_renderer()
         except (ImportError, OSError) as error:
             raise OSError(f"{error}; or --no-video") from error
 
