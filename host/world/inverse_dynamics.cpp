@@ -40,6 +40,17 @@ double times(int n, const double* row, const double* v) {
   return sum;
 }
 
+size_t impulses_of(const DenseProblem<double>& d) { return 3 * size_t(d.contacts) + d.rows + 3 * size_t(d.spins); }
+
+/// A guess of all impulses, 0 where it is of another number of them.
+void put(std::vector<double> all, DenseProblem<double>& d) {
+  if (all.size() != impulses_of(d)) all.assign(impulses_of(d), 0);
+  const double* next = all.data();
+  std::copy_n(next, 3 * d.contacts, d.impulse), next += 3 * d.contacts;
+  std::copy_n(next, d.rows, d.row_impulse), next += d.rows;
+  std::copy_n(next, 3 * d.spins, d.spin_impulse);
+}
+
 /// Impulses of all contacts and rows at velocity v, in the place of the guess.
 void set_impulses(DenseProblem<double>& d, const double* v, double least_velocity) {
   const double rest = kAtRest * least_velocity;
@@ -115,7 +126,7 @@ void to_solved_velocity(World& world, int env, const DenseProblem<double>& d, do
 
 }  // namespace
 
-InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool warm) {
+InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, const ImpulseGuess& guess) {
   if (env < 0 || env >= world.num_envs())
     throw std::invalid_argument("env is " + std::to_string(env) + ", expected 0 to " +
                                 std::to_string(world.num_envs() - 1));
@@ -132,6 +143,10 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
   InverseDynamics found;
   found.qfrc.assign(m.nv, 0);
   DenseProblem<double> d = world.next_problem(env, found.qfrc.data());  // refuses before anything is read
+  if (guess.given && guess.given->size() != impulses_of(d))
+    throw std::invalid_argument("guess has " + std::to_string(guess.given->size()) + " impulses of environment " +
+                                std::to_string(env) + ", expected " + std::to_string(impulses_of(d)) +
+                                ", those of the contacts and rows that act");
   std::vector<double> v = row_of(world, "qvel", env, m.nv);
   for (int i = 0; i < m.nv; ++i) v[i] += h * qacc[i];
   if (world.options().step.moves_centres()) to_solved_velocity(world, env, d, h, v);
@@ -146,10 +161,7 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool
   anderson.carve(m.nv, arena);
   anderson.begin();
   auto impulses_follow = [&] {
-    if (!warm) {
-      std::fill_n(d.impulse, 3 * d.contacts, 0.0), std::fill_n(d.row_impulse, d.rows, 0.0);
-      std::fill_n(d.spin_impulse, 3 * d.spins, 0.0);
-    }
+    if (!guess.warm) put(guess.given.value_or(std::vector<double>{}), d);
     set_impulses(d, v.data(), least);
   };
   double least_lacking = 0;

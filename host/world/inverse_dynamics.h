@@ -1,6 +1,7 @@
 // Inverse dynamics with contact: the generalized forces that make a step end with a given velocity. docs/theory.md, section 18;
 // [Carpentier2024] Algorithm 2.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "host/world/world.h"
@@ -16,9 +17,14 @@ struct InverseDynamics {
       residual;  // the worst of r_dyn, r_con / V, r_split / 10 V and r_row / V_row of these with the velocity asked for
 };
 
+/// What the velocity does not say of impulses: normal forces and sticking friction of rigid contacts.
+struct ImpulseGuess {
+  bool warm = false;                           // from the last step, else 0
+  std::optional<std::vector<double>> given{};  // or these of contacts, rows and spins, one after the other   N s
+};
+
 /// For v = qvel + h qacc at the end of a step from the present state, under the present controls and body forces. qacc (nv).
-/// What the velocity does not say of impulses (normal forces and sticking friction of rigid contacts) is taken from the last step's
-/// where `warm`, else 0. Throws std::invalid_argument: env, a device that is no CPU.
-InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, bool warm);
+/// Throws std::invalid_argument: env, a device that is no CPU, a guess of other contacts and rows than act.
+InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, const ImpulseGuess& guess);
 
 }  // namespace stiction

@@ -210,23 +210,23 @@ void bind_world(py::module_& m) {
                out["J_spin"] = copy(d.J_spin, {3 * c, n}), out["spin_impulse"] = copy(d.spin_impulse, {3 * c});
              return out;
            })
-      .def(
-          "inverse_dynamics",
-          [](World& w, int env, const py::array_t<double, py::array::c_style | py::array::forcecast>& qacc, bool warm) {
-            const World::Call call(w);
-            if (qacc.size() != w.model().nv) throw std::invalid_argument("qacc has not nv entries");
-            const InverseDynamics found = inverse_dynamics(w, env, qacc.data(), warm);
-            auto copy = [](const std::vector<double>& x, std::vector<py::ssize_t> shape) {
-              py::array_t<double> a(shape);
-              std::copy(x.begin(), x.end(), a.mutable_data());
-              return a;
-            };
-            const auto size = [](const std::vector<double>& x) { return static_cast<py::ssize_t>(x.size()); };
-            return py::make_tuple(copy(found.qfrc, {size(found.qfrc)}),
-                                  copy(found.impulse, {size(found.impulse) / 3, 3}),
-                                  copy(found.row_impulse, {size(found.row_impulse)}),
-                                  copy(found.spin_impulse, {size(found.spin_impulse) / 3, 3}), found.residual);
-          })
+      .def("inverse_dynamics",
+           [](World& w, int env, const py::array_t<double, py::array::c_style | py::array::forcecast>& qacc, bool warm,
+              const std::optional<std::vector<double>>& guess) {
+             const World::Call call(w);
+             if (qacc.size() != w.model().nv) throw std::invalid_argument("qacc has not nv entries");
+             const InverseDynamics found = inverse_dynamics(w, env, qacc.data(), {warm, guess});
+             auto copy = [](const std::vector<double>& x, std::vector<py::ssize_t> shape) {
+               py::array_t<double> a(shape);
+               std::copy(x.begin(), x.end(), a.mutable_data());
+               return a;
+             };
+             const auto size = [](const std::vector<double>& x) { return static_cast<py::ssize_t>(x.size()); };
+             return py::make_tuple(copy(found.qfrc, {size(found.qfrc)}),
+                                   copy(found.impulse, {size(found.impulse) / 3, 3}),
+                                   copy(found.row_impulse, {size(found.row_impulse)}),
+                                   copy(found.spin_impulse, {size(found.spin_impulse) / 3, 3}), found.residual);
+           })
       .def("previous_states",
            [](World& w) {
              const World::Call call(w);

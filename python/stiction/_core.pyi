@@ -285,6 +285,7 @@ class World:
         arg0: typing.SupportsInt | typing.SupportsIndex,
         arg1: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
         arg2: bool,
+        arg3: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] | None,
     ) -> tuple: ...
     def previous_states(
         self,

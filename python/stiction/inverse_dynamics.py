@@ -26,15 +26,28 @@ class InverseDynamics:
     residual: np.ndarray
 
 
-def inverse_dynamics(world, num_envs: int, nv: int, qacc, guess: str | None) -> InverseDynamics:
-    if not (guess is None or (isinstance(guess, str) and guess == "last")):
-        raise ValueError(f"guess is {guess!r}, expected None or 'last'")
+def inverse_dynamics(world, num_envs: int, nv: int, qacc, guess: str | InverseDynamics | None) -> InverseDynamics:
+    if not (guess is None or isinstance(guess, InverseDynamics) or (isinstance(guess, str) and guess == "last")):
+        raise ValueError(f"guess is {guess!r}, expected None, 'last' or an InverseDynamics")
     values = as_numbers("qacc", qacc)
     if values.shape != (expected := (num_envs, nv)):
         raise ValueError(f"qacc has shape {values.shape}, expected {expected}")
     if not np.isfinite(values).all():
         raise ValueError("qacc has entries that are not finite")
     values = np.ascontiguousarray(values, float)
-    found = [world.inverse_dynamics(env, values[env], guess == "last") for env in range(num_envs)]
+    given = [None] * num_envs if guess is None or isinstance(guess, str) else _impulses(guess, num_envs)
+    found = [world.inverse_dynamics(env, values[env], guess == "last", given[env]) for env in range(num_envs)]
     qfrc, impulse, row_impulse, spin_impulse, residual = zip(*found, strict=True)
     return InverseDynamics(np.array(qfrc), list(impulse), list(row_impulse), list(spin_impulse), np.array(residual))
+
+
+def _impulses(guess: InverseDynamics, num_envs: int) -> list[np.ndarray]:
+    """Of each environment, one after the other."""
+    parts = {name: getattr(guess, name) for name in ("impulse", "row_impulse", "spin_impulse")}
+    for name, each in parts.items():
+        if len(each) != num_envs:
+            raise ValueError(f"guess.{name} is of {len(each)} environments, expected {num_envs}")
+        for env, values in enumerate(each):
+            if not np.isfinite(as_numbers(f"guess.{name}[{env}]", values)).all():
+                raise ValueError(f"guess.{name}[{env}] has entries that are not finite")
+    return [np.concatenate([np.ravel(each[env]) for each in parts.values()]) for env in range(num_envs)]

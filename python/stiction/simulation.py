@@ -377,15 +377,15 @@ class Simulation:
         speed = 0.0 if self._model.disableflags & NO_GRAVITY else float(np.linalg.norm(gravity)) * self.timestep
         return ContactProblem._of_step(arrays, max(speed, 1e-4))
 
-    def inverse_dynamics(self, qacc, guess: str | None = None) -> InverseDynamics:
+    def inverse_dynamics(self, qacc, guess: str | InverseDynamics | None = None) -> InverseDynamics:
         """The applied joint forces under which the next step ends with ``qvel + timestep * qacc``, contacts included.
 
         ``qacc`` (num_envs, nv), rad/s^2 or m/s^2; controls and ``xfrc_applied`` as they are, ``qfrc_applied`` replaced.
         A velocity says what compliant contacts do (those of `Model.with_material`, and normal forces under the default
         ``penetration_allowance``). It does not say the normal forces of rigid contacts, nor what friction holds where
-        nothing slides: ``guess`` None takes 0 there, "last" the impulses of the last step. Coulomb's law may allow
-        several velocities under the same forces (one foot slides or holds); a step may then find another. What a body
-        pays for a lift (`contact_problem`) is not made up for. On the CPU only; in float32 as accurate as float32 is.
+        nothing slides: ``guess`` None takes 0 there, "last" the last step's impulses, an earlier answer its own, as you
+        changed them. Coulomb's law may allow several velocities under the same forces (one foot slides or holds): a
+        step may then find another. A body's price of a lift (`contact_problem`) is not made up for. CPU only.
         """
         return inverse_dynamics(self._world, self._num_envs, self._model.nv, qacc, guess)
 

@@ -110,6 +110,34 @@ def test_a_rigid_contact_bears_what_the_guess_says():
     np.testing.assert_allclose(last.impulse[0][0, 2], GRAVITY * sim.timestep, rtol=1e-6)
 
 
+def test_a_guess_of_ones_own_says_who_bears_how_much():
+    """A box on four corners: one diagonal bears it, or all bear half of its weight and hold against a push."""
+    rigid = SolverOptions(name="canal", iterations=500, tolerance=1e-13, penetration_allowance=0)
+    sim = simulation(scene(body("box", (0, 0, 0.05), box(0.05), 2.0), mu=0.5), 2, solver=rigid)
+    sim.step(5)
+    guess = sim.inverse_dynamics(rest := np.zeros((2, 6)))
+    weight = 2 * GRAVITY * sim.timestep
+    a, b = (np.flatnonzero(np.isclose(np.abs(sim.contact.pos[0, :4].sum(1)), size, atol=1e-3)) for size in (0.1, 0.0))
+    assert len(a) == len(b) == 2
+    guess.impulse[0][a, 2] = weight / 2
+    guess.impulse[1][:, 2], guess.impulse[1][:, 0] = weight / 8, 0.1 * weight / 8
+    found = sim.inverse_dynamics(rest, guess)
+    np.testing.assert_allclose(found.impulse, guess.impulse, atol=1e-12)
+    np.testing.assert_allclose(found.qfrc[0], 0, atol=1e-6)
+    np.testing.assert_allclose(found.qfrc[1, 2], GRAVITY, rtol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(found.qfrc[1, :2]), 0.1 * GRAVITY, rtol=1e-6)
+    assert found.residual.max() <= 1e-9
+    guess.impulse[0] = guess.impulse[0][:3]
+    with pytest.raises(ValueError, match="guess has 9 impulses of environment 0, expected 12"):
+        sim.inverse_dynamics(rest, guess)
+    guess.impulse[0] = np.full((4, 3), np.nan)
+    with pytest.raises(ValueError, match=r"guess.impulse\[0\] has entries that are not finite"):
+        sim.inverse_dynamics(rest, guess)
+    guess.impulse.pop()
+    with pytest.raises(ValueError, match="guess.impulse is of 1 environments, expected 2"):
+        sim.inverse_dynamics(rest, guess)
+
+
 def test_what_passes_through_a_rigid_contact_is_told():
     rigid = SolverOptions(name="canal", penetration_allowance=0)
     sim = simulation(scene(body("ball", (0, 0, 0.05), sphere(0.05), 1.0), mu=0.5), solver=rigid)
