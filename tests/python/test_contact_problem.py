@@ -256,6 +256,31 @@ def test_compliance_bears_a_load():
     assert found.converged
 
 
+@pytest.mark.parametrize("seed", [2, 3, 6])
+def test_an_invertible_contact_is_compliance(seed):
+    """As [Lee2022] has it, G + Omega for G in the projection: where friction holds, a velocity tells its impulse."""
+    A, J, b, mu, e = random_primal(seed)
+    b, mu = 5 * b, mu + 1
+    Y = np.linalg.solve(np.linalg.cholesky(A), J.T).T
+    mobility = np.repeat((Y**2).sum(1).reshape(-1, 3).sum(1) / 3, 3)
+    G, omega, free = mobility / 2, 0.05 * mobility, J @ np.linalg.solve(A, b)
+    u, impulse = np.zeros(Y.shape[1]), np.zeros(len(e))
+    joints = np.linalg.solve(np.eye(len(u)) + (Y.T / G) @ Y, Y.T / G)
+    for _ in range(5000):
+        at = free + Y @ u
+        trial = ((G * impulse - at - e) / (G + omega)).reshape(-1, 3)
+        normal = np.maximum(trial[:, 2], 0)
+        reach = np.linalg.norm(trial[:, :2], axis=1)
+        impulse = np.column_stack([trial[:, :2] * np.minimum(1, mu * normal / reach)[:, None], normal]).ravel()
+        u = joints @ (at + G * impulse - free)
+    found = solve(ContactProblem.from_primal(A, J, b, mu, e, R=omega), "cond", tolerance=1e-12, max_iterations=20_000)
+    np.testing.assert_allclose(found.velocity.ravel(), free + Y @ u, atol=1e-9)
+    told = -(found.velocity + e.reshape(-1, 3)) / omega.reshape(-1, 3)
+    holds = np.linalg.norm(found.impulse[:, :2], axis=1) < (1 - 1e-6) * mu * found.impulse[:, 2]
+    assert holds.any()
+    np.testing.assert_allclose(told[holds], found.impulse[holds], atol=1e-9 * np.abs(found.impulse).max())
+
+
 def test_no_contacts_and_none_that_closes():
     empty = solve_contact_problem(np.zeros((0, 0)), [], [])
     assert empty.impulse.shape == (0, 3) and empty.converged and empty.r_con == 0
