@@ -233,7 +233,8 @@ class Sap(SolverOptions):
     armijo: bool = _knob("sap", "armijo", bool)
     #: In float32: velocities in double.
     wide: bool = _knob("sap", "wide", bool)
-    #: Above 0 the paper's regularisation (its value 1e-3), and the period of a near-rigid contact over h.
+    #: Above 0 the paper's regularisation (its value 1e-3), and the period of a near-rigid contact over h. The
+    #: certificate judges the rigid problem all the same, and a fallback solves it: with ``fallback=False``.
     sigma: float = _knob("sap", "sigma", least=0)
     beta: float = _knob("sap", "beta", above=0)
 
