@@ -201,9 +201,9 @@ def _solved(rows: dict[str, np.ndarray], **options):
     return impulse, iterations, factorizations, parts[0][1][3]
 
 
-def solve_contact_problem(W, q, mu, R=None, *, symmetrize=False, **options) -> Solution:
-    """`solve` for `ContactProblem.from_delassus`; ``options`` are the keywords of `solve`."""
-    return solve(ContactProblem.from_delassus(W, q, mu, R, symmetrize=symmetrize), **options)
+def solve_contact_problem(W, q, mu, R=None, *, solver="canal", symmetrize=False, **options) -> Solution:
+    """`solve` for `ContactProblem.from_delassus`; ``options`` are the other keywords of `solve`."""
+    return solve(ContactProblem.from_delassus(W, q, mu, R, symmetrize=symmetrize), solver, **options)
 
 
 def _chosen(solver, options: dict | None, dtype: str, max_iterations, tolerance) -> SolverOptions:
