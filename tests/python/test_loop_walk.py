@@ -67,7 +67,7 @@ def test_a_quadruped_trots_on_closed_loops(solver, dtype):
     sim = Simulation(Model.from_mjcf(ROBOT), 1, dtype=dtype, num_threads=1, solver=law[solver])
     sim.forward()
     assert loop_gap(sim.model, sim).max() < 1e-6
-    worst, lowest, way, steps = 0, np.inf, 0, round(SECONDS / TIMESTEP / CONTROL)
+    worst, lowest, way, flagged, steps = 0, np.inf, 0, 0, round(SECONDS / TIMESTEP / CONTROL)
     for step in range(steps):
         sim.ctrl[0] = gait(step * CONTROL * TIMESTEP)
         before = sim.qpos[0, :2].copy()
@@ -75,8 +75,12 @@ def test_a_quadruped_trots_on_closed_loops(solver, dtype):
         way += np.linalg.norm(sim.qpos[0, :2] - before)
         sim.forward()
         worst, lowest = max(worst, loop_gap(sim.model, sim).max()), min(lowest, sim.qpos[0, 2])
-        assert not np.any(sim.status & ~Status.FALLBACK)
+        assert not np.any(sim.status & ~(Status.FALLBACK | Status.NOT_CONVERGED))
+        flagged += bool(sim.status[0] & Status.NOT_CONVERGED)
+        sim.clear_status()
     print(f"{solver}, {dtype}: {way:.2f} m in {SECONDS} s, trunk {lowest:.3f} m or higher, loops open by {worst:.1e} m")
     assert way > 0.5 * SECONDS
     assert lowest > 0.25
     assert worst <= SHUT
+    # What float32 rounds of the loops' residual alone comes to `certify` once in some 30,000 steps.
+    assert flagged <= (SECONDS / 20 if dtype == "float32" else 0)
