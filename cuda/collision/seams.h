@@ -14,7 +14,9 @@ template <class Real>
 struct PlacedPair {
   PlacedGeom<Real> own, fixed;
   bool own_first;  // own is geom 1, and normals of what collide() finds must be turned to point to it
-  Real noise;      // lengths that count as none   m
+  Real radius;     // of own, about its origin     m
+
+  HD Real noise() const { return radius * Scalar<Real>(3e-5); }  // lengths that count as none    m
 };
 
 /// Drops those of the candidates first .. end - 1, which are of `pair`, that a plane of another of the n candidates forbids; normals
@@ -37,7 +39,7 @@ HD_CALL void drop_hidden(const PlacedPair<Real>& pair, int first, int end, int n
     const Real middle = dot(up, plane.pos), half = plane.dist * Real(0.5f);
     const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own, -up);
     const Real highest = dot(up, pair.fixed.pose.p) + extent_along(pair.fixed, up);
-    const Mask<Real> parted = (lowest >= middle - abs(half) - pair.noise) & (highest <= middle - half + pair.noise);
+    const Mask<Real> parted = (lowest >= middle - abs(half) - pair.noise()) & (highest <= middle - half + pair.noise());
     for (int k = first; k < end; ++k) {
       const Mask<Real> drop = parted & sideways(candidate[k]);
       candidate[k] = select<Real>(drop, absent<Real>(), candidate[k]);

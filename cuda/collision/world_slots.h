@@ -5,24 +5,10 @@
 // touch or close first and spread the patch most are kept (select_spread), and `overflow` tells where one that can close in
 // the step is missing. A skip may save work, never change a bit.
 #pragma once
-#include "collision/narrow_phase.h"
-#include "collision/seams.h"
+#include "collision/buried.h"
 #include "collision/slots.h"
-#include "collision/turning.h"
 
 namespace stiction {
-
-/// A geom whose pose is known; and one that a link carries.
-template <class L, class Real = typename L::Real>
-HD PlacedGeom<Real> geom_at(const typename L::Model& m, const GeomModel<typename L::Number>& geom,
-                            const Pose<Real>& pose) {
-  return {{vec<Real>(geom.size), pose}, geom.type, geom.mesh < 0 ? nullptr : m.hull + geom.mesh};
-}
-template <class L, class Real = typename L::Real>
-HD PlacedGeom<Real> carried_geom(const typename L::Model& m, const GeomModel<typename L::Number>& geom,
-                                 const Pose<Real>& link) {
-  return geom_at<L>(m, geom, link * geom.pose);
-}
 
 /// What collision needs of a step besides poses and margins.
 template <class L>
@@ -38,18 +24,6 @@ struct StepReach {
 template <class Model>
 HD typename Model::Plain rebound(const Model& m) {
   return m.has_restitution ? 2 : 1;
-}
-
-/// What a candidate needs besides its geometry.
-template <class Number>
-struct Surface {
-  Number mu, stiffness, dissipation, restitution, torsion, rolling;
-};
-/// Of a pair or a probe.
-template <class Number, class Of>
-HD Surface<Number> surface_from(const Of& x) {
-  return {Number(x.mu),          Number(x.stiffness), Number(x.dissipation),
-          Number(x.restitution), Number(x.torsion),   Number(x.rolling)};
 }
 
 template <class Real>
@@ -84,108 +58,6 @@ HD Candidate<Real> probe_candidate(const ProbeModel<Number>& probe, const PlaneM
   Vec3<Real> center = link * probe.center, n = vec<Real>(plane.frame.row[2]);
   Real height = dot(n, origin) - plane.distance + dot(n, center), gap = height - probe.radius;
   return turning_point({center - n * (height - gap * Scalar<Real>(0.5)), n, gap}, center, body);
-}
-
-/// A static geom.
-template <class L, class Real = typename L::Real>
-HD PlacedGeom<Real> static_geom(const typename L::Model& m, const GeomModel<typename L::Number>& geom,
-                                Vec3<Real> origin) {
-  const auto& R = geom.pose.R;
-  return geom_at<L>(
-      m, geom, {{{vec<Real>(R.row[0]), vec<Real>(R.row[1]), vec<Real>(R.row[2])}}, vec<Real>(geom.pose.p) - origin});
-}
-
-/// Pair `i` of a station with its geoms placed.
-template <class L, class Real = typename L::Real>
-HD PlacedPair<Real> placed_pair(const typename L::Model& m, int i, const Pose<Real>& link, Vec3<Real> origin) {
-  const auto& pair = m.pair[i];
-  const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
-  const bool own_first = g2.link < 0;
-  const auto &fixed = own_first ? g2 : g1, &own = own_first ? g1 : g2;
-  const Real noise = Real(own.radius) * Scalar<Real>(3e-5);
-  return {carried_geom<L>(m, own, link), static_geom<L>(m, fixed, origin), own_first, noise};
-}
-
-/// Whether the point x is in or on static geometry that the body may touch, or nearer to it than `near`, in the wanted worlds.
-template <class L, class Real = typename L::Real>
-HD Mask<Real> is_solid(const typename L::Model& m, const StationModel& st, Vec3<Real> origin, Vec3<Real> x,
-                       const Real& near, const Mask<Real>& wanted) {
-  const Real zero(0);
-  const PlacedGeom<Real> point{
-      {{zero, zero, zero}, {frame_of_normal(Vec3<Real>{zero, zero, Real(1)}), x}}, GeomKind::kSphere, nullptr};
-  auto found = mask_of<Real>(false);
-  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
-    const auto &g1 = m.geom[m.pair[i].geom1], &geom = g1.link < 0 ? g1 : m.geom[m.pair[i].geom2];
-    const PlacedGeom<Real> fixed = static_geom<L>(m, geom, origin);
-    const Vec3<Real> d = x - fixed.pose.p;
-    const Real reach = near + geom.radius;
-    const Mask<Real> look = wanted & negate(found) & (dot(d, d) < reach * reach);
-    if (geom.type == GeomKind::kPlane || !any(look)) continue;
-    Candidate<Real> c;
-    const Reach<Real> touch{near, {}, zero};
-    collide<typename L::Shape>(point, fixed, look, touch, {}, &c);
-    found = found | (c.dist < near);
-  }
-  return found;
-}
-
-/// The middle of a free geom above the plane of the deepest of its n candidates: whatever turn a blow gives it, which no free
-/// motion tells, that stays there, and where it turns far a ball about it. Absent where nothing is below it, beyond an edge that the
-/// body lies on.
-template <class Real, class Solid>
-HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, const PlacedGeom<Real>& own, bool on_plane,
-                                    const Real& margin, const Turning<Real>& body, Solid solid) {
-  const Candidate<Real> c = deepest_of(found, n);
-  const Vec3<Real> middle = own.pose.p,
-                   lowest = middle - c.normal * (inner_radius(own) * body.part() * Scalar<Real>(kInnerBall));
-  const Real height = dot(c.normal, lowest - c.pos) + c.dist * Scalar<Real>(0.5);
-  const Vec3<Real> halfway = lowest - c.normal * (height * Scalar<Real>(0.5));
-  Mask<Real> there = c.dist < Real(kFar);
-  const Mask<Real> near = there & (height < margin);
-  if (!on_plane && any(near)) {
-    const Vec3<Real> below = lowest - c.normal * height;
-    there = there & (negate(near) | solid(below, margin, near));
-  }
-  return select<Real>(there, turning_point({halfway, c.normal, height}, middle, body), absent<Real>());
-}
-
-/// Candidates of the geom pairs of a station against static geometry other than probes, in worlds that are looked at; calls
-/// found(candidate, surface).
-template <class L, class Found, class Real = typename L::Real>
-HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                          const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body,
-                          const Mask<Real>& looks, Found found) {
-  auto solid = [&](Vec3<Real> x, const Real& near, const Mask<Real>& wanted) {
-    return is_solid<L>(m, st, origin, x, near, wanted);
-  };
-  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
-    const auto& pair = m.pair[i];
-    const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
-    const auto &fixed = m.geom[x.own_first ? pair.geom2 : pair.geom1],
-               &own = m.geom[x.own_first ? pair.geom1 : pair.geom2];
-    Vec3<Real> d = x.own.pose.p - x.fixed.pose.p;
-    Real radius = Real(own.radius) + reach.margin, height = dot(d, column(x.fixed.pose.R, 2));
-    Mask<Real> near = fixed.type == GeomKind::kPlane ? height < radius
-                                                     : dot(d, d) < (radius + fixed.radius) * (radius + fixed.radius);
-    near = near & looks;
-    Candidate<Real> out[kMaxCandidates + 1];
-    for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
-    const int shaped = pair.candidates - pair.middle;
-    if (any(near)) {
-      if (x.own_first) {
-        collide<typename L::Shape>(x.own, x.fixed, near, {reach.margin, reach.way * Real(-1), reach.turned},
-                                   closing * Real(-1), out);
-        for (int k = 0; k < shaped; ++k) out[k].normal = -out[k].normal;
-      } else {
-        collide<typename L::Shape>(x.fixed, x.own, near, reach, closing, out);
-      }
-      if (body.straight || own.type == GeomKind::kEllipsoid || own.type == GeomKind::kMesh)
-        turn_candidates<typename L::Shape>(x.own, Real(own.radius), x.fixed, reach, closing, body, shaped, solid, out);
-    }
-    if (pair.middle)
-      out[shaped] = middle_candidate(out, shaped, x.own, fixed.type == GeomKind::kPlane, reach.margin, body, solid);
-    for (int k = 0; k < pair.candidates; ++k) found(out[k], surface_from<typename L::Number>(pair));
-  }
 }
 
 /// Drops what a body cannot touch because of its other contacts. The n candidates, near in some world, are in the order of their
@@ -239,6 +111,11 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     add(probe_candidate(probe, m.plane[probe.plane], link, origin, body), surface_from<typename L::Number>(probe));
   }
   static_candidates<L>(m, st, link, origin, reach, closing, body, step.looks, add);
+  if constexpr (has_others_than_planes<typename L::Shape>()) {
+    NearCandidates<L> near{candidate, surface, number, n};
+    if (n > 1) overflow = overflow | unbury<L>(m, st, link, origin, reach, closing, body, near);
+    n = near.n;
+  }
   if (n > 1) drop_hidden_candidates<L>(m, st, link, origin, reach.margin, n, number, candidate);
   Candidate<Real> chosen[K];
   Surface<Real> of[K];

@@ -39,18 +39,19 @@ HD_CALL void snap_to_face(ConvexShape<T, S>& box, ConvexShape<T, S>& other, T ou
   s.on_a = out > 0 ? under : p, s.on_b = out > 0 ? p : under;
 }
 
-/// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8. None where the shapes are more than `reach` apart, which a
-/// few steps of GJK mostly show; reach^2 must be finite.
+/// Where two shapes are nearest, or deepest in one another.
+template <class T> struct Touch {
+  Vec3<T> normal, middle;  // from A to B; halfway between both surfaces
+  T gap, size, noise;      // size: of the smaller shape                                      m
+};
+
+/// False where the shapes are more than `reach` apart, which a few steps of GJK mostly show; reach^2 must be finite.
 template <class T, class S>
-HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, T tips,
-                         const Closing<T>& closing, Candidate<T>* out) {
+HD_CALL bool touch(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T reach, Touch<T>& found) {
   Penetration<T> s;
   const T ra = radius(a), rb = radius(b);
   const Distance distance = closest_points(a, b, T(0), ra + rb + reach, s.on_a, s.on_b);
-  if (distance == Distance::kBeyond) {
-    for (int k = 0; k < room; ++k) out[k] = absent<T>();
-    return;
-  }
+  if (distance == Distance::kBeyond) return false;
   // Rounding grows with the larger shape; what counts as one point, or as on a face, with the smaller.
   const T one = extent(a), other = extent(b), scale = max(one, other), size = min(one, other);
   if (distance == Distance::kApart && norm(s.on_b - s.on_a) > scale * T(1e-9)) {
@@ -67,9 +68,22 @@ HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T
   else if (b.type == GeomKind::kEllipsoid) s.on_b = support(b, -s.normal), s.on_a = s.on_b + s.normal * s.depth;
   if (a.type == GeomKind::kBox) snap_to_face(a, b, T(1), s);
   else if (b.type == GeomKind::kBox) snap_to_face(b, a, T(-1), s);
-  Vec3<T> middle = (s.on_a + s.normal * ra + s.on_b - s.normal * rb) * T(0.5);
+  const Vec3<T> middle = (s.on_a + s.normal * ra + s.on_b - s.normal * rb) * T(0.5);
   const T noise = size * T(a.type == GeomKind::kCylinder || b.type == GeomKind::kCylinder ? 1e-5 : 1e-7);
-  make_manifold(a, b, s.normal, -s.depth - ra - rb, middle, size, noise + scale * T(2e-9), tips, closing, room, out);
+  found = {s.normal, middle, -s.depth - ra - rb, size, noise + scale * T(2e-9)};
+  return true;
+}
+
+/// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8. None where the shapes are more than `reach` apart.
+template <class T, class S>
+HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, T tips,
+                         const Closing<T>& closing, Candidate<T>* out) {
+  Touch<T> t;
+  if (touch(a, b, reach, t)) {
+    make_manifold(a, b, t.normal, t.gap, t.middle, t.size, t.noise, tips, closing, room, out);
+    return;
+  }
+  for (int k = 0; k < room; ++k) out[k] = absent<T>();
 }
 
 }  // namespace stiction
