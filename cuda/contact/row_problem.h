@@ -29,6 +29,8 @@ struct RowCounts {
   int contacts = 0, scalars = 0, width = 0;  // width: of Y
   int spins = 0;                             // contacts, or 0: none has a couple
   bool by_tree = false;                      // V differs from row to row
+  bool apart = false;                        // there are many blocks, and rows touch few of them, in every world alike
+  bool by_island = false;  // and so many that worlds of a pack hardly have rows alike: one lane solves island by island
   HD int rows() const { return 3 * contacts + scalars + 3 * spins; }
   HD int scalar_row(int k) const { return 3 * contacts + k; }
   /// The first row of the couple of contact k.
@@ -52,7 +54,6 @@ struct RowProblem : RowCounts {
   int near = 0;                              // contacts before those that stay open in the free motion
   ColumnBlocks blocks;                       // of Y
   const uint32_t* touched = nullptr;         // (contacts + scalars) blocks that a contact, or another row, touches
-  bool apart = false;                        // there are many blocks, and rows touch few of them, in every world alike
   const Real* Y = nullptr;                   // (n, width)                          1/sqrt(kg)
   const Real *free = nullptr, *e = nullptr;  // (n)   J v*, bias                    m/s
   const Real* R = nullptr;                   // (n)   compliance, equal for t1, t2  1/kg
@@ -60,6 +61,7 @@ struct RowProblem : RowCounts {
   const Real* mu = nullptr;  // (contacts)
   const Real *lower = nullptr, *upper = nullptr;  // (scalars) bounds of l               N s
   const Real* bend = nullptr;    // (contacts + scalars) what e, a contact's along its normal, has besides gaps   m/s
+  Real columns;                  // of each world's own: width, but where it is an island beside larger ones
   Real least_velocity;           // floor of all velocity scales        m/s
   Real scale;                    // V, by what is closed or warm before anything is solved   m/s
   const Real* scales = nullptr;  // (contacts + scalars) of each alone, at most V; null: V of all
@@ -123,7 +125,6 @@ struct RowArrays : RowCounts {
   int near = 0;
   ColumnBlocks blocks;  // one, unless set
   uint32_t* touched = nullptr;
-  bool apart = false;
   Real *Y = nullptr, *free = nullptr, *e = nullptr, *R = nullptr, *W = nullptr;
   Real *mu = nullptr, *lower = nullptr, *upper = nullptr, *bend = nullptr;
   Real* scale = nullptr;    // (contacts + scalars), or null
@@ -155,8 +156,9 @@ struct RowArrays : RowCounts {
   HD RowProblem<Real> view(Real least_velocity, Real largest) const {
     RowProblem<Real> p;
     static_cast<RowCounts&>(p) = *this;
-    p.near = near, p.blocks = blocks, p.touched = touched, p.apart = apart, p.Y = Y, p.free = free, p.e = e, p.R = R,
-    p.W = W, p.mu = mu, p.lower = lower, p.upper = upper, p.bend = bend;
+    p.near = near, p.blocks = blocks, p.touched = touched, p.Y = Y, p.free = free, p.e = e, p.R = R, p.W = W, p.mu = mu,
+    p.lower = lower, p.upper = upper, p.bend = bend;
+    p.columns = Real(static_cast<Scalar<Real>>(width));
     p.least_velocity = least_velocity, p.scale = largest, p.scales = scale;
     return p;
   }

@@ -85,18 +85,32 @@ HD bool has_several_trees(const Model& m) {
   return alone > 1 || (alone == 1 && (m.trunk_dofs() > 0 || m.limbs() > 1));
 }
 
+/// The columns of Y, and of them those of the row that fills most.
+struct Columns { int all, widest; };
+template <class Model>
+HD Columns columns_of(const Model& m) {
+  int links = 0, widest = m.trunk_dofs();
+  for (int l = 0; l < m.limbs(); ++l) {
+    links += m.limb[l].links;
+    widest = max(widest, m.limb[l].links + (m.limb[l].attach >= 0 ? m.trunk_dofs() : 0));
+  }
+  return {links + m.trunk_dofs(), widest};
+}
+
 /// At most so many rows take a place at once in worlds of the model. Contacts that stay open lie behind all that close: where one
 /// world of a pack has all closing and another all open, that is twice as many.
 template <class Real, class Model>
 HD RowCounts most_rows(const Model& m) {
-  int links = 0;
-  for (int i = 0; i < m.limbs(); ++i) links += m.limb[i].links;
+  const Columns columns = columns_of(m);
   RowCounts most;
   most.contacts = (m.world_slots + m.pair_slots) * (kWidth<Real> > 1 ? 2 : 1);
   // Limits and dry friction, both of which parameters per environment may bring, and drives.
   most.scalars = 3 * m.bonds + (m.has_ranges ? 3 : 2) * m.nv + m.ties;
-  most.width = m.trunk_dofs() + links, most.spins = m.has_spin ? most.contacts : 0;
+  most.width = columns.all, most.spins = m.has_spin ? most.contacts : 0;
   most.by_tree = has_several_trees(m);
+  // Worlds of a pack keep the rows of a limb in the same places where rows touch few blocks then; else packing them tight is worth more.
+  // Of a hand and a cube (22 columns, 6) islands would be most of the world; of five bodies they are not.
+  most.apart = columns.all > 3 * columns.widest, most.by_island = columns.all > 4 * columns.widest;
   return most;
 }
 
@@ -117,17 +131,6 @@ HD ColumnBlocks row_blocks(const Model& m) {
   if (m.trunk_dofs() > 0) blocks.begin[blocks.count++] = links;
   blocks.begin[blocks.count] = links + m.trunk_dofs();
   return blocks;
-}
-/// Whether worlds of a pack keep the rows of a limb in the same places, so that rows touch few blocks: where a row fills less
-/// than a third of the columns. (Else packing them tight is worth more.)
-template <class Model>
-HD bool keeps_apart(const Model& m) {
-  int links = 0, widest = m.trunk_dofs();
-  for (int l = 0; l < m.limbs(); ++l) {
-    links += m.limb[l].links;
-    widest = max(widest, m.limb[l].links + (m.limb[l].attach >= 0 ? m.trunk_dofs() : 0));
-  }
-  return links + m.trunk_dofs() > 3 * widest;
 }
 /// What a row touches that acts on a trunk link (attach >= 0, or the base's), or on a link of limb l.
 template <class Model>

@@ -38,7 +38,7 @@ HD void begin_rows(const typename L::Group& g, const typename L::Model& m, int n
   counts.contacts = near + later, counts.scalars = scalars;
   counts.spins = m.has_spin ? counts.contacts : 0;
   table.rows = RowArrays<Real>(counts);
-  table.rows.near = near, table.rows.blocks = row_blocks(m), table.rows.apart = keeps_apart(m);
+  table.rows.near = near, table.rows.blocks = row_blocks(m);
   table.trunk = table.rows.width - m.trunk_dofs();
   Arena<Real> arena(table.memory);
   table.rows.carve(arena);
@@ -80,7 +80,7 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
   for (int i = 0; i < contacts.pairs; ++i)
     take(contacts.pair[i].point, problem.pair_row[i], table.pair[i], pair_nears, pair_laters);
 
-  const bool apart = keeps_apart(m);
+  const bool apart = most_rows<Real>(m).apart;
   Real near_limbs(0), later_limbs(0);
   number_limbs<L>(g, m, apart, near_of, near_limbs), number_limbs<L>(g, m, apart, later_of, later_limbs);
   const int near = largest_lane(near_limbs + pair_nears), later = largest_lane(later_limbs + pair_laters);

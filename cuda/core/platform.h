@@ -46,5 +46,13 @@ HD int lowest_bit(uint32_t bits) {
   return __builtin_ctz(bits);
 #endif
 }
+/// How many bits are set.
+HD int number_of_bits(uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  return __popc(bits);
+#else
+  return __builtin_popcount(bits);
+#endif
+}
 
 }  // namespace stiction

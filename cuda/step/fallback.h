@@ -66,7 +66,10 @@ struct FlaggedRows {
   const RowProblem<Real>* rows;
   Real* impulse;  // (n)
   Mask<Real> worlds;
-  Mask<Real> without;  // on exit: where bodies have no impulses, because nothing solves them
+  Mask<Real> without;                 // on exit: where bodies have no impulses, because nothing solves them
+  const uint32_t* touched = nullptr;  // see find_touched()
+
+  HD uint32_t touches(int k, int w) const { return touched[static_cast<int64_t>(k) * kWidth<Real> + w]; }
 };
 /// At most so many packs are improved together: few of a pack's worlds are flagged, and a register takes many.
 template <class Real> inline constexpr int kImprovedTogether = kWidth<Real> > 1 ? 32 : 1;

@@ -15,14 +15,20 @@ namespace stiction {
 
 template <class Real>
 HD_CALL int64_t solver_memory(const SolverOptions<Scalar<Real>>& o, const RowCounts& most) {
-  return with_solver(o, [&](auto solver, const auto&) { return decltype(solver)::template memory<Real>(most); });
+  const int64_t solver =
+      with_solver(o, [&](auto own, const auto&) { return decltype(own)::template memory<Real>(most); });
+  if (!most.by_island) return solver;
+  Arena<Real> places;
+  places.take_bits(touched_size<Real>(most)), places.take_bits(touched_size<Real>(most));
+  return places.used() + RowArrays<Real>::size(most) + solver;
 }
 
 template <class Real>
 HD_CALL int64_t fallback_bytes(const FallbackPlan& plan, const RowCounts& most) {
   using Double = DoubleOf<Real>;
   Arena<Double> places;
-  places.take_bits(static_cast<int64_t>(kWidth<Double>) * (most.contacts + most.scalars)), places.take(most.width);
+  places.take_bits(kImprovedTogether<Real> * touched_size<Real>(most));
+  places.take_bits(touched_size<Double>(most)), places.take(most.width);
   int64_t solver = max(max(Canal::memory<Double>(most), SubAdmm::memory<Double>(most)),
                        max(Bisection::memory<Double>(most), Pgs::memory<Double>(most)));
   if (plan.solver >= 0) solver = max(solver, solver_memory<double>(aimed_at<double>(plan.solver, plan.law), most));
@@ -38,10 +44,48 @@ HD_ONCE SolveStats<Real> solve_with(const Group& g, const RowProblem<Real>& prob
   return Solver::template solve<Real>(g, problem, limits, options, memory, impulse);
 }
 
+/// The islands of a pack's worlds, as many at a time as there are lanes.
+template <class Solver, class Real>
+HD_ONCE SolveStats<Real> solve_islands(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
+                                       const typename Solver::template Options<Scalar<Real>>& options, Real* memory,
+                                       Real* impulse) {
+  constexpr int W = kWidth<Real>;
+  Arena<Real> arena(memory);
+  uint32_t* touched = arena.take_bits(touched_size<Real>(problem));
+  find_touched(problem, touched);
+  for (int i = 0; i < problem.rows(); ++i) impulse[i] = select(problem.W[i] > Real(0), impulse[i], Real(0));
+  const FlaggedRows<Real> all{&problem, impulse, mask_of<Real>(true), mask_of<Real>(false), touched};
+  Island island[W * ColumnBlocks::kMost];
+  int n = 0;
+  for (int w = 0; w < W; ++w) n = add_islands(all, 0, w, island, n);
+  sort_by_rows(island, n);
+  SolveStats<Real> stats;
+  for (int next = 0, count; next < n; next += count) {
+    count = min(W, n - next);
+    Arena<Real> rest(arena.rest());
+    IslandRows<Real, Real> own(&all, island + next, count, rest);
+    own.load_all(island + next, count);
+    const SolveStats<Real> found =
+        solve_with<Solver, Real>(Serial{}, own.view, limits, options, rest.rest(), own.rows.impulse);
+    own.put(own.used);
+    for (int w = 0; w < count; ++w) {
+      const int world = own.of[w].world;
+      set_lane(stats.iterations, world, max(lane(stats.iterations, world), lane(found.iterations, w)));
+      set_lane(stats.factorizations, world, max(lane(stats.factorizations, world), lane(found.factorizations, w)));
+    }
+  }
+  return stats;
+}
+
 template <class Real, class Group>
 HD_CALL SolveStats<Real> solve_rows(const Group& g, const RowProblem<Real>& problem,
                                     const SolveLimits<Scalar<Real>>& limits, const SolverOptions<Scalar<Real>>& options,
                                     Real* memory, Real* impulse) {
+  if constexpr (Group::kSize == 1)
+    if (problem.by_island)
+      return with_solver(options, [&](auto solver, const auto& own) {
+        return solve_islands<decltype(solver), Real>(problem, limits, own, memory, impulse);
+      });
   return with_solver(options, [&](auto solver, const auto& own) {
     return solve_with<decltype(solver), Real>(g, problem, limits, own, memory, impulse);
   });
@@ -55,6 +99,20 @@ struct Improvement {
   FlaggedRows<Real>* packs;
   const FallbackPlan& plan;
   void* memory;
+};
+
+/// What a fallback asks of answers. Real: of the steps.
+template <class Double, class Real>
+struct Demand {
+  double tolerance;
+  Double hopeless, most;
+
+  HD explicit Demand(const FallbackPlan& plan)
+      : tolerance(kAsked * plan.certify), hopeless(max(kHopeless, plan.certify)), most(kLargestPush<Scalar<Real>>) {}
+  HD Mask<Double> open(const RowScore<Double>& of) const { return of.worst() > Double(tolerance); }
+  HD Mask<Double> hopeful(const RowScore<Double>& of) const { return of.own <= hopeless * of.scale; }
+  HD Mask<Double> bounded(const Double& push, const RowScore<Double>& of) const { return push <= most * of.scale; }
+  HD SolveLimits<double> limits(int iterations) const { return {iterations, tolerance}; }
 };
 
 /// Of Newton in a fallback.
@@ -72,7 +130,7 @@ HD_ONCE void ask(const Improvement<Real>& improvement, const Island* island, int
   const SolverOptions<double> options = aimed_at<double>(plan.solver, plan.law);
   for (int k = 0; k < n; ++k) {
     Arena<double> arena(static_cast<double*>(memory));
-    DoubleRows<double, Real> d(packs, island + k, 1, arena);
+    IslandRows<double, Real> d(packs, island + k, 1, arena);
     d.load(0, island[k]);
     for (int attempt = 0; attempt < 3; ++attempt) {
       const RowScore<double> before = d.score(plan.law, arena.rest());
@@ -108,7 +166,7 @@ HD int try_each(const Group& g, const Improvement<Real>& improvement, double acc
       continue;
     }
     Arena<Double> arena(static_cast<Double*>(memory));
-    DoubleRows<Double, Real> d(packs, island + next, count, arena, first);
+    IslandRows<Double, Real> d(packs, island + next, count, arena, first);
     for (int w = 0; w < count; ++w) d.load(w, island[next + w]);
     Mask<Double> open = g.either(first ? d.used & demand.open(d.score(plan.law, arena.rest())) : none);
     if (any(open)) {
@@ -135,7 +193,7 @@ template <class Double, class Real, class Group>
 HD_ONCE int repeat(const Group& g, const Improvement<Real>& improvement, Island* island, int n) {
   const SolveLimits<double> limits{kRepeatedPasses, kRepeatedPart * Demand<Double, Real>(improvement.plan).tolerance};
   auto small = [](const Island& of) { return of.rows() <= kMostRepeated; };
-  auto solve = [&](DoubleRows<Double, Real>& d, const Mask<Double>& open, Double* scratch) {
+  auto solve = [&](IslandRows<Double, Real>& d, const Mask<Double>& open, Double* scratch) {
     solve_with<SubAdmm, Double>(g, d.view, limits, SubAdmmOptions<double>{}, scratch, d.rows.impulse);
     return open;
   };
@@ -148,7 +206,7 @@ HD_ONCE int sweep(const Improvement<Real>& improvement, Island* island, int n) {
   const Demand<Double, Real> demand(improvement.plan);
   BisectionOptions<double> exact;
   exact.coulomb = 1, exact.accelerate = 0;
-  auto solve = [&](DoubleRows<Double, Real>& d, const Mask<Double>& open, Double* scratch) {
+  auto solve = [&](IslandRows<Double, Real>& d, const Mask<Double>& open, Double* scratch) {
     const Mask<Double> carried = open & d.without_couples();
     if (!any(carried)) return carried;
     RowProblem<Double> plain = d.view;
@@ -182,7 +240,7 @@ HD_ONCE int newton(const Improvement<Real>& improvement, Island* island, int n, 
   for (int first = 0, count; first < n; first += count) {
     count = alike(island + first, n - first);
     Arena<Double> arena(static_cast<Double*>(memory));
-    DoubleRows<Double, Real> d(packs, island + first, count, arena);
+    IslandRows<Double, Real> d(packs, island + first, count, arena);
     Double* scratch = arena.take(d.view.width);
     auto solver = Canal::iteration(d.view, limits, options, arena.rest(), d.rows.impulse);
     const CanalStats<Double>& stats = solver.stats;
@@ -236,7 +294,7 @@ HD_ONCE void last_resort(const Improvement<Real>& improvement, const Island* isl
   for (int next = 0; next < n; next += W) {
     const int count = min(W, n - next);
     Arena<Double> arena(static_cast<Double*>(memory));
-    DoubleRows<Double, Real> d(packs, island + next, count, arena);
+    IslandRows<Double, Real> d(packs, island + next, count, arena);
     Lanes hoped = mask_of<Double>(false), solved = hoped, answered = hoped, grown = hoped;
     for (int w = 0; w < count; ++w) {
       const Island& of = island[next + w];
@@ -271,37 +329,33 @@ HD_ONCE void last_resort(const Improvement<Real>& improvement, const Island* isl
   }
 }
 
-/// Those with as many rows lie side by side: Shell's sort, of some thousands where worlds are heaps.
-HD void sort_by_rows(Island* island, int n) {
-  for (int gap = n / 2; gap > 0; gap /= 2)
-    for (int i = gap; i < n; ++i) {
-      const Island own = island[i];
-      int to = i;
-      for (; to >= gap && island[to - gap].rows() > own.rows(); to -= gap) island[to] = island[to - gap];
-      island[to] = own;
-    }
-}
-
 }  // namespace fallback_detail
 
 template <class Real, bool kAnySolver, class Group>
 HD_CALL void fall_back(const Group& g, FlaggedRows<Real>* packs, int count, const FallbackPlan& plan, void* memory) {
   using Wide = DoubleOf<Real>;
-  fallback_detail::Island island[kImprovedTogether<Real> * kWidth<Real> * ColumnBlocks::kMost];
+  Island island[kImprovedTogether<Real> * kWidth<Real> * ColumnBlocks::kMost];
   int n = 0;
+  Arena<Wide> arena(static_cast<Wide*>(memory));
   for (int pack = 0; pack < count; ++pack) {
-    packs[pack].without = mask_of<Real>(false);
+    FlaggedRows<Real>& of = packs[pack];
+    of.without = mask_of<Real>(false);
+    if (!any(of.worlds)) continue;
+    uint32_t* touched = arena.take_bits(touched_size<Real>(*of.rows));
+    if (g.rank() == 0) find_touched(*of.rows, touched);
+    of.touched = touched;
+    g.sync();
     for (int w = 0; w < kWidth<Real>; ++w)
-      if (lane(packs[pack].worlds, w)) n = fallback_detail::add_islands(*packs[pack].rows, pack, w, island, n);
+      if (lane(of.worlds, w)) n = add_islands(of, pack, w, island, n);
   }
-  const fallback_detail::Improvement<Real> all{packs, plan, memory};
+  const fallback_detail::Improvement<Real> all{packs, plan, arena.rest()};
   if (plan.solver >= 0) {
     if constexpr (kAnySolver) fallback_detail::ask(all, island, n);
     return;
   }
   // An island alone fills a register by its columns; which way is taken changes no bit.
   auto by = [&](auto stage) {
-    fallback_detail::sort_by_rows(island, n);
+    sort_by_rows(island, n);
     return 4 * n <= kWidth<Wide> ? stage(double{}) : stage(Wide{});
   };
   n = by([&](auto x) { return fallback_detail::repeat<decltype(x)>(g, all, island, n); });

@@ -14,9 +14,11 @@ struct MemorySizes {
   /// Of `packs` that are solved one after the other.
   HD int64_t total(int packs = 1) const { return packs * rows + solver + fallback; }
 };
+/// lanes: that solve a world together.
 template <class Real, class Model>
-HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o) {
-  const RowCounts most = most_rows<Real>(m);
+HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o, int lanes = 1) {
+  RowCounts most = most_rows<Real>(m);
+  most.by_island = most.by_island && lanes == 1;
   auto aligned = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
   const int64_t real = sizeof(Real);
   const RecordLayout<Model> layout(m);

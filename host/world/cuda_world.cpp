@@ -108,7 +108,8 @@ class CudaWorld final : public WorldOf<CudaJob> {
     if (law_of(options_.solver) != Law::kCoulomb) job_.options.step.fallback = 0;  // a kernel has none of other laws
     kernels_ = options_.kernels.empty() ? shipped_kernels() : load_kernels(options_.kernels, options_.device);
     options_.kernels.clear();
-    job_.plan = plan_launches(kernels_, num_envs(), memory_sizes<float>(tables_->view, job_.options), options_.device);
+    job_.plan = plan_launches(kernels_, num_envs(), memory_sizes<float>(tables_->view, job_.options, kSolveTile),
+                              options_.device);
     require_memory();
     make_job();
     device_tables_ = std::make_unique<DeviceTables>(*tables_, job_.queue);

@@ -87,6 +87,47 @@ def test_what_is_looked_at_again_beside_others_is_found_as_alone(isa, monkeypatc
         np.testing.assert_array_equal(driven(envs), together[envs])
 
 
+def heap(couples: bool) -> Model:
+    """Bodies of many kinds in a box, beside a door and a drawer with limits: columns in blocks of six and of one."""
+    kinds = ["box", "sphere", "capsule", "cylinder", "ellipsoid", "box", "box"]
+    bodies = "".join(
+        f'<body pos="{0.3 * (k % 3) - 0.3} {0.3 * (k // 3) - 0.3} {0.3 + 0.1 * k}"><freejoint/><geom type="{kind}" '
+        f'size=".08 {0.04 + 0.01 * k:g} .06" density="{200 * 2**k}" condim="{4 if couples and k == 3 else 3}"/></body>'
+        for k, kind in enumerate(kinds)
+    )
+    walls = "".join(
+        f'<geom type="box" size=".05 .6 .3" pos="{x} {y} .3" euler="0 0 {turn}"/>'
+        for x, y, turn in ((-0.6, 0, 0), (0.6, 0, 0), (0, 0.6, 90), (0, -0.6, 90))
+    )
+    return Model.from_mjcf(f"""<mujoco><option timestep="0.004"/><worldbody><geom type="plane" size="0 0 1"/>{walls}
+      {bodies}
+      <body pos="0 0 .3"><joint axis="0 0 1" limited="true" range="-40 40" frictionloss=".01"/>
+        <geom type="box" size=".2 .02 .1" pos=".2 0 0"/></body>
+      <body pos="-.2 .3 .5"><joint type="slide" axis="0 0 1" limited="true" range="-.4 .1"/>
+        <geom type="box" size=".05 .05 .05"/>
+      </body></worldbody></mujoco>""")
+
+
+@pytest.mark.parametrize("isa", _core.available_isas())
+@pytest.mark.parametrize("solver", ["subadmm", "sap", "admm", "pgs", "canal", "bisection", "cond"])
+def test_what_lies_beside_others_in_a_heap_moves_as_alone(isa, solver, monkeypatch):
+    """Bodies that touch are solved beside those of other worlds, whichever are of their size."""
+    monkeypatch.setenv("STICTION_ISA", isa)
+    model = heap(couples=solver == "subadmm")
+
+    def thrown(envs):
+        sim = Simulation(model, len(envs), num_threads=1, solver=solver)
+        for row, env in enumerate(envs):
+            sim.qvel[row] = np.random.default_rng(env).normal(0, 1, model.nv)
+        sim.step(150)
+        return np.concatenate([sim.qpos, sim.qvel], axis=1)
+
+    together = thrown(range(20))
+    assert len(np.unique(together, axis=0)) == 20
+    for envs in (range(19, -1, -1), [3], [17, 4]):
+        np.testing.assert_array_equal(thrown(envs), together[envs])
+
+
 ROBOTS = """<mujoco><option timestep="0.004" integrator="{}"/><worldbody><geom type="plane" size="0 0 1"/>
   <body pos="0 0 .5"><freejoint/><geom type="box" size=".2 .1 .05"/><body pos=".2 0 0"><joint axis="0 1 0"/>
     <geom type="capsule" size=".03" fromto="0 0 0 .1 0 -.3"/></body></body>

@@ -52,7 +52,7 @@ def test_a_wedged_peg_is_held_or_slides_as_coulomb_has_it(peg, monkeypatch):
 
 def test_what_fingers_have_closed_on_stays(monkeypatch):
     """But for two that slip, too, where every step is solved a hundred times as well."""
-    monkeypatch.setattr(hands, "WATCHED", 10.0 if FULL else 2.0)
+    monkeypatch.setattr(hands, "WATCHED", 10.0 if FULL else 3.0)
     meshes, closed = [rest.DATA / name for name in rest.MESHES if (rest.DATA / name).exists()], 0
     for i, grasp in enumerate(hands.grasps(100 if FULL else 12)):
         if grasp["thing"] == "mesh" and not meshes:

@@ -77,7 +77,7 @@ class RefinedInverse<Real, true> : public ShiftedInverse<Real> {
   HD static RowProblem<Float> shape_of(const RowProblem<Real>& problem) {
     RowProblem<Float> shape;
     static_cast<RowCounts&>(shape) = problem;
-    shape.blocks = problem.blocks, shape.touched = problem.touched;
+    shape.blocks = problem.blocks, shape.touched = problem.touched, shape.columns = as<Float>(problem.columns);
     return shape;
   }
 

@@ -35,7 +35,7 @@ class ShiftedInverse {
   /// `used`: the rows of each world that are not 0.
   HD void prepare(Real used) {
     columns_.set_pattern(p_.blocks, p_.contacts + p_.scalars, [&](int k) { return p_.touches(k); });
-    by_rows_ = used <= Real(S(width_));
+    by_rows_ = used <= p_.columns;
     if (!any(by_rows_)) return;
     for (int i = 0; i < n_; ++i) {  // X X' below the diagonal, where the factor above it leaves it alone
       for (int j = 0; j < i; ++j) rows_[at(i, j)] = dot(width_, row(i), row(j));
