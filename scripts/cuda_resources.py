@@ -144,7 +144,8 @@ def main():
     elif arguments.model:
         from stiction import Model, _core, model_kernels
 
-        shape, rows = _core.model_shape(Model.from_mjcf(arguments.model).core, springs_vary=False), []
+        core = Model.from_mjcf(arguments.model).core
+        shape, rows = _core.model_shape(core, springs_vary=False, max_contacts=0), []
         for file in model_kernels.FILES:
             rows += compiled(arguments.nvcc, FOLDER / f"{file}.cu", arguments.architecture, shape).items()
     else:

@@ -111,7 +111,7 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     add(probe_candidate(probe, m.plane[probe.plane], link, origin, body), surface_from<typename L::Number>(probe));
   }
   static_candidates<L>(m, st, link, origin, reach, closing, body, step.looks, add);
-  if constexpr (has_others_than_planes<typename L::Shape>()) {
+  if constexpr (L::Shape::kWalls) {
     NearCandidates<L> near{candidate, surface, number, n};
     if (n > 1) overflow = overflow | unbury<L>(m, st, link, origin, reach, closing, body, near);
     n = near.n;

@@ -69,6 +69,16 @@ bool has_any_joint(const View& m, bool springs_vary) {
   return !plain;
 }
 
+bool has_walls(const View& m) {
+  bool found = false;
+  each_station(m, [&](const StationModel& st) {
+    for (int i = st.static_begin; i < st.static_begin + st.statics; ++i)
+      for (const int geom : {m.pair[i].geom1, m.pair[i].geom2})
+        found = found || (m.geom[geom].link < 0 && m.geom[geom].type != GeomKind::kPlane);
+  });
+  return found;
+}
+
 }  // namespace
 
 std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
@@ -117,6 +127,7 @@ std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
   number("LaneEntries", at_least_one(lane.entries)), number("LaneSlots", at_least_one(lane.slots));
   out << "  static constexpr bool kAnyJoint = " << (has_any_joint(m, springs_vary) ? "true" : "false") << ";\n";
   out << "  static constexpr bool kRanges = " << (m.has_ranges ? "true" : "false") << ";\n";
+  out << "  static constexpr bool kWalls = " << (has_walls(m) ? "true" : "false") << ";\n";
   out << "  static constexpr bool kLoops = " << (m.has_loops ? "true" : "false") << ";\n";
   out << "  HD static constexpr bool has_pair(int a, int b) { return 0x" << std::hex << kinds_that_meet(m) << std::dec
       << "ull >> (8 * a + b) & 1; }\n";
