@@ -71,6 +71,7 @@ SCENES = {
         Scene("half_cheetah", ("gymnasium/assets/half_cheetah.xml",), 0.1, 2.0),
         Scene("panda", (_MENAGERIE + "franka_emika_panda/scene.physics.xml",), 0.1, 0.5),
         Scene("ten_cubes", (), 0.0, 1.0),
+        Scene("stirred", ("bench/step/stirred.xml",), 2.0, 2.0, explores=True),
         Scene("biped", ("bench/step/biped.xml",), 0.03, 1.0),
         # Targets as a new policy of ArmLift gives them, and about those of HandReorient (parts of each joint's range).
         Scene("arm_lift", ("envs/arm/arm_lift.xml",), 0.5, 2.0, explores=True),

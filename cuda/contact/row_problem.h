@@ -61,7 +61,7 @@ struct RowProblem : RowCounts {
   const Real* mu = nullptr;  // (contacts)
   const Real *lower = nullptr, *upper = nullptr;  // (scalars) bounds of l               N s
   const Real* bend = nullptr;    // (contacts + scalars) what e, a contact's along its normal, has besides gaps   m/s
-  Real columns;                  // of each world's own: width, but where it is an island beside larger ones
+  Real columns = Real(0);        // of each world's own: width, but where it is an island beside larger ones
   Real least_velocity;           // floor of all velocity scales        m/s
   Real scale;                    // V, by what is closed or warm before anything is solved   m/s
   const Real* scales = nullptr;  // (contacts + scalars) of each alone, at most V; null: V of all
