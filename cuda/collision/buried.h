@@ -17,6 +17,8 @@ inline constexpr float kBeside = 0.7f;     // none of directions that are all ne
 inline constexpr float kProbed =
     1e-3f;                           // how far from a witness one looks for what is there, in radii of the body's geom
 inline constexpr float kSwept = 64;  // how far static geoms are swept, in those
+// How many times as deep as before it is at most, but for what the body travels in the step and this part of its radius.
+inline constexpr float kDeeper = 16, kAnyDepth = 5e-3f;
 inline constexpr int kMostBuriers = 3;  // static geoms into which one pair is swept: a corner has two besides
 
 /// The candidates of one body that are near in some world, in the order of their features.
@@ -195,11 +197,11 @@ struct Burial {
     return in[sweeps];
   }
 
-  /// Where one of the deepest is on the pair's geom itself, and less deep than the body's geom is wide; or all are too far.
-  HD Mask<Real> stands(const Candidate<Real>* out, const Mask<Real>& wanted) const {
+  /// Where one of the deepest is on the pair's geom itself, and less deep than `most`; or all are too far.
+  HD Mask<Real> stands(const Candidate<Real>* out, const Mask<Real>& wanted, const Real& most) const {
     const Real deepest = deepest_of(out, count).dist;
     auto found = wanted & negate(deepest < margin);
-    const Mask<Real> shallow = wanted & (deepest > -x.radius);
+    const Mask<Real> shallow = wanted & (deepest > -most);
     for (int k = 0; k < count; ++k) {
       const Mask<Real> look = shallow & negate(found) & is_deepest(out, k);
       if (any(look))
@@ -249,6 +251,10 @@ HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& s
   Candidate<Real> out[kMaxCandidates + 1];
   for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
   collide_placed<typename L::Shape>(x, opposed, reach, closing, out);
+  // In a groove between two static geoms a sweep crosses what is free, and finds a body in it far too deep.
+  const Real travel = norm(velocity_at(reach.way, x.own.pose.p)) + norm(reach.way.w) * x.radius,
+             most = max(-deepest_of(out, count).dist, Real(0)) * Scalar<Real>(kDeeper) + travel +
+                    x.radius * Scalar<Real>(kAnyDepth);
   Vec3<Real> way{Real(0), Real(0), Real(0)};
   auto swept = mask_of<Real>(false);
   for (Mask<Real> look = opposed; burial.sweeps < kMostBuriers; ++burial.sweeps) {
@@ -258,7 +264,7 @@ HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& s
     collide_swept(x, way * (x.radius * Scalar<Real>(kSwept)), look, reach, closing, out);
   }
   if (burial.sweeps == 0) return swept;
-  swept = burial.stands(out, swept);
+  swept = burial.stands(out, swept, min(most, x.radius));
   if (!any(swept)) return swept;
   for (int k = 0; k < pair.candidates; ++k) out[k] = select<Real>(swept, out[k], absent<Real>());
   turn_placed<L>(m, st, i, x, origin, reach, closing, body, true, out);

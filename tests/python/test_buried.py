@@ -117,6 +117,22 @@ def test_what_hangs_over_pushes_down():
     np.testing.assert_allclose(held_by(sim), expected, atol=1e-3)
 
 
+def test_what_slides_into_a_groove_is_not_in_what_a_sweep_fills():
+    """A tetrahedron slides down a wall, onto the upper edge of a block that stands askew with its end in the wall."""
+    tetra = [(0, 0, 0), (0.2, 0, 0), (0, 0.2, 0), (0, 0, 0.2)]
+    statics = f"""{FLOORS["plane"]}<geom type="box" pos="-.6967691631 0 .2" size=".2 .9 .2" friction="1"/>
+      <geom type="box" pos="-.44255915 .19365607 .07910126" size=".01301594 .09024074 .07910126" friction="1"
+        euler="0 0 58.036805"/>"""
+    sim = simulation(statics, HULL.replace("/>", ' mass="1"/>'), (0, 0, 1), timestep=0.001, mesh=tetra)
+    sim.qpos[:] = [-0.38099322, 0.087223142, 0.20400997, -0.44119555, -0.13285628, 0.78190207, -0.41991073]
+    sim.qvel[:] = [0.00343071, 0.556935, -1.4544, -0.915679, -0.899656, -0.93756]
+    deepest = hits = 0.0
+    for _ in range(20):
+        sim.step()
+        deepest, hits = max(deepest, sim.certificate.penetration[0]), hits + sim.contact.impulse.any()
+    assert hits and deepest <= 1e-4
+
+
 def test_thrown_bodies_are_the_same_in_any_batch():
     rng, worlds = np.random.default_rng(0), 24
     tetra = [(0.02, 0, -0.01), (-0.02, 0.02, -0.01), (-0.02, -0.02, -0.01), (0, 0, 0.03)]
