@@ -89,7 +89,7 @@ struct IslandRows {
   HD IslandRows(const FlaggedRows<Real>* packs, const Island* island, int n, Arena<To>& arena, bool writes = true)
       : used(mask_of<To>(false)), packs_(packs), room_(0), writes_(writes) {
     RowCounts counts = problem(island[0]);
-    counts.contacts = counts.scalars = 0;
+    counts.contacts = counts.scalars = 0, counts.apart = true, counts.by_island = false;
     int near = 0, later = 0;
     bool couples = false;  // a pack without contacts has none, whatever its model
     ColumnBlocks blocks(0);
@@ -116,7 +116,7 @@ struct IslandRows {
     counts.contacts = near + later, counts.width = blocks.columns(), counts.spins = couples ? counts.contacts : 0;
     room_ = counts.contacts + counts.scalars, place_ = arena.take_bits(static_cast<int64_t>(W) * room_);
     rows = RowArrays<To>(counts);
-    rows.near = near, rows.blocks = blocks, rows.apart = true;
+    rows.near = near, rows.blocks = blocks;
     rows.carve(arena);
     view = rows.view(To(1), To(1));
     if (!writes_) return;

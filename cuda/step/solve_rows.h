@@ -26,13 +26,15 @@ HD_CALL int64_t solver_memory(const SolverOptions<Scalar<Real>>& o, const RowCou
 template <class Real>
 HD_CALL int64_t fallback_bytes(const FallbackPlan& plan, const RowCounts& most) {
   using Double = DoubleOf<Real>;
+  RowCounts island = most;
+  island.apart = true, island.by_island = false;
   Arena<Double> places;
-  places.take_bits(kImprovedTogether<Real> * touched_size<Real>(most));
-  places.take_bits(touched_size<Double>(most)), places.take(most.width);
-  int64_t solver = max(max(Canal::memory<Double>(most), SubAdmm::memory<Double>(most)),
-                       max(Bisection::memory<Double>(most), Pgs::memory<Double>(most)));
-  if (plan.solver >= 0) solver = max(solver, solver_memory<double>(aimed_at<double>(plan.solver, plan.law), most));
-  return static_cast<int64_t>(sizeof(Double)) * (places.used() + RowArrays<Double>::size(most) + solver);
+  for (int i = 0; i < kImprovedTogether<Real>; ++i) places.take_bits(touched_size<Real>(most));
+  places.take_bits(touched_size<Double>(island)), places.take(most.width);
+  int64_t solver = max(max(Canal::memory<Double>(island), SubAdmm::memory<Double>(island)),
+                       max(Bisection::memory<Double>(island), Pgs::memory<Double>(island)));
+  if (plan.solver >= 0) solver = max(solver, solver_memory<double>(aimed_at<double>(plan.solver, plan.law), island));
+  return static_cast<int64_t>(sizeof(Double)) * (places.used() + RowArrays<Double>::size(island) + solver);
 }
 
 template <class Solver, class Real, class Group>
