@@ -14,9 +14,8 @@ namespace stiction {
 
 inline constexpr float kOpposed = -0.05f;  // the cosine of directions that oppose each other, at most
 inline constexpr float kBeside = 0.7f;     // none of directions that are all nearer than this to one oppose each other
-inline constexpr float kProbed =
-    1e-3f;                           // how far from a witness one looks for what is there, in radii of the body's geom
-inline constexpr float kSwept = 64;  // how far static geoms are swept, in those
+// How far from a witness one looks for what is there, and how far static geoms are swept, in radii of the body's geom.
+inline constexpr float kProbed = 1e-3f, kSwept = 64;
 // How many times as deep as before it is at most, but for what the body travels in the step and this part of its radius.
 inline constexpr float kDeeper = 16, kAnyDepth = 5e-3f;
 inline constexpr int kMostBuriers = 3;  // static geoms into which one pair is swept: a corner has two besides
@@ -30,15 +29,6 @@ struct NearCandidates {
   int* number;
   int n;
 };
-
-/// Whether x is in a static geom, or no farther from it than `noise`: between flush ones it is in both.
-template <class Shape, class Real>
-HD Mask<Real> is_inside(const PlacedGeom<Real>& fixed, Vec3<Real> x, const Real& noise, const Mask<Real>& wanted) {
-  if (fixed.type == GeomKind::kPlane) return wanted & (dot(column(fixed.pose.R, 2), x - fixed.pose.p) < Real(0));
-  Candidate<Real> c;
-  collide<Shape>(as_geom(x), fixed, wanted, {noise, {}, Real(0)}, {}, &c);
-  return wanted & (c.dist < noise);
-}
 
 /// Whether a static geom is ahead of x along n, within `little`: there it is at what is as far ahead, or beside that.
 template <class Shape, class Real>

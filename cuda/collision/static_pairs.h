@@ -56,11 +56,19 @@ template <class Real> HD PlacedGeom<Real> as_geom(Vec3<Real> x) {
   return {{{zero, zero, zero}, {frame_of_normal(Vec3<Real>{zero, zero, Real(1)}), x}}, GeomKind::kSphere, nullptr};
 }
 
+/// Whether x is in a static geom, or no farther from it than `noise`: between flush ones it is in both.
+template <class Shape, class Real>
+HD Mask<Real> is_inside(const PlacedGeom<Real>& fixed, Vec3<Real> x, const Real& noise, const Mask<Real>& wanted) {
+  if (fixed.type == GeomKind::kPlane) return wanted & (dot(column(fixed.pose.R, 2), x - fixed.pose.p) < Real(0));
+  Candidate<Real> c;
+  collide<Shape>(as_geom(x), fixed, wanted, {noise, {}, Real(0)}, {}, &c);
+  return wanted & (c.dist < noise);
+}
+
 /// Whether the point x is in or on static geometry that the body may touch, or nearer to it than `near`, in the wanted worlds.
 template <class L, class Real = typename L::Real>
 HD Mask<Real> is_solid(const typename L::Model& m, const StationModel& st, Vec3<Real> origin, Vec3<Real> x,
                        const Real& near, const Mask<Real>& wanted) {
-  const PlacedGeom<Real> point = as_geom(x);
   auto found = mask_of<Real>(false);
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto &g1 = m.geom[m.pair[i].geom1], &geom = g1.link < 0 ? g1 : m.geom[m.pair[i].geom2];
@@ -68,11 +76,7 @@ HD Mask<Real> is_solid(const typename L::Model& m, const StationModel& st, Vec3<
     const Vec3<Real> d = x - fixed.pose.p;
     const Real reach = near + geom.radius;
     const Mask<Real> look = wanted & negate(found) & (dot(d, d) < reach * reach);
-    if (geom.type == GeomKind::kPlane || !any(look)) continue;
-    Candidate<Real> c;
-    const Reach<Real> touch{near, {}, Real(0)};
-    collide<typename L::Shape>(point, fixed, look, touch, {}, &c);
-    found = found | (c.dist < near);
+    if (geom.type != GeomKind::kPlane && any(look)) found = found | is_inside<typename L::Shape>(fixed, x, near, look);
   }
   return found;
 }
