@@ -87,6 +87,10 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
       const auto& probe = m.probe[st.probe_begin + i];
       const auto& plane = m.plane[probe.plane];
       const Candidate<Real> c = probe_candidate(probe, plane, link, origin, body);
+      if (kWidth<Real> == 1 && !any(c.dist < reach.margin)) {
+        slot[i].active = mask_of<Real>(false);  // of what is not there no more is read
+        continue;
+      }
       fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), reach.margin, slot[i]);
       if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), closing, step.h);
       slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
@@ -117,35 +121,41 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     n = near.n;
   }
   if (n > 1) drop_hidden_candidates<L>(m, st, link, origin, reach.margin, n, number, candidate);
-  Candidate<Real> chosen[K];
-  Surface<Real> of[K];
-  Real feature[K];
-  for (int k = 0; k < K; ++k)
-    chosen[k] = absent<Real>(), of[k] = {Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)}, feature[k] = Real(-1);
-  int live = 0;
-  for (int k = 0; k < n; ++k) live += any(candidate[k].dist < reach.margin);
+  auto fill = [&](const Candidate<Real>& from, const Surface<Real>& of, const Real& feature, ContactPoint<Real>& to) {
+    fill_point(from, of, feature, reach.margin, to);
+    if (m.has_restitution) to.bounce = bounce_of(from, of.restitution, closing, step.h);
+    to.frame = frame_of_normal(from.normal);
+  };
+  auto is_near = [&](int k) { return any(candidate[k].dist < reach.margin); };
+  auto number_of = [&](int k) { return Real(Scalar<Real>(number[k])); };
+  int live = 0, to = 0;
+  for (int k = 0; k < n; ++k) live += is_near(k);
   if (live <= st.slots) {
-    for (int k = 0, to = 0; k < n; ++k)
-      if (any(candidate[k].dist < reach.margin))
-        chosen[to] = candidate[k], of[to] = surface_from<Real>(surface[k]),
-        feature[to++] = Real(Scalar<Real>(number[k]));
+    for (int k = 0; k < n; ++k)
+      if (is_near(k)) fill(candidate[k], surface_from<Real>(surface[k]), number_of(k), slot[to++]);
   } else {
-    Real index[K];
+    Candidate<Real> chosen[K];
+    Surface<Real> of[K];
+    Real feature[K], index[K];
+    for (int k = 0; k < K; ++k) of[k] = {Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)}, feature[k] = Real(-1);
     overflow = overflow | select_spread<Real, K, kMost>(candidate, n, st.slots, reach.margin, closing, Real(step.slack),
                                                         chosen, index);
     for (int i = 0; i < n; ++i) {
-      if (!any(candidate[i].dist < reach.margin)) continue;
+      if (!is_near(i)) continue;
       const Surface<Real> own = surface_from<Real>(surface[i]);
       for (int k = 0; k < st.slots; ++k) {
         const Mask<Real> is = index[k] == Real(Scalar<Real>(i));
-        blend_surface(is, own, of[k]), feature[k] = select(is, Real(Scalar<Real>(number[i])), feature[k]);
+        blend_surface(is, own, of[k]), feature[k] = select(is, number_of(i), feature[k]);
       }
     }
+    for (; to < st.slots; ++to) fill(chosen[to], of[to], feature[to], slot[to]);
   }
-  for (int k = 0; k < st.slots; ++k) {
-    fill_point(chosen[k], of[k], feature[k], reach.margin, slot[k]);
-    if (m.has_restitution) slot[k].bounce = bounce_of(chosen[k], of[k].restitution, closing, step.h);
-    slot[k].frame = frame_of_normal(chosen[k].normal);
+  const Real zero(0);
+  for (; to < st.slots; ++to) {
+    if (kWidth<Real> == 1) slot[to].active = mask_of<Real>(false);
+    else
+      fill(absent<Real>(), {zero, zero, zero, zero, zero, zero}, Real(-1),
+           slot[to]);  // another world of the pack may have it
   }
   return overflow;
 }

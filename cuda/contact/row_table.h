@@ -42,7 +42,11 @@ class Places {
   /// body(k, is): place k, which the worlds `is` use.
   template <class Body>
   HD void each(Body body) const {
-    for (int i = 0; i < count_; ++i) body(first_ + i, is_[i]);
+    if constexpr (kWidth<Real> == 1) {
+      if (count_ > 0) body(first_, true);
+    } else {
+      for (int i = 0; i < count_; ++i) body(first_ + i, is_[i]);
+    }
   }
 
   /// Of the couples of these contacts.
