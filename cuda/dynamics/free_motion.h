@@ -176,7 +176,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                                   loads.ctrl + act,
                                   loads.has_force() ? loads.force.trunk[t] : zero};
     joint_motion<L>(m, opt, link, joint, A.trunk[t][t], b.trunk[t], drives.trunk[t]);
-    act += L::Shape::actuators(link);
+    act += link.actuators;  // a shape tells those of limbs
   }
   each_limb<L>(g, m, [&](const auto& limb, Place place) {
     int own = act + place.actuator;
