@@ -76,11 +76,25 @@ if(STICTION_WITH_CUDA)
     set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/cuda_emulator/emulator.cpp" PROPERTIES COMPILE_OPTIONS
       "-O2;-U_FORTIFY_SOURCE")  # it jumps between stacks
   endif()
-  if(cuda_sources)
+  if(STICTION_CUDA_EMULATED)
     add_library(stiction_cuda STATIC ${cuda_sources})
-    target_link_libraries(stiction_cuda PUBLIC stiction_flags PRIVATE stiction_cuda_flags)
-    set(STICTION_CUDA_LIBRARY stiction_cuda)
+  else()
+    # Solvers are compiled apart and linked with every kernel that steps worlds, so that registers are bounded for all of them; what
+    # links a model's own kernels (python/stiction/model_kernels.py) takes their objects.
+    set(solver_sources ${cuda_sources})
+    list(FILTER solver_sources INCLUDE REGEX "kernels/(solve|improve)\\.cu$")
+    list(REMOVE_ITEM cuda_sources ${solver_sources})
+    add_library(stiction_cuda_solvers OBJECT ${solver_sources})
+    add_library(stiction_cuda STATIC ${cuda_sources} $<TARGET_OBJECTS:stiction_cuda_solvers>)
+    target_link_libraries(stiction_cuda_solvers PRIVATE stiction_flags stiction_cuda_flags)
+    foreach(target stiction_cuda_solvers stiction_cuda)
+      set_target_properties(${target} PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
+      target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-maxrregcount=128>")
+    endforeach()
+    set_target_properties(stiction_cuda PROPERTIES CUDA_RESOLVE_DEVICE_SYMBOLS ON)
   endif()
+  target_link_libraries(stiction_cuda PUBLIC stiction_flags PRIVATE stiction_cuda_flags)
+  set(STICTION_CUDA_LIBRARY stiction_cuda)
 endif()
 
 # ---- host and envs ------------------------------------------------------------------------------------------------------

@@ -75,6 +75,13 @@ if(STICTION_CUDA_LIBRARY)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/cuda/" DESTINATION stiction/kernel_sources COMPONENT python
           FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "*.cu")
 endif()
+if(TARGET stiction_cuda_solvers)  # and linked with
+  add_custom_command(TARGET _core POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E make_directory "${STICTION_PACKAGE_DIR}/kernel_objects"
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_OBJECTS:stiction_cuda_solvers> "${STICTION_PACKAGE_DIR}/kernel_objects"
+    COMMAND_EXPAND_LISTS)
+  install(FILES $<TARGET_OBJECTS:stiction_cuda_solvers> DESTINATION stiction/kernel_objects COMPONENT python)
+endif()
 
 # ---- the build tree's package: links to the Python sources ---------------------------------------------------------------
 file(GLOB package_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/python/stiction/*")

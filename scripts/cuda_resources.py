@@ -6,8 +6,10 @@
     ... --gate                             fails where a kernel needs more than is kept there, or is missing
     ... --model FILE.xml                   of one model's own kernels instead, with a build of stiction on PYTHONPATH
 
-"0 spills" alone proves nothing: arrays that are indexed at run time show only in the stack frame. Instructions are
-those in the kernel's code with the functions it calls, local the share of them that reads or writes the stack.
+"0 spills" alone proves nothing: arrays that are indexed at run time show only in the stack frame, which is a function's
+own. Instructions are those of the whole file, whose functions call each other, local the share of them that reads or
+writes the stack. Kernels and solvers are compiled apart, as the build does, and linked: how deep the stack of a step
+gets then is printed where the files are compiled.
 """
 
 import argparse
@@ -29,22 +31,29 @@ RECORD = FOLDER / "resources.json"
 GATED = {"registers": (0, 4), "stack": (0.03, 64), "spill_stores": (0.1, 64), "instructions": (0.03, 0)}
 #: Low 12 bits of an instruction of sm_80 and later that touches the stack: LDL, STL.
 LOCAL = (0x983, 0x387)
-FLAGS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-Xptxas", "-v"]
+FLAGS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-Xptxas", "-v", "-rdc=true", "-maxrregcount=128"]
+#: Functions besides kernels that files are compiled for.
+SOLVERS = re.compile(r"_ZN8stiction\d+(\w+_by_(?:team|warp))E")
 
 
 def kernels_in_log(text):
-    """name -> {stack, spill_stores, spill_loads, registers} of every entry function in ptxas' output."""
-    kernels, name = {}, None
+    """name -> {stack, spill_stores, spill_loads, registers} of every kernel and SOLVERS in ptxas' output."""
+    kernels, entry, name = {}, None, None
     for line in text.splitlines():
         if match := re.search(r"Compiling entry function '(\w+)'", line):
-            name = match[1]
-            kernels[name] = {}
+            entry = match[1]
+            kernels[entry] = {}
+        elif match := re.search(r"Function properties for (\w+)", line):
+            solver = SOLVERS.match(match[1])
+            name = solver[1] if solver else match[1]
+            if solver:
+                kernels[name] = {}
         elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
-            if name and "stack" not in kernels[name]:
+            if name in kernels and "stack" not in kernels[name]:
                 stack, stores, loads = map(int, match.groups())
                 kernels[name] |= {"stack": stack, "spill_stores": stores, "spill_loads": loads}
-        elif (match := re.search(r"Used (\d+) registers", line)) and name:
-            kernels[name]["registers"] = int(match[1])
+        elif (match := re.search(r"Used (\d+) registers", line)) and entry:
+            kernels[entry]["registers"] = int(match[1])
     return kernels
 
 
@@ -74,24 +83,41 @@ def version(nvcc):
     return re.search(r"V([\d.]+)", subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout)[1]
 
 
-def compiled(nvcc, source, architecture, shape=""):
-    """The kernels of one source, with code size and the seconds of its compilation."""
-    with tempfile.TemporaryDirectory() as folder:
-        cubin = os.path.join(folder, "kernels.cubin")
-        includes = [f"-I{ROOT / 'cuda'}", f"-I{ROOT}", f"-I{folder}"]
-        if shape:
-            (Path(folder) / "model_shape.h").write_text(shape)
-            includes.append("-DSTICTION_MODEL_SHAPE=<model_shape.h>")
-        command = [nvcc, *FLAGS, *includes, f"-arch=sm_{architecture}", "-cubin", str(source), "-o", cubin]
-        started = time.monotonic()
-        result = subprocess.run(command, capture_output=True, text=True)
-        if result.returncode != 0:
-            sys.exit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
-        seconds, code = time.monotonic() - started, machine_code(cubin)
+def compiled(nvcc, source, architecture, folder, shape=""):
+    """The kernels of one source, with code size and the seconds of its compilation; leaves its image in the folder."""
+    cubin = os.path.join(folder, f"{source.stem}.cubin")
+    includes = [f"-I{ROOT / 'cuda'}", f"-I{ROOT}", f"-I{folder}"]
+    if shape:
+        (Path(folder) / "model_shape.h").write_text(shape)
+        includes.append("-DSTICTION_MODEL_SHAPE=<model_shape.h>")
+    command = [nvcc, *FLAGS, *includes, f"-arch=sm_{architecture}", "-cubin", str(source), "-o", cubin]
+    started = time.monotonic()
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
+    seconds, code = time.monotonic() - started, b"".join(machine_code(cubin).values())
     kernels = kernels_in_log(result.stdout + result.stderr)
-    for name, kernel in kernels.items():
-        kernel |= {**instructions(code[name]), "seconds": seconds}
+    for kernel in kernels.values():
+        kernel |= {**instructions(code), "seconds": seconds}
     return kernels
+
+
+def print_linked(nvcc, architecture, folder):
+    """How deep the stacks of kernels are with all that they call."""
+    linker = Path(nvcc).resolve().parent / "nvlink"
+    if not linker.exists():
+        return
+    images = [str(Path(folder) / f"{name}.cubin") for name in ("worlds", "solve", "improve")]
+    command = [str(linker), f"-arch=sm_{architecture}", "-v", *images, "-o", os.path.join(folder, "linked.cubin")]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
+    name = None
+    for line in (result.stdout + result.stderr).splitlines():
+        if match := re.search(r"Function properties for '(\w+)'", line):
+            name = match[1]
+        elif match := re.search(r"used (\d+) registers.* (\d+) stack", line):
+            print(f"linked: {name} has {match[1]} registers and {match[2]} bytes of stack")
 
 
 def readable(name):
@@ -120,8 +146,8 @@ def excess(rows):
             told.append(f"{name} is not in {RECORD.name}")
             continue
         for what, (part, some) in GATED.items():
-            now, before = kernel.get(what), kept[name][what]
-            if now is not None and now > before * (1 + part) + some:
+            now, before = kernel.get(what), kept[name].get(what)
+            if None not in (now, before) and now > before * (1 + part) + some:
                 told.append(f"{name} has {now} {what.replace('_', ' ')}, {before} are recorded")
     missing = kept.keys() - {readable(name) for name, _ in rows}
     return told + [f"{name} is recorded, but was not built" for name in sorted(missing)]
@@ -141,17 +167,20 @@ def main():
         rows = sorted(kernels_in_log(Path(arguments.log).read_text(errors="replace")).items())
     elif not shutil.which(arguments.nvcc):
         sys.exit(f"no nvcc at {arguments.nvcc}: set CUDACXX, or pass --nvcc")
-    elif arguments.model:
-        from stiction import Model, _core, model_kernels
-
-        core = Model.from_mjcf(arguments.model).core
-        shape, rows = _core.model_shape(core, springs_vary=False, max_contacts=0), []
-        for file in model_kernels.FILES:
-            rows += compiled(arguments.nvcc, FOLDER / f"{file}.cu", arguments.architecture, shape).items()
     else:
-        rows = []
-        for source in sorted(FOLDER.glob("*.cu")):
-            rows += compiled(arguments.nvcc, source, arguments.architecture).items()
+        shape, sources = "", sorted(FOLDER.glob("*.cu"))
+        if arguments.model:
+            from stiction import Model, _core
+
+            core = Model.from_mjcf(arguments.model).core
+            shape = _core.model_shape(core, springs_vary=False, max_contacts=0)
+            sources = [FOLDER / f"{name}.cu" for name in ("worlds", "solve", "improve")]
+        rows, nvcc = [], shutil.which(arguments.nvcc)
+        with tempfile.TemporaryDirectory() as folder:
+            for source in sources:
+                of_model = shape if source.stem == "worlds" else ""
+                rows += compiled(nvcc, source, arguments.architecture, folder, of_model).items()
+            print_linked(nvcc, arguments.architecture, folder)
     print_table(rows)
     if arguments.record and not arguments.log and not arguments.model:
         kept = {readable(name): {k: v for k, v in kernel.items() if k != "seconds"} for name, kernel in rows}

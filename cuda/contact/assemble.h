@@ -98,25 +98,22 @@ HD Mat3<Real> arm_frame(const Mat3<Real>& frame, Vec3<Real> arms) {
 template <class L, class Real = typename L::Real>
 HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                         const Kinematics<L>& kin, const Contacts<L>& contacts, ContactProblem<L>& problem) {
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    for (int s = 0; s <= limb.links(); ++s)
-      each_station_slot<L>(limb, at, s, contacts, [&](int c) {
-        const ContactPoint<Real>& x = contacts.point.slot[c];
-        const Places<Real> places(problem.table.slot.slot[c]);
-        const Vec3<Real> w = compliance<L>(limb, at, problem.factor, kin.S, s, axis_forces(x.p, x.frame),
-                                           problem.table.visit(limb, at, places));
-        ContactRow<Real>& row = problem.row.slot[c];
-        row.bend = Vec3<Real>{};
-        contact_row(opt, x, norm(x.p), m.mean_mass, w, row, problem);
-        if (!m.has_spin) return;
-        row.spin_W = Vec3<Real>{};
-        if (!has_couple(x)) return;
-        const Places<Real> spins = places.of_spins();
-        const RowVisit<L> visit = problem.table.visit(limb, at, spins);
-        const Vec3<Real> turning =
-            compliance<L>(limb, at, problem.factor, kin.S, s, axis_couples(arm_frame(x.frame, spin_arms(x))), visit);
-        spin_row(x, turning, places, problem.table, row);
-      });
+  each_slot<L>(g, m, contacts, [&](const auto& limb, Place at, int s, int c) {
+    const ContactPoint<Real>& x = contacts.point.slot[c];
+    const Places<Real> places(problem.table.slot.slot[c]);
+    const Vec3<Real> w = compliance<L>(limb, at, problem.factor, kin.S, s, axis_forces(x.p, x.frame),
+                                       problem.table.visit(limb, at, places));
+    ContactRow<Real>& row = problem.row.slot[c];
+    row.bend = Vec3<Real>{};
+    contact_row(opt, x, norm(x.p), m.mean_mass, w, row, problem);
+    if (!m.has_spin) return;
+    row.spin_W = Vec3<Real>{};
+    if (!has_couple(x)) return;
+    const Places<Real> spins = places.of_spins();
+    const RowVisit<L> visit = problem.table.visit(limb, at, spins);
+    const Vec3<Real> turning =
+        compliance<L>(limb, at, problem.factor, kin.S, s, axis_couples(arm_frame(x.frame, spin_arms(x))), visit);
+    spin_row(x, turning, places, problem.table, row);
   });
 }
 

@@ -88,6 +88,18 @@ struct Tile {
   __device__ __forceinline__ static unsigned lanes() { return kLockstep ? 0xffffffffu : own(); }
 };
 template <int T> using LockstepTile = Tile<T, true>;
+
+/// What lane i of a group has, word by word. Collective.
+template <class Group, class T>
+__device__ T from_lane(const Group& g, const T& x, int lane) {
+  constexpr int kWords = (sizeof(T) + 3) / 4;
+  unsigned word[kWords] = {};
+  memcpy(word, &x, sizeof(T));
+  UNROLL for (int k = 0; k < kWords; ++k) word[k] = g.from(word[k], lane);
+  T of;
+  memcpy(&of, word, sizeof(T));
+  return of;
+}
 #endif
 
 }  // namespace stiction

@@ -136,47 +136,16 @@ size_t local_memory(const void* kernel, int device) {
   return all - std::min(all, local_noted[device]);
 }
 
+void prefer_cache(const void* kernel, int device) {
+  const OnDevice here(device);
+  require_success(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxL1),
+      "cudaFuncSetAttribute");
+}
+
 void wait_for(const CudaQueue& queue) {
   const OnDevice here(queue.device);
   require_success(cudaStreamSynchronize(static_cast<cudaStream_t>(queue.stream)), "cudaStreamSynchronize");
-}
-
-Branches::Branches(int device, int count) : trunk_{device, nullptr}, events_(count, nullptr) {
-  const OnDevice here(device);
-  for (void*& event : events_) {
-    cudaEvent_t made;
-    require_success(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    event = made;
-  }
-  for (int i = 1; i < count; ++i) {
-    cudaStream_t stream;
-    require_success(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    streams_.push_back(stream);
-  }
-}
-Branches::~Branches() {
-  for (void* stream : streams_) cudaStreamDestroy(static_cast<cudaStream_t>(stream));
-  for (void* event : events_) cudaEventDestroy(static_cast<cudaEvent_t>(event));
-}
-CudaQueue Branches::queue(int branch) const {
-  return branch == 0 ? trunk_ : CudaQueue{trunk_.device, streams_[branch - 1]};
-}
-void Branches::fork(const CudaQueue& queue, int count) {
-  trunk_ = queue, forked_ = count;
-  if (count < 2) return;
-  const OnDevice here(queue.device);
-  const auto now = static_cast<cudaEvent_t>(events_[0]);
-  require_success(cudaEventRecord(now, static_cast<cudaStream_t>(queue.stream)), "cudaEventRecord");
-  for (int i = 1; i < count; ++i)
-    require_success(cudaStreamWaitEvent(static_cast<cudaStream_t>(streams_[i - 1]), now, 0), "cudaStreamWaitEvent");
-}
-void Branches::join() {
-  const OnDevice here(trunk_.device);
-  for (int i = 1; i < forked_; ++i) {
-    const auto done = static_cast<cudaEvent_t>(events_[i]);
-    require_success(cudaEventRecord(done, static_cast<cudaStream_t>(streams_[i - 1])), "cudaEventRecord");
-    require_success(cudaStreamWaitEvent(static_cast<cudaStream_t>(trunk_.stream), done, 0), "cudaStreamWaitEvent");
-  }
 }
 
 StreamClock::~StreamClock() {

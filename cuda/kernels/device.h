@@ -50,27 +50,12 @@ size_t free_memory(int device);
 /// beyond what note_local_memory() has told of, for kernels share it.
 size_t local_memory(const void* kernel, int device);
 void note_local_memory(size_t more, int device);
+/// What a multiprocessor has of memory next to it is a cache of what a kernel's lanes have on their stacks.
+void prefer_cache(const void* kernel, int device);
 /// Waits for what is queued, throws if some of it failed. Other streams go on.
 void wait_for(const CudaQueue& queue);
 /// What is put into the stream `to` from now on runs after what is in `queue`; not if `to` is being captured, for a graph has no past.
 void order_behind(const CudaQueue& queue, void* to);
-/// Streams for work that need not wait for each other's. Those of a device; may be captured.
-class Branches {
- public:
-  Branches(int device, int count);
-  ~Branches();
-  Branches(const Branches&) = delete;
-  /// The first `count` of them go on from what is in `queue`: the first is `queue` itself.
-  void fork(const CudaQueue& queue, int count);
-  CudaQueue queue(int branch) const;
-  /// That queue goes on from what is in all of them.
-  void join();
-
- private:
-  CudaQueue trunk_;
-  int forked_ = 0;
-  std::vector<void*> streams_, events_;  // of all but the first; and of the trunk
-};
 /// Moments of a stream.
 class StreamClock {
  public:

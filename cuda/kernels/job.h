@@ -12,13 +12,9 @@ namespace stiction {
 struct CudaPlan {
   int slots = 0;  // worlds that step at once
   int kinematics_blocks = 0;
-  int branches = 1;            // streams that passes are spread over
-  int branch_slots = 0;        // slots of each
   int64_t lane_bytes = 0;      // of a lane of a slot
-  int64_t posed_begin = 0;     // where what solvers see begins, behind all lanes,
-  int64_t posed_bytes = 0;     // of each slot
   int64_t slot_bytes = 0;      // of all slots
-  int improvers = 0;           // warps that improve answers, each those of kSlotsOfImprover slots
+  int improvers = 0;           // teams that improve answers, each those of its worlds
   int64_t row_bytes = 0;       // of the rows of a slot
   int64_t world_bytes = 0;     // and of its solver
   int64_t improver_bytes = 0;  // of the fallback's, an improver's own
@@ -31,22 +27,21 @@ struct CudaJob : StepJob<float, TileCapacity> {
   void* solver_memory;  // WorldMemory of plan.slots worlds, then the improvers', likewise
   ParameterTables<TileCapacity, float>*
       own_models;  // (plan.slots), where parameters differ between environments; else null
+  unsigned long long* clock =
+      nullptr;  // (kStages) cycles of all warps in each stage are added there; null: nobody asks
   CudaQueue queue;
 };
 
-/// Worlds first .. first + count - 1 of a batch, in slots slot, slot + 1, ..., in a step of the call.
-struct StagePass {
-  int first = 0, count = 0, slot = 0, step = 0;
-  bool recovers = false;       // of the solve stage: for the second time in a step
-  bool finds = false;          // of the find stage: contacts alone, of present states,
-  FoundContacts<float> found;  // into these
-};
+/// Between the moments that a clock of stages looks at.
+enum Stage : int { kFind, kAssemble, kSolve, kJudge, kImprove, kSettle, kRecover, kStages };
 
-inline constexpr int kThreads = 64;  // of a block
-/// Lanes that share a world: where each takes some limbs, and where they share a solver's work.
-inline constexpr int kTreeTile = 4, kSolveTile = 16;
-/// An improver has a warp, of which kSolveTile lanes work: in one warp, several would wait for each other. About one world in a
-/// thousand is improved.
-inline constexpr int kImproverTile = 32, kSlotsOfImprover = 4;
+inline constexpr int kThreads = 64, kWarp = 32;  // lanes of a block, of a warp
+/// Lanes that have a world, each some of its limbs; and the team of them that shares a solver's work on the worlds of its tiles, one after
+/// the other: where a row each is enough for them, else a warp.
+inline constexpr int kTreeTile = 4, kSolveTile = 16, kWorldsOfTeam = kSolveTile / kTreeTile;
+
+/// Changes where the layout of what the host and kernels of a model hand each other does.
+inline constexpr int64_t kHandedOver = (int64_t{sizeof(CudaJob)} * 1000 + sizeof(FoundContacts<float>)) * 100000 +
+                                       sizeof(ParameterTables<TileCapacity, float>);
 
 }  // namespace stiction

@@ -17,37 +17,28 @@
 
 namespace stiction {
 
-using StageKernel = void (*)(CudaJob, StagePass);
-/// The kernels of a step, in the order of `stages`, and how much a lane of a slot takes of memory.
+/// The kernels of a step (kernels/worlds.cuh), and how much a lane of a slot takes of memory.
 struct StepKernels {
-  static constexpr int kCount = 7;
-  /// name_kernel, in image `file`.
-  struct Stage {
-    const char *name, *file;
-    int lanes;              // of a world; 0: few for all
-    bool of_model = false;  // may be compiled for a ModelShape
-  };
-  static const Stage stages[kCount];
-
-  StageKernel kernel[kCount];
+  void (*step)(CudaJob);
+  void (*find)(CudaJob, FoundContacts<float>);
   int64_t lane_bytes;
   std::shared_ptr<void> loaded;  // what keeps them on the device; null: they are the build's
 };
 /// For any robot, every feature.
 StepKernels shipped_kernels();
-/// Those with the images (cubin) of the files that `stages` names as a model's, compiled for its ModelShape (kernels/stages.cuh), by
-/// file name. Throws
-/// std::runtime_error naming what the runtime refuses, std::invalid_argument naming an image that is missing.
-StepKernels load_kernels(const std::map<std::string, std::string>& images, int device);
+/// Those of an image (cubin), compiled for a ModelShape (kernels/worlds.cu) and linked. Throws std::runtime_error naming what the
+/// runtime refuses, std::invalid_argument where the image is of other sources than the build.
+StepKernels load_kernels(const std::string& image, int device);
 
 /// For a batch of that size: as many slots as it has worlds, bounded by what the device works on at once and by a quarter of the
-/// memory that is free besides the kernels' own, for a slot of the shipped kernels takes 0.5 MB; with some more to fill blocks. sizes: of one world.
+/// memory that is free besides the kernels' own, for a slot of the shipped kernels takes 0.5 MB; with some more to fill blocks. sizes:
+/// of one world.
 CudaPlan plan_launches(const StepKernels& kernels, int num_envs, const MemorySizes& sizes, int device);
 /// Every kernel of a step, of no world: after it the device has loaded them and set their local memory aside.
 void prepare_launches(const StepKernels& kernels, const CudaJob& job);
-/// `steps` steps of all worlds. Eight launches a step and branch.
-void launch_step(const StepKernels& kernels, const CudaJob& job, Branches& branches);
-/// The same, and the milliseconds that each of its launches took on the device, by name, over all steps. Waits.
+/// job.steps steps of all worlds: one launch.
+void launch_step(const StepKernels& kernels, const CudaJob& job);
+/// The same, and the milliseconds that it took on the device, by stage in the parts of the cycles that its warps spent there. Waits.
 std::vector<std::pair<std::string, double>> time_step(const StepKernels& kernels, const CudaJob& job);
 /// The contacts of the present states of worlds with found.mask[i] != 0 (null: all).
 void launch_find_contacts(const StepKernels& kernels, const CudaJob& job, const FoundContacts<float>& found);

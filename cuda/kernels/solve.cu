@@ -1,18 +1,19 @@
-// Contact problems, by the chosen solver; whatever the model. And, for the host, how much memory solvers take.
-#include "kernels/slots.cuh"
+// Contact problems by the chosen solver. And, for the host, how much memory solvers take.
+#include "kernels/worlds.cuh"
 #include "step/solve_rows.h"
 
 namespace stiction {
 
-__global__ void __launch_bounds__(kThreads) solve_kernel(CudaJob job, StagePass pass) {
-  const Tile<kSolveTile> tile;
-  const int number = tile_of_grid<kSolveTile>(), slot = pass.slot + number;
-  if (number >= pass.count) return;
-  PosedSolve<float>& s = posed_in(job, slot);
-  if (!s.solving) return;
-  const RowProblem<float> rows = s.rows;
-  const float passes = solve_posed(tile, job.options, rows, s.impulse, slot_memory(job, slot).solver);
-  if (tile.rank() == 0 && !pass.recovers) s.iterations = passes;
+__device__ __noinline__ float solve_by_team(const StepOptions<float>& options, const RowProblem<float>& rows,
+                                            float* impulse, void* memory) {
+  return solve_posed(Tile<kSolveTile>(), options, rows, impulse, memory);
+}
+__device__ __noinline__ float solve_by_warp(const StepOptions<float>& options, const RowProblem<float>& rows,
+                                            float* impulse, void* memory) {
+  const SolveLimits<float> limits{options.step.iterations, options.step.tolerance};
+  return solve_with<SubAdmm, float>(Tile<kWarp>(), rows, limits, options.solver.options.first,
+                                    static_cast<float*>(memory), impulse)
+      .iterations;
 }
 
 template int64_t solver_memory<float>(const SolverOptions<float>&, const RowCounts&);

@@ -19,6 +19,10 @@ inline constexpr double kAsked = 0.3;
 /// Passes of SubADMM in double at first, and for how many contacts and other rows: of more it asks for many passes, and costs what
 /// Newton does.
 inline constexpr int kRepeatedPasses = 300, kMostRepeated = 16;
+/// Of a group of lanes, which share them, and of whom one alone would do the rest: that takes it a hundred times as long. So they are
+/// content with this part of what is asked.
+inline constexpr int kSharedPasses = 1000, kMostShared = 64;
+inline constexpr double kSharedPart = 0.1;
 /// They end at this part of what is asked, as near as Newton comes: once it is known what sticks and what slides, a digit costs it few.
 inline constexpr double kRepeatedPart = 1e-4;
 /// Sweeps over exact contacts before Newton is called: quadrupeds need a few (bench/README.md).

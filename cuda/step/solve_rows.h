@@ -193,13 +193,15 @@ HD int try_each(const Group& g, const Improvement<Real>& improvement, double acc
 /// SubADMM in double, from what there is.
 template <class Double, class Real, class Group>
 HD_ONCE int repeat(const Group& g, const Improvement<Real>& improvement, Island* island, int n) {
-  const SolveLimits<double> limits{kRepeatedPasses, kRepeatedPart * Demand<Double, Real>(improvement.plan).tolerance};
-  auto small = [](const Island& of) { return of.rows() <= kMostRepeated; };
+  constexpr bool kShared = Group::kSize > 1;
+  const double asked = Demand<Double, Real>(improvement.plan).tolerance, tolerance = kRepeatedPart * asked;
+  const SolveLimits<double> limits{kShared ? kSharedPasses : kRepeatedPasses, tolerance};
+  auto small = [](const Island& of) { return of.rows() <= (kShared ? kMostShared : kMostRepeated); };
   auto solve = [&](IslandRows<Double, Real>& d, const Mask<Double>& open, Double* scratch) {
     solve_with<SubAdmm, Double>(g, d.view, limits, SubAdmmOptions<double>{}, scratch, d.rows.impulse);
     return open;
   };
-  return try_each<Double>(g, improvement, 10 * limits.tolerance, island, n, small, solve);
+  return try_each<Double>(g, improvement, kShared ? kSharedPart * asked : 10 * tolerance, island, n, small, solve);
 }
 
 /// Each contact in turn exactly.

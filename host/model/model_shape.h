@@ -7,7 +7,7 @@
 
 namespace stiction {
 
-/// A header for STICTION_MODEL_SHAPE (kernels/stages.cuh); the same text for models that the same kernels serve.
+/// A header for STICTION_MODEL_SHAPE (kernels/worlds.cu); the same text for models that the same kernels serve.
 /// springs_vary: stiffnesses of joints differ between environments.   pre: the tables fit a TileCapacity
 std::string model_shape(const ModelTables<double>& tables, bool springs_vary);
 

@@ -117,7 +117,6 @@ class CudaWorld final : public WorldOf<CudaJob> {
     slots_ = allocate(job_.plan.slot_bytes), job_.slots = slots_->data();
     solver_memory_ = allocate(solver_bytes()), job_.solver_memory = solver_memory_->data();
     if (!options_.per_env.empty()) make_own_models();
-    branches_ = std::make_unique<Branches>(options_.device, job_.plan.branches);
     prepare_launches(kernels_, job_);  // what it has no memory for fails here
     reset(nullptr);
   }
@@ -149,7 +148,7 @@ class CudaWorld final : public WorldOf<CudaJob> {
   }
 
  protected:
-  void run_steps() override { launch_step(kernels_, job_, *branches_); }
+  void run_steps() override { launch_step(kernels_, job_); }
   void synchronize() const override { wait_for(job_.queue); }
   void update_kinematics(const uint8_t* mask) override { launch_kinematics(job_, mask); }
   void update_contacts(const uint8_t* mask) override { launch_contacts(job_, contact_arrays_, max_contacts_, mask); }
@@ -193,7 +192,6 @@ class CudaWorld final : public WorldOf<CudaJob> {
   }
 
   StepKernels kernels_;
-  std::unique_ptr<Branches> branches_;
   std::unique_ptr<DeviceTables> device_tables_;
   std::shared_ptr<Memory> slots_, solver_memory_, own_models_;
 };

@@ -39,13 +39,12 @@ struct ArrayView {
 struct WorldOptions {
   int num_envs = 1;
   bool float64 = false;
-  bool cuda = false;            // on a CUDA device, else on the CPU
-  int device = kCurrentDevice;  // its ordinal; World::options() has the number
-  std::string isa;              // "", "scalar", "avx2", "avx512": "" is the best there is
-  int num_threads = 0;          // 0: as many as cores
-  int max_contacts = 0;         // 0: every slot
-  std::map<std::string, std::string>
-      kernels;                       // on CUDA: images of a model's own, see load_kernels(); empty: the build's
+  bool cuda = false;                 // on a CUDA device, else on the CPU
+  int device = kCurrentDevice;       // its ordinal; World::options() has the number
+  std::string isa;                   // "", "scalar", "avx2", "avx512": "" is the best there is
+  int num_threads = 0;               // 0: as many as cores
+  int max_contacts = 0;              // 0: every slot
+  std::string kernels;               // on CUDA: the image of a model's own, see load_kernels(); empty: the build's
   std::vector<std::string> per_env;  // parameters that differ between environments, see parameter_names()
   Options<double> step;              // h = 0: the model's
   SolverOptions<double> solver;

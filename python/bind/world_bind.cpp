@@ -72,22 +72,21 @@ void bind_world(py::module_& m) {
       .def(py::init([](std::shared_ptr<Model> model, int num_envs, bool float64, const std::string& isa,
                        const std::string& solver, const py::dict& solver_options, int num_threads, int max_contacts,
                        const py::dict& options, const std::vector<std::string>& per_env, std::optional<int> cuda,
-                       const std::map<std::string, py::bytes>& kernels) {
+                       const py::bytes& kernels) {
              WorldOptions o;
              o.num_envs = num_envs, o.float64 = float64, o.isa = isa, o.num_threads = num_threads;
              o.max_contacts = max_contacts, o.per_env = per_env;
              o.step = step_options_from(options), o.solver = solver_options_from(solver, solver_options, float64);
              if (cuda) o.cuda = true, o.device = *cuda;
-             for (const auto& [file, image] : kernels) o.kernels[file] = image;
+             o.kernels = kernels;
              return World::create(std::move(model), o);
            }),
            py::arg("model"), py::kw_only(), py::arg("num_envs"), py::arg("float64"), py::arg("isa"), py::arg("solver"),
            py::arg("solver_options") = py::dict(), py::arg("num_threads"), py::arg("max_contacts"), py::arg("options"),
            py::arg("per_env") = std::vector<std::string>{}, py::arg("cuda") = py::none(),
-           py::arg("kernels") = std::map<std::string, py::bytes>{},
-           "cuda: the ordinal of a device, or -1 for the thread's own; None is the CPU. kernels: the images of a "
-           "model's own, by "
-           "file of cuda/kernels.")
+           py::arg("kernels") = py::bytes(),
+           "cuda: the ordinal of a device, or -1 for the thread's own; None is the CPU. kernels: the image of a "
+           "model's own.")
       .def(
           "array",
           [](py::object self, const std::string& name) {

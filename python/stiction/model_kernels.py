@@ -1,8 +1,9 @@
 """A model's own CUDA kernels: compiled for its shape by NVRTC, once, and kept on disk.
 
 The kernels of the build serve every robot: they carry every geometry and the largest bounds. Of one model they keep
-what it comes to: fewer instructions, less memory a world. Solvers know no model and stay the build's. NVRTC is a
-library of the CUDA toolkit and of the wheel ``nvidia-cuda-nvrtc``; without it simulations run by the build's kernels.
+what it comes to: fewer instructions, less memory a world. Solvers know no model: nvJitLink links them as the build
+compiled them. Both are libraries of the CUDA toolkit and of the wheels ``nvidia-cuda-nvrtc`` and
+``nvidia-nvjitlink``; without them simulations run by the build's kernels.
 """
 
 from __future__ import annotations
@@ -17,41 +18,80 @@ import sys
 import tempfile
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import _build, _core
 from .command_words import WORDS
 
 SOURCES = Path(__file__).parent / "kernel_sources"
-#: Of kernels/, compiled side by side; the slowest first.
-FILES = ("find", "settle", "assemble")
+#: Of kernels/, what is compiled for a model; and what the build compiled for all.
+FILE = "worlds"
+OBJECTS = Path(__file__).parent / "kernel_objects"
+#: Registers of a lane, as the build's.
+REGISTERS = 128
 CHOICES = ("auto", "model", "build")
 
 
-def library_names() -> list[str]:
-    """Where NVRTC may be, best first."""
+def library_names(name: str) -> list[str]:
+    """Where a library of the toolkit may be, best first."""
     names = []
     spec = importlib.util.find_spec("nvidia")
     for folder in spec.submodule_search_locations or () if spec else ():
-        names += glob.glob(os.path.join(folder, "*", "lib", "libnvrtc.so.1[23]"))
-    return [*sorted(names, reverse=True), "libnvrtc.so.13", "libnvrtc.so.12"]
+        names += glob.glob(os.path.join(folder, "*", "lib", f"{name}.so.1[23]"))
+    return [*sorted(names, reverse=True), f"{name}.so.13", f"{name}.so.12"]
+
+
+def load_library(name: str, wheel: str):
+    for path in library_names(name):
+        try:
+            for builtins in glob.glob(os.path.join(os.path.dirname(path), "libnvrtc-builtins.so.*")):
+                ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)  # NVRTC opens it by its bare name
+            return ctypes.CDLL(path)
+        except OSError:
+            continue
+    raise OSError(f"no {name}: pip install {wheel}")
+
+
+class NvJitLink:
+    """nvJitLink by ctypes. Raises OSError without one. Needs neither GPU nor driver."""
+
+    CUBIN, OBJECT = 1, 5
+
+    def __init__(self):
+        self._library = load_library("libnvJitLink", "nvidia-nvjitlink")
+
+    def link(self, image: bytes, objects: list[Path], architecture: int) -> bytes:
+        """Machine code of an image (cubin, relocatable) and object files of nvcc. Raises RuntimeError with the log."""
+        handle, size = ctypes.c_void_p(), ctypes.c_size_t()
+        options = (ctypes.c_char_p * 1)(f"-arch=sm_{architecture}".encode())
+        if self._library.nvJitLinkCreate(ctypes.byref(handle), 1, options) != 0:
+            raise RuntimeError(f"nvJitLink refuses sm_{architecture}")
+        try:
+            self._call(handle, "AddData", self.CUBIN, image, ctypes.c_size_t(len(image)), b"worlds")
+            for path in objects:
+                self._call(handle, "AddFile", self.OBJECT, os.fsencode(path))
+            self._call(handle, "Complete")
+            self._call(handle, "GetLinkedCubinSize", ctypes.byref(size))
+            linked = ctypes.create_string_buffer(size.value)
+            self._call(handle, "GetLinkedCubin", linked)
+            return linked.raw
+        finally:
+            self._library.nvJitLinkDestroy(ctypes.byref(handle))
+
+    def _call(self, handle, name, *arguments):
+        if (result := getattr(self._library, f"nvJitLink{name}")(handle, *arguments)) != 0:
+            size = ctypes.c_size_t()
+            self._library.nvJitLinkGetErrorLogSize(handle, ctypes.byref(size))
+            log = ctypes.create_string_buffer(max(size.value, 1))
+            self._library.nvJitLinkGetErrorLog(handle, log)
+            raise RuntimeError(f"nvJitLink{name}: {result}, {log.value.decode(errors='replace')}")
 
 
 class Nvrtc:
     """NVRTC by ctypes. Raises OSError without one. Needs neither GPU nor driver."""
 
     def __init__(self):
-        for name in library_names():
-            try:
-                for builtins in glob.glob(os.path.join(os.path.dirname(name), "libnvrtc-builtins.so.*")):
-                    ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)  # NVRTC opens it by its bare name
-                self._library = ctypes.CDLL(name)
-                break
-            except OSError:
-                continue
-        else:
-            raise OSError("no NVRTC: pip install nvidia-cuda-nvrtc")
+        self._library = load_library("libnvrtc", "nvidia-cuda-nvrtc")
         major, minor = ctypes.c_int(), ctypes.c_int()
         self._call("nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
         self.version = f"NVRTC {major.value}.{minor.value}"
@@ -85,10 +125,22 @@ class Nvrtc:
         finally:
             self._library.nvrtcDestroyProgram(ctypes.byref(program))
 
-    def compile(self, file: str, shape: str, architecture: int, extra: tuple[str, ...] = ()) -> tuple[bytes, str]:
-        """The image of kernels/``file``.cu for a shape, and the log."""
-        options = [*nvrtc_options(SOURCES, architecture), "-DSTICTION_MODEL_SHAPE=<model_shape.h>", *extra]
-        return self.image_of(f'#include "kernels/{file}.cu"\n', options, shape)
+    def compile(self, shape: str, architecture: int, extra: tuple[str, ...] = ()) -> tuple[bytes, str]:
+        """The relocatable image of kernels/worlds.cu for a shape, and the log."""
+        linked = ["--relocatable-device-code=true", f"--maxrregcount={REGISTERS}"]
+        own = [*nvrtc_options(SOURCES, architecture), *linked, "-DSTICTION_MODEL_SHAPE=<model_shape.h>", *extra]
+        return self.image_of(f'#include "kernels/{FILE}.cu"\n', own, shape)
+
+
+class Compiler:
+    """Makes a model's kernels. Raises OSError without NVRTC or nvJitLink."""
+
+    def __init__(self):
+        self.nvrtc, self.linker = Nvrtc(), NvJitLink()
+
+    def __call__(self, shape: str, architecture: int) -> bytes:
+        image, _ = self.nvrtc.compile(shape, architecture)
+        return self.linker.link(image, sorted(OBJECTS.iterdir()), architecture)
 
 
 def nvrtc_options(folder: Path, architecture: int) -> list[str]:
@@ -103,7 +155,7 @@ def compiler():
     if not _build.CUDA or _build.CUDA == "emulated":
         return None
     try:
-        return Nvrtc()
+        return Compiler()
     except OSError:
         return None
 
@@ -113,6 +165,8 @@ def sources_digest() -> str:
     digest = hashlib.sha256()
     for path in sorted(p for p in SOURCES.rglob("*") if p.suffix in (".h", ".cuh", ".cu")):
         digest.update(str(path.relative_to(SOURCES)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in sorted(OBJECTS.glob("*")):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -134,28 +188,23 @@ def _keep(path: Path, image: bytes):
         pass
 
 
-def images_for(shape: str, architecture: int, by) -> dict[str, bytes]:
-    """The images of a shape by file: from the cache, or compiled by ``by``, told on stderr; {} where that is None."""
+def image_for(shape: str, architecture: int, by) -> bytes:
+    """The image of a shape: from the cache, or made by ``by``, told on stderr; empty where that is None."""
     key = hashlib.sha256("\0".join([sources_digest(), shape, str(architecture)]).encode()).hexdigest()
-    folder = cache_folder() / "kernels" / key[:32]
-    found = {}
-    for file in FILES:
-        try:
-            found[file] = (folder / file).read_bytes()
-        except OSError:
-            pass
-    if missing := [file for file in FILES if not found.get(file)]:
-        if by is None:
-            return {}
-        began = time.monotonic()
-        print("stiction: compiling CUDA kernels for this model", end=" ... ", file=sys.stderr, flush=True)
-        with ThreadPoolExecutor(len(missing)) as pool:
-            made = pool.map(lambda file: by.compile(file, shape, architecture)[0], missing)
-            for file, image in zip(missing, made, strict=True):
-                found[file] = image
-                _keep(folder / file, image)
-        print(f"{time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
-    return found
+    path = cache_folder() / "kernels" / f"{key[:32]}.cubin"
+    try:
+        if found := path.read_bytes():
+            return found
+    except OSError:
+        pass
+    if by is None:
+        return b""
+    began = time.monotonic()
+    print("stiction: compiling CUDA kernels for this model", end=" ... ", file=sys.stderr, flush=True)
+    image = by(shape, architecture)
+    _keep(path, image)
+    print(f"{time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+    return image
 
 
 def checked_kernels(choice: str) -> str:
@@ -164,25 +213,26 @@ def checked_kernels(choice: str) -> str:
     return choice
 
 
-def chosen_kernels(choice: str, model, per_env, max_contacts: int, device: int) -> dict[str, bytes]:
-    """What a world on a CUDA device is given: {} for the build's kernels.
+def chosen_kernels(choice: str, model, per_env, max_contacts: int, device: int) -> bytes:
+    """What a world on a CUDA device is given: empty for the build's kernels.
 
     Raises ValueError for "model" where nothing compiles.
     """
     if choice == "build" or not _build.CUDA:
-        return {}
+        return b""
     architecture = _core.cuda_architecture(device)  # refuses what is no device before anything is compiled
     shape = _core.model_shape(model.core, "jnt_stiffness" in per_env, max_contacts)
     try:
-        found = images_for(shape, architecture, compiler())
+        found = image_for(shape, architecture, compiler())
     except RuntimeError as error:
         if choice == "model":
             raise
         text = f"kernels='auto' uses the build's, for this model's own do not compile: {error}"
         warnings.warn(text, stacklevel=3)
-        return {}
+        return b""
     if choice == "model" and not found:
-        raise ValueError("kernels is 'model', but there is no NVRTC: pip install nvidia-cuda-nvrtc, or kernels='build'")
+        missing = "NVRTC or nvJitLink is not here: pip install nvidia-cuda-nvrtc nvidia-nvjitlink, or kernels='build'"
+        raise ValueError(f"kernels is 'model', but {missing}")
     return found
 
 
@@ -200,14 +250,12 @@ def run(arguments):
     if not _build.CUDA:
         raise ValueError("this is no CUDA build, which compiles nothing")
     if (by := compiler()) is None:
-        raise ValueError("there is no NVRTC: pip install nvidia-cuda-nvrtc")
+        raise ValueError("NVRTC or nvJitLink is not here: pip install nvidia-cuda-nvrtc nvidia-nvjitlink")
     for name in arguments.models:
         core = _model_of(name).core
         shape = _core.model_shape(core, "jnt_stiffness" in arguments.per_env, arguments.max_contacts)
-        images = images_for(shape, arguments.architecture, by)
-        print(
-            f"{name}: {sum(map(len, images.values())) / 1e6:.1f} MB for sm_{arguments.architecture} in {cache_folder()}"
-        )
+        image = image_for(shape, arguments.architecture, by)
+        print(f"{name}: {len(image) / 1e6:.1f} MB for sm_{arguments.architecture} in {cache_folder()}")
 
 
 def _model_of(name: str):

@@ -15,7 +15,7 @@
 //   - There are two devices. Work and streams are of the one that is current (cudaSetDevice), and a kernel that reaches for the
 //     memory of the other is a fault.
 // One thread of the host at a time. Arithmetic is the host's: no fused multiply-add, and __CUDA_ARCH__ is not defined. Shared
-// memory, atomics and __syncthreads do not exist.
+// memory, __syncthreads and atomics but one do not exist.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -128,6 +128,16 @@ T __shfl_sync(unsigned mask, T value, int lane, int width = 32) {
 inline unsigned __ballot_sync(unsigned mask, bool value) {
   return static_cast<unsigned>(cuda_emulator::meet(cuda_emulator::Collective::kBallot, mask, value, 0));
 }
+/// Lanes take turns, and none in the middle of this.
+inline unsigned long long atomicAdd(unsigned long long* to, unsigned long long more) {
+  const unsigned long long before = *to;
+  *to += more;
+  return before;
+}
+inline long long clock64() {
+  static long long now = 0;
+  return ++now;
+}
 inline void __syncwarp(unsigned mask) { cuda_emulator::meet(cuda_emulator::Collective::kSync, mask, 0, 0); }
 
 /// Arguments are copied now, as the runtime does.
@@ -147,6 +157,9 @@ cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
+enum cudaFuncAttribute { cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
+inline constexpr int cudaSharedmemCarveoutMaxL1 = 0;
+inline cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads, size_t shared);
 /// Of an image that is a shared object, compiled as these files are, without what it takes from them.
 cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* image, void*, void*, unsigned, void*, void*,

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from bench.gpu import __main__ as bench  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not is_emulated(), reason="STICTION_CUDA is not EMULATED")
-STAGES = ["find", "assemble", "solve", "judge", "improve", "settle", "recover", "end"]
+STAGES = ["find", "assemble", "solve", "judge", "improve", "settle", "recover"]
 
 
 def measured(monkeypatch, tmp_path, what, *arguments):

@@ -4,7 +4,7 @@
 //   T = I - (I + X X')^-1
 //
 // by Gauss-Jordan elimination; I + X X' has eigenvalues from 1 on, so that no pivot is small. Rounded
-// otherwise than there: no bit of it is a CPU's.
+// otherwise than there: no bit of it is a CPU's. For few rows, of which all is less, there are lanes without one.
 #pragma once
 #include "core/group.h"
 #include "linalg/anderson.h"
@@ -15,12 +15,13 @@
 
 namespace stiction {
 
-template <class Real, class Group>
+/// Of problems with at most kRows rows.
+template <class Real, class Group, int kRows = Group::kSize>
 class LanePasses {
  public:
   using S = Scalar<Real>;
   using Opt = SubAdmmOptions<S>;
-  static constexpr int kRows = Group::kSize;
+  static_assert(kRows <= Group::kSize);
 
   /// Of what is asked for by default; couples and the convex law, and penalties that change, are for passes.h.
   HD static bool takes(const RowProblem<Real>& p, const SolveLimits<S>& limits, const Opt& opt) {
@@ -36,7 +37,7 @@ class LanePasses {
         i_(g.rank()),
         contact_(i_ < 3 * p.contacts),
         block_(p.block_of(min(i_, max(p.rows() - 1, 0)))),
-        first_(contact_ ? 3 * block_ : min(i_, kRows - 3)) {}
+        first_(contact_ ? 3 * block_ : min(i_, Group::kSize - 3)) {}
 
   /// From the impulses there (n) to the answer, which is written by all lanes. Tells whether the world is done.
   HD bool solve(Real* answer, SolveStats<Real>& stats) {

@@ -52,8 +52,9 @@ class Iteration {
     }
     if constexpr (kInLanes)
       if (LanePasses<Real, Group>::takes(p_, limits_, opt)) {
-        LanePasses<Real, Group> rows(g_, p_, limits_, opt);
-        const bool done = rows.solve(answer_, stats_);
+        const bool done = p_.rows() <= 12   ? solve_in_lanes<12>()
+                          : p_.rows() <= 16 ? solve_in_lanes<16>()
+                                            : solve_in_lanes<Group::kSize>();
         if (limits_.tolerance > 0 && !done) drop_harmful(g_, p_, opt.law(), true, answer_, root_, u_);
         return stats_;
       }
@@ -75,6 +76,12 @@ class Iteration {
   static constexpr int kBlock = Passes::kBlock, kRows = Passes::kRows;
   static constexpr bool kInLanes = kWidth<Real> == 1 && Group::kSize > 2;  // a contact has three rows
 
+  /// Of at most kMost rows. Tells whether the world is done.
+  template <int kMost>
+  HD bool solve_in_lanes() {
+    LanePasses<Real, Group, (kMost < Group::kSize ? kMost : Group::kSize)> rows(g_, p_, limits_, opt);
+    return rows.solve(answer_, stats_);
+  }
   /// The problem's row of row i of those that take part.
   HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i + 3 * (p_.contacts - x_.contacts); }
 

@@ -1,0 +1,29 @@
+// The kernels of a step, by kTreeTile lanes a world, for any robot or for a ModelShape: worlds.cu.
+#pragma once
+#include "kernels/job.h"
+#include "step/step_world.h"
+
+namespace stiction {
+
+/// What a lane of a slot of the build's kernels takes of memory.
+extern const int64_t kBuildLaneBytes;
+
+extern "C" {
+__global__ void step_kernel(CudaJob job);                              // job.steps steps of all worlds
+__global__ void find_kernel(CudaJob job, FoundContacts<float> found);  // contacts of the worlds that `found` wants
+}
+
+// What they are linked with, whatever the model: by the lanes of a team.
+/// The chosen solver, from the impulses there to its answer (solve.cu). Returns its iterations.
+__device__ float solve_by_team(const StepOptions<float>& options, const RowProblem<float>& rows, float* impulse,
+                               void* memory);
+/// The same by the lanes of a warp, where `has_warps`.
+__device__ float solve_by_warp(const StepOptions<float>& options, const RowProblem<float>& rows, float* impulse,
+                               void* memory);
+__device__ inline bool has_warps(const StepOptions<float>& options) {
+  return options.solver.solver == PlaceOf<SubAdmm, Solvers>::value;
+}
+/// The fallback of a flagged world, in double (improve.cu); what it says of the world is known to the first lane.
+__device__ void improve_by_team(const StepOptions<float>& options, PosedSolve<float>& posed, void* memory);
+
+}  // namespace stiction
