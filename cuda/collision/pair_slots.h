@@ -26,10 +26,13 @@ HD Real segment_distance_squared(Vec3<Real> a1, Vec3<Real> a2, Vec3<Real> d) {
 /// Poses of links relative to one point for all trees, the trunk's origin, and the spheres around what may touch.
 template <class Real>
 struct LinkBound {
-  Pose<Real> pose;    // relative to the common point
-  Vec3<Real> shift;   // from the common point to the link's own origin O
-  Vec3<Real> center;  // of the sphere
-  Real margin;        // how near another link may be to take part: what it travels, a reserve, what hits it passes on
+  struct Ball {
+    Vec3<Real> center;
+    Real margin;  // how near another link may be to take part: what it travels, a reserve, what hits it passes on
+  };
+  Pose<Real> pose;   // relative to the common point
+  Vec3<Real> shift;  // from the common point to the link's own origin O
+  Ball ball;
 };
 
 template <class L>
@@ -37,10 +40,10 @@ HD void link_bounds(const typename L::Group& g, const typename L::Model& m, cons
                     const PerLink<L, typename L::Real>& margin, PerLink<L, LinkBound<typename L::Real>>& bound) {
   using Real = typename L::Real;
   auto fill = [](const Pose<Real>& pose, Vec3<Real> shift, Real near, const auto& link, LinkBound<Real>& b) {
-    b.margin = near;
+    b.ball.margin = near;
     b.pose = {pose.R, pose.p + shift};
     b.shift = shift;
-    b.center = b.pose * link.bound_center;
+    b.ball.center = b.pose * link.bound_center;
   };
   Vec3<Real> zero{Real(0), Real(0), Real(0)};
   for (int t = 0; t < m.trunk_links(); ++t) fill(kin.pose.trunk[t], zero, margin.trunk[t], m.trunk[t], bound.trunk[t]);
@@ -199,18 +202,24 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
     if constexpr (L::Group::kSize == 1) return at_flat<L>(per_link, flat);
     else return gather<L>(g, m, per_link, flat);
   };
+  auto ball_of = [&](int flat) -> decltype(auto) {  // few are near: of the others no more is asked
+    using Bound = LinkBound<Real>;
+    if constexpr (L::Group::kSize == 1) return (at_flat<L>(bound, flat).ball);
+    else return gather_part<L>(g, m, bound, flat, [](const Bound& b) { return b.ball; });
+  };
   for (int i = 0; i < m.link_pairs; ++i) {
     const LinkPairModel& lp = m.link_pair[i];
-    const auto &b1 = link_of(bound, lp.link1), &b2 = link_of(bound, lp.link2);
-    const Vec3<Real> d = b2.center - b1.center;
-    const Real margin = b1.margin + b2.margin, radius2 = Real(flat_model_link<L>(m, lp.link2).bound_radius);
+    const auto &ball1 = ball_of(lp.link1), &ball2 = ball_of(lp.link2);
+    const Vec3<Real> d = ball2.center - ball1.center;
+    const Real margin = ball1.margin + ball2.margin, radius2 = Real(flat_model_link<L>(m, lp.link2).bound_radius);
     const Real reach = margin + flat_model_link<L>(m, lp.link1).bound_radius + radius2;
     const Mask<Real> near = step.looks & (dot(d, d) < reach * reach);
     if (!g.any(near)) continue;
+    const auto &b1 = link_of(bound, lp.link1), &b2 = link_of(bound, lp.link2);
     // How near they must be when the free motion ends: what part of the margin was for the way they go is not for others.
     const Real travel = link_of(step.travel, lp.link1) + link_of(step.travel, lp.link2);
     const Real aside = margin - max(travel * (1 - kAstray) - contacts.turned, Real(0));
-    NearGeoms<Real> look{b1.pose, b2.pose, b2.center, margin + radius2, margin, near};
+    NearGeoms<Real> look{b1.pose, b2.pose, ball2.center, margin + radius2, margin, near};
     for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
       const auto& pair = m.pair[j];
       const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];

@@ -167,13 +167,13 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
       }
       const AxisForces<Real> F[2] = {axis_forces(p1, -frame), axis_forces(p2, frame)};
       const Places<Real> places(place);
-      const Vec3<Real> found = pair_compliance<L>(m, problem.factor, kin.S, link, F, problem.table, places);
+      const Vec3<Real> found = pair_compliance<L>({}, m, problem.factor, kin.S, link, F, problem.table, places);
       for (int s = first; s < contacts.pairs; ++s) w[s] = select(is[s], found, w[s]);
       if (!m.has_spin || !any(arms.x + arms.z > Real(0))) continue;
       const Mat3<Real> turn = arm_frame(frame, arms);
       const AxisForces<Real> couple[2] = {axis_couples(-turn), axis_couples(turn)};
       const Vec3<Real> turns =
-          pair_compliance<L>(m, problem.factor, kin.S, link, couple, problem.table, places.of_spins());
+          pair_compliance<L>({}, m, problem.factor, kin.S, link, couple, problem.table, places.of_spins());
       for (int s = first; s < contacts.pairs; ++s) turning[s] = select(is[s], turns, turning[s]);
     }
   for (int s = 0; s < contacts.pairs; ++s) {
@@ -183,55 +183,30 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
   }
 }
 
-/// Y of three rows between two links, on which they push by F[0] and F[1] along each axis, and their W. scratch: of a tile.
-template <class L, class Real = typename L::Real>
-HD_ONCE Vec3<Real> half_solve_three(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                                    const int (&link)[2], const AxisForces<Real> (&F)[2], const Places<Real>& places,
-                                    PerLink<L, Force<Real>>& scratch, const ContactProblem<L>& problem) {
-  const RowTable<L>& table = problem.table;
-  if constexpr (L::Group::kSize == 1) {
-    return pair_compliance<L>(m, problem.factor, kin.S, link, F, table, places);
-  } else {
-    Real w[3];
-    for (int k = 0; k < 3; ++k) {
-      clear_forces<L>(g, m, scratch);
-      for (int end = 0; end < 2; ++end) add_at<L>(g, m, scratch, link[end], F[end].axis[k]);
-      TreeVector<L> x;
-      Real share[L::kTrunkDofs];
-      each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
-      add_forces<L>(g, m, kin, [](const auto&, Place, int) { return zero_force<Real>(); }, &scratch, x, share);
-      w[k] = half_solve<L>(
-          g, m, problem.factor, x, share,
-          [&](const auto& limb, Place at, int i, Real y) { table.visit(limb, at, places).direction(k, false, i, y); },
-          [&](int t, Real y) { table.visit(places).direction(k, true, t, y); });
-    }
-    return {w[0], w[1], w[2]};
-  }
-}
-
-/// Rows of contacts between two links. scratch: of a tile.
+/// Rows of contacts between two links.
 template <class L, class Real = typename L::Real>
 HD_ONCE void pair_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                       const Kinematics<L>& kin, const Contacts<L>& contacts, PerLink<L, Force<Real>>& scratch,
-                       ContactProblem<L>& problem) {
+                       const Kinematics<L>& kin, const Contacts<L>& contacts, ContactProblem<L>& problem) {
   if constexpr (L::Group::kSize == 1) {
     serial_pair_rows<L>(m, opt, kin, contacts, problem);
   } else {
+    const RowTable<L>& table = problem.table;
     for (int s = 0; s < contacts.pairs; ++s) {
       const PairContact<L>& c = contacts.pair[s];
       const int link[2] = {c.link1, c.link2};
       const AxisForces<Real> F[2] = {axis_forces(c.p1, -c.point.frame), axis_forces(c.point.p, c.point.frame)};
-      const Places<Real> places(problem.table.pair[s]);
-      const Vec3<Real> w = half_solve_three<L>(g, m, kin, link, F, places, scratch, problem);
+      const Places<Real> places(table.pair[s]);
+      const Vec3<Real> w = pair_compliance<L>(g, m, problem.factor, kin.S, link, F, table, places);
       contact_row(opt, c.point, far_of(c), m.mean_mass, w, problem.pair_row[s], problem);
       if (!m.has_spin) continue;
       problem.pair_row[s].spin_W = Vec3<Real>{};
       if (!has_couple(c.point)) continue;
       const Mat3<Real> turn = arm_frame(c.point.frame, spin_arms(c.point));
       const AxisForces<Real> couple[2] = {axis_couples(-turn), axis_couples(turn)};
-      const Vec3<Real> turning = half_solve_three<L>(g, m, kin, link, couple, places.of_spins(), scratch, problem);
+      const Vec3<Real> turning =
+          pair_compliance<L>(g, m, problem.factor, kin.S, link, couple, table, places.of_spins());
       g.sync();
-      spin_row(c.point, turning, places, problem.table, problem.pair_row[s]);
+      spin_row(c.point, turning, places, table, problem.pair_row[s]);
     }
   }
 }

@@ -119,15 +119,15 @@ HD void free_bonds(const typename L::Group& g, const typename L::Model& m, const
 }
 
 /// Rows of the bonds in Y, their W and R. Rows of one bond that nothing moves, or hardly, are held above a part of the others, as
-/// those of contacts; where nothing moves at all they get no impulse. scratch: of a tile.
+/// those of contacts; where nothing moves at all they get no impulse.
 template <class L, class Real = typename L::Real>
 HD_ONCE void half_solve_bonds(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                              PerLink<L, Force<Real>>& scratch, ContactProblem<L>& problem) {
+                              ContactProblem<L>& problem) {
   for (int i = 0; i < m.bonds; ++i) {
     const int (&link)[2] = m.bond[i].link;
     BondRows<Real>& rows = problem.bond[i];
     const Places<Real> places = problem.table.bond(i);
-    const Vec3<Real> w = half_solve_three<L>(g, m, kin, link, rows.F, places, scratch, problem);
+    const Vec3<Real> w = pair_compliance<L>(g, m, problem.factor, kin.S, link, rows.F, problem.table, places);
     const Real one(1), zero(0), sum = w.x + w.y + w.z, own[3] = {w.x, w.y, w.z};
     const Real size = m.bond[i].kind == kBondTurn ? Real(m.bond[i].scale) : one;
     const Mask<Real> moves = sum * Real(m.mean_mass) > size * size * Real(1e-10f);

@@ -178,12 +178,6 @@ struct RowVisit {
       blend(is, entry.x, at[0]), blend(is, entry.y, at[rows.width]), blend(is, entry.z, at[2 * rows.width]);
     });
   }
-  /// One direction d of a contact.
-  HD void direction(int d, bool on_trunk, int i, Real y) const {
-    const Real entry = y * (on_trunk ? root.trunk[i] : root.limb[i]);
-    Real* column = threes() + static_cast<int64_t>(d) * rows.width + (on_trunk ? trunk : limbs) + i;
-    places.each([&](int k, const Mask<Real>& is) { blend(is, entry, column[3ll * k * rows.width]); });
-  }
   HD Real* threes() const {
     return rows.Y + (places.are_spins() ? static_cast<int64_t>(rows.spin_row(0)) * rows.width : 0);
   }

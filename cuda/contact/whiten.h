@@ -127,13 +127,13 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
   begin_rows<L>(g, m, near, later, largest_lane(count), problem);
 }
 
-/// Y of three rows between two links, the same in all worlds, on which they push by F[0] and F[1] along each axis, and their W.
-/// Serial groups.
+/// Y of three rows between two links, the same in all worlds, on which they push by F[0] and F[1] along each axis, and their W: on the ways
+/// from both links to the root, which lanes have a limb each of.
 template <class L, class Real = typename L::Real>
-Vec3<Real> pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, const PerDof<L, Motion<Real>>& S,
-                           const int (&link)[2], const AxisForces<Real> (&F)[2], const RowTable<L>& table,
-                           const Places<Real>& places) {
-  const typename L::Group g;
+HD_ONCE Vec3<Real> pair_compliance(const typename L::Group& g, const typename L::Model& m, const TreeMatrix<L>& H,
+                                   const PerDof<L, Motion<Real>>& S, const int (&link)[2],
+                                   const AxisForces<Real> (&F)[2], const RowTable<L>& table,
+                                   const Places<Real>& places) {
   using V = Vec3<Real>;
   V y[L::kTrunkDofs], w{};
   for (int t = 0; t < m.trunk_dofs(); ++t) y[t] = V{};
@@ -149,11 +149,11 @@ Vec3<Real> pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, c
       if (m.link_of_dof(t) <= number) y[t] = y[t] + dot(S.trunk[t], force), trunk_dofs = max(trunk_dofs, t + 1);
   };
   for (int end = 0; end < 2; ++end)
-    if (link[end] < L::kLimbsFrom) on_trunk(link[end], F[end]);
+    if (link[end] < L::kLimbsFrom && g.rank() == 0) on_trunk(link[end], F[end]);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     int pushed[2];  // the link of this limb that is; -1: none
     for (int end = 0; end < 2; ++end) {
-      const int k = link[end] - L::kLimbsFrom - at.link;
+      const int k = link[end] - L::kLimbsFrom - limb.t.first_link;
       pushed[end] = k >= 0 && k < limb.links() ? k : -1;
     }
     const int last = max(pushed[0], pushed[1]);
@@ -171,7 +171,16 @@ Vec3<Real> pair_compliance(const typename L::Model& m, const TreeMatrix<L>& H, c
     for (int k = last; k >= 0; --k)
       if (moved[k]) eliminate_link<L>(limb, at, H, k, x, y, w, visit);
   });
-  eliminate_trunk<L>(H, trunk_dofs, y, w, table.visit(places));
+  if constexpr (!L::kAlone) {
+    auto sum = [&](const V& v) { return V{g.sum(v.x), g.sum(v.y), g.sum(v.z)}; };
+    trunk_dofs = static_cast<int>(g.max(Real(static_cast<Scalar<Real>>(trunk_dofs))));
+    for (int t = 0; t < trunk_dofs; ++t) y[t] = sum(y[t]);
+    w = sum(w);
+  }
+  const RowVisit<L> visit = table.visit(places);
+  eliminate_trunk<L>(H, trunk_dofs, y, w, [&](bool on_trunk, int i, const V& of) {
+    if (g.rank() == 0) visit(on_trunk, i, of);
+  });
   return w;
 }
 

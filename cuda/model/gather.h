@@ -13,6 +13,26 @@ HD const T& at_flat(const PerLink<L, T>& x, int flat) {
   return flat < L::kLimbsFrom ? x.trunk[flat] : x.limb[flat - L::kLimbsFrom];
 }
 
+/// part(x[link]) on a tile, whose lanes hold links each: a struct of N Reals.
+template <class L, class T, class Part>
+HD auto gather_part(const typename L::Group& g, const typename L::Model& m, const PerLink<L, T>& x, int link,
+                    Part part) {
+  using Real = typename L::Real;
+  decltype(part(x.trunk[0])) sum;
+  constexpr int kReals = sizeof(sum) / sizeof(Real);
+  Real* out = reinterpret_cast<Real*>(&sum);
+  UNROLL for (int i = 0; i < kReals; ++i) out[i] = Real(0);
+  if (link < L::kLimbsFrom) {
+    if (g.rank() == 0) sum = part(x.trunk[link]);
+  } else {
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      int k = link - L::kLimbsFrom - limb.t.first_link;
+      if (k >= 0 && k < limb.links()) sum = part(x.limb[at.link + k]);
+    });
+  }
+  UNROLL for (int i = 0; i < kReals; ++i) out[i] = g.sum(out[i]);
+  return sum;
+}
 /// x[link] where the link is data. T: a struct of N Reals.
 template <class L, class T>
 HD T gather(const typename L::Group& g, const typename L::Model& m, const PerLink<L, T>& x,
@@ -21,19 +41,7 @@ HD T gather(const typename L::Group& g, const typename L::Model& m, const PerLin
   using S = Scalar<Real>;
   constexpr int kReals = sizeof(T) / sizeof(Real), W = kWidth<Real>;
   if constexpr (L::Group::kSize > 1) {
-    T sum;
-    Real* out = reinterpret_cast<Real*>(&sum);
-  UNROLL for (int i = 0; i < kReals; ++i) out[i] = Real(0);
-    if (link < L::kLimbsFrom) {
-      if (g.rank() == 0) sum = x.trunk[link];
-    } else {
-      each_limb<L>(g, m, [&](const auto& limb, Place at) {
-        int k = link - L::kLimbsFrom - limb.t.first_link;
-        if (k >= 0 && k < limb.links()) sum = x.limb[at.link + k];
-      });
-    }
-    UNROLL for (int i = 0; i < kReals; ++i) out[i] = g.sum(out[i]);
-    return sum;
+    return gather_part<L>(g, m, x, link, [](const T& all) { return all; });
   } else if constexpr (W == 1) {
     return at_flat<L>(x, link);
   } else {

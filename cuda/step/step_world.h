@@ -79,9 +79,9 @@ HD_ONCE void assemble_rows(const typename L::Group& g, const typename L::Model& 
   number_rows<L>(g, m, w.contacts, opt.h, all_at_once ? Scalar<Real>(-1) : opt.margin / 10, problem);
   problem.immovable = problem.deep = mask_of<Real>(false);
   for (int i = 0; i < m.ties; ++i) half_solve_tie<L>(g, m, i, problem);
-  half_solve_bonds<L>(g, m, w.kin, w.forces, problem);
+  half_solve_bonds<L>(g, m, w.kin, problem);
   world_rows<L>(g, m, opt, w.kin, w.contacts, problem);
-  pair_rows<L>(g, m, opt, w.kin, w.contacts, w.forces, problem);
+  pair_rows<L>(g, m, opt, w.kin, w.contacts, problem);
   fill_rows<L>(g, m, w.contacts, problem);
 }
 /// The same once loops have settled; tells whether there is anything to solve.
