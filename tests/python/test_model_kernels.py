@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import BUILD, is_emulated
+from conftest import is_emulated
 from model_sources import ROOT
 from scenes import body, box, scene, sphere
 from stiction import Model, Simulation, Status, _build, _core, cli, model_kernels
@@ -43,7 +43,8 @@ class Compiler:
         header, library = self.folder / "shape.h", self.folder / f"{abs(hash(shape))}.so"
         header.write_text(shape)
         solvers = ["solve.cu.o", "improve.cu.o"]
-        subprocess.run(["ar", "x", BUILD / "libstiction_cuda.a", *solvers], cwd=self.folder, check=True)
+        build = Path(_core.__file__).resolve().parents[2]  # of the emulated device
+        subprocess.run(["ar", "x", build / "libstiction_cuda.a", *solvers], cwd=self.folder, check=True)
         flags = "-std=c++20 -O1 -fPIC -shared -Wl,-Bsymbolic -ffp-contract=off -fno-math-errno -fno-trapping-math -w"
         command = ["g++", *flags.split(), f'-DSTICTION_MODEL_SHAPE="{header}"', "-include", "cuda_runtime.h"]
         command += [f"-I{folder}" for folder in (ROOT / "tests/cuda_emulator", ROOT / "cuda", ROOT)]
