@@ -17,29 +17,14 @@ struct Impulses {
   Vec3<Real> bond[at_least_one(Shape::kBonds)];
 };
 
-/// visit(limb, at, station, c) for every live world slot of this lane. Where lanes' limbs differ each goes on to its next one by itself, so
-/// that all are at one together: slot by slot, most would wait for the few that have something in it.
+/// visit(limb, at, station, c) for every live world slot of this lane.
 template <class L, class Visit>
 HD void each_slot(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts, Visit visit) {
-  if constexpr (L::kAlone || L::Shape::kAlike) {
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    UNROLL for (int s = 0; s <= limb.links(); ++s)
-        UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c)
-          if (!contacts.skip(c)) visit(limb, at, s, c);
-    });
-  } else {
-    Place at{0, 0, 0, 0, 0};
-    int l = g.rank(), s = 0, next = 0;  // of the station's slots
-    while (l < m.limbs()) {
-      const LimbView<L> limb{m, m.limb[l], l};
-      const int c = at.slot + limb.slot_begin(s) + next++;
-      if (c < at.slot + limb.slot_end(s)) {
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+  UNROLL for (int s = 0; s <= limb.links(); ++s)
+      UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c)
         if (!contacts.skip(c)) visit(limb, at, s, c);
-      } else if (next = 0, ++s > limb.links()) {
-        at = behind<L>(limb.t, at), l += L::Group::kSize, s = 0;
-      }
-    }
-  }
+  });
 }
 /// visit(c) for those of one station.
 template <class L, class Visit>

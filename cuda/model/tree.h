@@ -78,11 +78,6 @@ struct TreeMatrix {
 };
 HD constexpr int entry_of(int k, int j) { return k * (k + 1) / 2 + j; }
 
-/// Where this lane's next limb begins.
-template <class L>
-HD Place behind(const LimbModel& t, Place at) {
-  return {at.limb + 1, at.link + t.links, at.slot + t.slots, at.entry + t.entries, at.actuator + t.actuators};
-}
 /// body(limb, at) for the limbs of this lane.
 template <class L, class Body>
 HD void each_limb(const typename L::Group& g, const typename L::Model& m, Body body) {
@@ -102,7 +97,7 @@ HD void each_limb(const typename L::Group& g, const typename L::Model& m, Body b
     for (int l = g.rank(); l < m.limbs(); l += kSize) {
       const LimbModel& t = m.limb[l];
       body(LimbView<L>{m, t, l}, at);
-      at = behind<L>(t, at);
+      at.limb += 1, at.link += t.links, at.slot += t.slots, at.entry += t.entries, at.actuator += t.actuators;
     }
   }
 }
