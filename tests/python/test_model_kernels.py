@@ -96,7 +96,8 @@ def test_the_bits_are_those_of_the_build(by_gxx, capfd, name):
     for array in ("r_con", "num_contacts", "penetration"):
         np.testing.assert_array_equal(getattr(build.certificate, array), getattr(own.certificate, array), err_msg=array)
     np.testing.assert_array_equal(build.contact.count, own.contact.count)
-    assert own.certificate.num_contacts.max() > 1 and not (own.status & Status.NON_FINITE).any()
+    least = 2 if name == "half_cheetah" else 3
+    assert own.certificate.num_contacts.max() >= least and not (own.status & Status.NON_FINITE).any()
     part = own.memory["workspaces"] / build.memory["workspaces"]
     print(f"{name}: {own.memory['workspaces'] / 33:.0f} bytes a world, {100 * part:.0f} % of the build's")
     assert part < 0.4
