@@ -12,7 +12,6 @@ namespace stiction {
 struct CudaPlan {
   int slots = 0;  // worlds that step at once
   int kinematics_blocks = 0;
-  int64_t lane_bytes = 0;      // of a lane of a slot
   int64_t slot_bytes = 0;      // of all slots
   int improvers = 0;           // teams that improve answers, each those of its worlds
   int64_t row_bytes = 0;       // of the rows of a slot

@@ -3,7 +3,6 @@
 // All pointers of a job, and masks, lead to memory that the device reaches (see device.h). Launches queue their work on the job's
 // device and stream, and return. Errors of the runtime throw std::runtime_error naming the call.
 #pragma once
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,7 +20,7 @@ namespace stiction {
 struct StepKernels {
   void (*step)(CudaJob);
   void (*find)(CudaJob, FoundContacts<float>);
-  int64_t lane_bytes;
+  int64_t lane_bytes = 0;        // of a slot; a model's lanes have theirs on their stacks
   std::shared_ptr<void> loaded;  // what keeps them on the device; null: they are the build's
 };
 /// For any robot, every feature.

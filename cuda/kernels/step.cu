@@ -66,7 +66,6 @@ StepKernels load_kernels(const std::string& image, int device) {
   found.step = reinterpret_cast<decltype(found.step)>(kernel_of(found.loaded.get(), "step_kernel"));
   found.find = reinterpret_cast<decltype(found.find)>(kernel_of(found.loaded.get(), "find_kernel"));
   int64_t handed_over = 0;
-  read_number(found.loaded.get(), "slot_lane_bytes", found.lane_bytes);
   read_number(found.loaded.get(), "handed_over", handed_over);
   if (handed_over != kHandedOver) throw std::invalid_argument("these kernels are of other sources than the build");
   return found;
@@ -74,8 +73,7 @@ StepKernels load_kernels(const std::string& image, int device) {
 
 CudaPlan plan_launches(const StepKernels& kernels, int num_envs, const MemorySizes& sizes, int device) {
   CudaPlan plan;
-  plan.lane_bytes = kernels.lane_bytes, plan.row_bytes = sizes.rows, plan.world_bytes = sizes.rows + sizes.solver,
-  plan.improver_bytes = sizes.fallback;
+  plan.row_bytes = sizes.rows, plan.world_bytes = sizes.rows + sizes.solver, plan.improver_bytes = sizes.fallback;
   auto address = [](auto* kernel) { return reinterpret_cast<const void*>(kernel); };
   const size_t local =
       std::max({local_memory(address(kinematics_kernel), device), local_memory(address(kernels.step), device),

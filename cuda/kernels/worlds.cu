@@ -37,7 +37,6 @@ inline constexpr bool kOnStack = true;
 inline constexpr bool kOnStack = false;
 #endif
 inline constexpr int kBlocks = 8;  // on a multiprocessor: 128 registers a lane, which solvers are compiled for
-inline constexpr int64_t kLaneBytes = kOnStack ? 0 : int64_t{sizeof(LaneMemory)};
 
 /// That of the fallback is the team's.
 __device__ inline WorldMemory slot_memory(const CudaJob& job, int slot) {
@@ -81,7 +80,7 @@ __device__ void each_world(const CudaJob& job, Visit visit) {
 #endif
       step(own);
     } else {
-      step(*reinterpret_cast<LaneMemory*>(static_cast<unsigned char*>(job.slots) + lane * kLaneBytes));
+      step(*reinterpret_cast<LaneMemory*>(static_cast<unsigned char*>(job.slots) + lane * int64_t{sizeof(LaneMemory)}));
     }
   }
 }
@@ -181,11 +180,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) find_kernel(Cuda
 }
 
 #ifdef STICTION_MODEL_SHAPE
-/// For who makes the slots and cannot know; and whether both mean the same by what they hand over.
-extern "C" __device__ int64_t slot_lane_bytes = kLaneBytes;
+/// Whether these kernels and who launches them mean the same by what is handed over.
 extern "C" __device__ int64_t handed_over = kHandedOver;
 #else
-const int64_t kBuildLaneBytes = kLaneBytes;
+const int64_t kBuildLaneBytes = sizeof(LaneMemory);
 #endif
 
 }  // namespace stiction

@@ -4,7 +4,7 @@
 //   T = I - (I + X X')^-1
 //
 // by Gauss-Jordan elimination; I + X X' has eigenvalues from 1 on, so that no pivot is small. Rounded
-// otherwise than there: no bit of it is a CPU's. For few rows, of which all is less, there are lanes without one.
+// otherwise than there: no bit of it is a CPU's. Where rows are fewer than lanes, so are the numbers of each.
 #pragma once
 #include "core/group.h"
 #include "linalg/anderson.h"
