@@ -35,10 +35,12 @@ def ways(arguments) -> dict:
     """By what a table calls it, a function of a problem that solves it from cold."""
     limits = {"tolerance": arguments.tolerance, "iterations": arguments.iterations}
     chosen = {text: variant(text, limits) for text in arguments.solvers}
-    found = {
-        text: partial(stiction.solve, solver=solver, dtype=arguments.dtype, num_threads=1)
-        for text, solver in chosen.items()
-    }
+
+    def solved(solver, problem):
+        given = problem.to_primal() if solver.needs_bodies else problem
+        return stiction.solve(given, solver, dtype=arguments.dtype, num_threads=1)
+
+    found = {text: partial(solved, solver) for text, solver in chosen.items()}
     return found | {f"{name} (NumPy)": partial(baselines.solve, name, **limits) for name in arguments.baselines}
 
 

@@ -88,7 +88,8 @@ def run(names, numbers: int, dtype: str, limits: dict, bar) -> dict[str, dict[st
         problem, velocity = batch_of(seed, min(BATCH, numbers - seed * BATCH))
         for name in names:
             tell(bar, f"{name}, {dtype}")
-            solution = stiction.solve(problem, name, dtype=dtype, **limits)
+            given = problem.to_primal() if stiction.SolverOptions.of(name).needs_bodies else problem
+            solution = stiction.solve(given, name, dtype=dtype, **limits)
             for key, count in judge(problem, velocity, solution, limits["tolerance"]).items():
                 tallies[name][key] = tallies[name].get(key, 0) + count
     return tallies

@@ -202,6 +202,21 @@ class ContactProblem:
         found = residuals(self, given, self._velocity(given))
         return {name: values if self.batch else float(values[0]) for name, values in found.items()}
 
+    def to_primal(self) -> ContactProblem:
+        """The same problem by bodies; itself, if it is one.
+
+        Of W = Y Y' alone: unit masses whose motion v moves the contacts by Y v, b = 0, and q is the bias e, whether it is
+        in the range of W or not. Not those that W was made of, but impulses and residuals are the same; velocities J v
+        lack q.
+        """
+        if "W" not in self._arrays:
+            return self
+        Y, own = self._factor, self._arrays
+        count, _, width = Y.shape
+        arrays = {"A": np.broadcast_to(np.eye(width), (count, width, width)), "b": np.zeros((count, width)), "J": Y}
+        arrays |= {"mu": own["mu"], "e": own["q"], "R": own["R"]}
+        return ContactProblem(arrays, batch=self.batch, least_velocity=self._least_velocity)
+
     def arrays(self) -> dict[str, np.ndarray]:
         """What it is made of, by name."""
         return {name: self._squeezed(values) for name, values in self._arrays.items()}

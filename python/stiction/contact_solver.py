@@ -61,7 +61,7 @@ class Solution:
 
 def solve(
     problem: ContactProblem,
-    solver: str | SolverOptions = "canal",
+    solver: str | SolverOptions = "admm",
     *,
     dtype="float64",
     guess=None,
@@ -74,7 +74,8 @@ def solve(
 
     Parameters
     ----------
-    solver: a name, or an object such as ``stiction.Canal(penalty=10)``: its knobs hold, and iterations and tolerance
+    solver: a name; ValueError where it cannot carry the problem: "cond" is about bodies and takes no Delassus operator
+        alone (`ContactProblem.to_primal`). Or an object such as ``stiction.Canal(penalty=10)``: its knobs hold, and iterations and tolerance
         where they are not its defaults. What else it says is of steps.
     dtype: what the solver computes in, "float64" or "float32"; float32 solves many problems of a batch at once.
     guess: (3 nc,) or (nc, 3) impulses to start from, those of other rows and couples 0; or a `Solution`, of which
@@ -88,6 +89,11 @@ def solve(
         raise TypeError(f"problem is {type(problem).__name__}, expected stiction.ContactProblem; see its from_delassus")
     dtype = checked_dtype(dtype)
     chosen = _chosen(solver, options, dtype, max_iterations, tolerance)
+    if chosen.needs_bodies and problem.W is not None:
+        raise ValueError(
+            f"solver {chosen.name!r} is about bodies, expected (A, J, b, e) of ContactProblem.from_primal, not W alone; "
+            "problem.to_primal() makes some that have this W"
+        )
     count, nc = problem.num_problems, problem.num_contacts
     of_contacts, of_others, of_spins = problem._parts
     start = np.zeros((count, problem._num_all))
@@ -201,7 +207,7 @@ def _solved(rows: dict[str, np.ndarray], **options):
     return impulse, iterations, factorizations, parts[0][1][3]
 
 
-def solve_contact_problem(W, q, mu, R=None, *, solver="canal", symmetrize=False, **options) -> Solution:
+def solve_contact_problem(W, q, mu, R=None, *, solver="admm", symmetrize=False, **options) -> Solution:
     """`solve` for `ContactProblem.from_delassus`; ``options`` are the other keywords of `solve`."""
     return solve(ContactProblem.from_delassus(W, q, mu, R, symmetrize=symmetrize), solver, **options)
 

@@ -58,6 +58,8 @@ class SolverOptions:
     #: What it aims at and is judged by: "coulomb", "convex" (its relaxation, in which what slides with v_t takes off
     #: with mu v_t) or "dissipation" (of most energy, by each contact). A setting of solvers that know several.
     law = "coulomb"
+    #: Whether it is about bodies: `stiction.solve` refuses a Delassus operator alone. A setting of no instance.
+    needs_bodies = False
     #: Iterations per step: at most so many, exactly so many while ``tolerance`` is 0.
     iterations: int = _step("iterations", int, least=0, most=100_000)
     #: Stop an environment when its residual is below this part of its velocity scale V (1).
@@ -289,6 +291,7 @@ class Cond(SolverOptions):
     """Contact nodalization and diagonalization (COND): every contact on a node of its own."""
 
     name: str = "cond"
+    needs_bodies = True
     #: "coulomb", or "convex", its relaxation.
     law: str = _knob("cond", "convex", choices=("coulomb", "convex"))
     #: With multipliers, which leave no error; False: the paper's nodes, with an error of V / node_gain.

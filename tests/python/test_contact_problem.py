@@ -48,6 +48,11 @@ def delassus_of(A, J, b, mu, e):
     return J @ np.linalg.solve(A, J.T), J @ np.linalg.solve(A, b) + e, mu
 
 
+def for_solver(solver, problem):
+    """As bodies, for who is about those."""
+    return problem.to_primal() if SolverOptions.of(solver).needs_bodies else problem
+
+
 def own_residual(solution):
     return getattr(solution, LAWS[solution.law])
 
@@ -56,10 +61,12 @@ def own_residual(solution):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_one_contact_of_known_impulse(solver, name):
     W, q, mu, impulse = ONE_CONTACT[name]
-    found = solve_contact_problem(W, q, [mu], solver=solver, tolerance=1e-9, max_iterations=20_000)
+    problem = for_solver(solver, ContactProblem.from_delassus(W, q, [mu]))
+    found = solve(problem, solver, tolerance=1e-9, max_iterations=20_000)
     assert found.solver.name == solver and found.scale == max(map(abs, q))
     assert found.velocity.shape == found.impulse.shape == (1, 3)
-    np.testing.assert_allclose(found.velocity[0], W @ found.impulse[0] + q, rtol=1e-14, atol=1e-14)
+    moved = found.velocity[0] if problem.W is not None else found.velocity[0] + q
+    np.testing.assert_allclose(moved, W @ found.impulse[0] + q, rtol=1e-14, atol=1e-14)
     assert own_residual(found) <= (1e-8 if solver in EXACT else 1e-2) * found.scale
     assert found.converged is bool(own_residual(found) <= 1e-9 * found.scale)
     if solver in EXACT:
@@ -95,6 +102,25 @@ def test_problems_tell_what_they_are():
     assert p.A.shape == (12, 12) and p.R.shape == (9,) and not p.R.any()
     given = ContactProblem.from_delassus(W, q.reshape(-1, 3), mu, np.ones((3, 3)))
     assert np.array_equal(given.q, q) and given.R.shape == (9,) and given.A is None
+
+
+def test_cond_is_about_bodies():
+    """It refuses a Delassus operator alone, and bodies with that operator have its answer."""
+    A, J, b, mu, e = random_primal(1, nv=6)  # nine rows of rank six, and a bias that is not in their range
+    alone = ContactProblem.from_delassus(*delassus_of(A, J, b, mu, e), symmetrize=True)
+    for solver in ("cond", stiction.Cond(gain=3)):
+        with pytest.raises(ValueError, match=r"'cond' is about bodies, expected \(A, J, b, e\)"):
+            solve(alone, solver)
+    with pytest.raises(ValueError, match="about bodies"):
+        solve_contact_problem(alone.W, alone.q, mu, solver="cond")
+    bodies = alone.to_primal()
+    assert bodies.A.shape == (6, 6) and bodies.to_primal() is bodies
+    np.testing.assert_allclose(bodies.delassus, alone.W, atol=1e-12)
+    assert np.array_equal(bodies.q, alone.q) and np.array_equal(bodies.R, alone.R)
+    found, same = (solve(p, "cond", tolerance=1e-10, max_iterations=20_000) for p in (bodies, ContactProblem.from_primal(A, J, b, mu, e)))
+    assert found.converged and same.converged
+    np.testing.assert_allclose(found.velocity.ravel() + alone.q, same.velocity.ravel() + e, atol=1e-8)
+    assert np.array_equal(solve(bodies, "admm").impulse, solve(alone).impulse)  # to the bit, and by default
 
 
 def test_residuals_are_the_oracles():
@@ -153,13 +179,14 @@ def test_a_batch_is_each_problem_alone(solver, dtype):
     """To the bit, whatever the number of threads; twenty do not fill two packs."""
     problems = [delassus_of(*random_primal(seed, nv=9)) for seed in range(20)]
     W, q, mu = (np.stack(arrays) for arrays in zip(*problems, strict=True))
-    batch = ContactProblem.from_delassus(W, q, mu, symmetrize=True)
+    batch = for_solver(solver, ContactProblem.from_delassus(W, q, mu, symmetrize=True))
     found = solve(batch, solver, dtype=dtype, num_threads=2)
     assert found.impulse.shape == (20, 3, 3) and found.converged.shape == found.r_con.shape == (20,)
     again = solve(batch, solver, dtype=dtype, num_threads=1)
     assert np.array_equal(found.impulse, again.impulse) and np.array_equal(found.iterations, again.iterations)
     for k in (0, 7, 19):
-        alone = solve(ContactProblem.from_delassus(W[k], q[k], mu[k], symmetrize=True), solver, dtype=dtype)
+        one = for_solver(solver, ContactProblem.from_delassus(W[k], q[k], mu[k], symmetrize=True))
+        alone = solve(one, solver, dtype=dtype)
         assert np.array_equal(alone.impulse, found.impulse[k])
         assert (alone.iterations, alone.converged) == (found.iterations[k], found.converged[k])
         assert alone.r_con == pytest.approx(found.r_con[k], rel=1e-6)
@@ -173,9 +200,10 @@ def test_a_problem_has_its_bits_beside_one_of_another_rank(solver, dtype):
     roots = [rng.standard_normal((9, rank)) for rank in (9, 3, 5, 9, 3, 1)]
     W, q = np.stack([B @ B.T for B in roots]), np.stack([B @ rng.standard_normal(B.shape[1]) for B in roots])
     mu = np.full((len(roots), 3), 0.7)
-    found = solve(ContactProblem.from_delassus(W, q, mu), solver, dtype=dtype, max_iterations=100)
+    found = solve(for_solver(solver, ContactProblem.from_delassus(W, q, mu)), solver, dtype=dtype, max_iterations=100)
     for k in range(len(roots)):
-        alone = solve(ContactProblem.from_delassus(W[k], q[k], mu[k]), solver, dtype=dtype, max_iterations=100)
+        one = for_solver(solver, ContactProblem.from_delassus(W[k], q[k], mu[k]))
+        alone = solve(one, solver, dtype=dtype, max_iterations=100)
         assert np.array_equal(alone.impulse, found.impulse[k]), k
         assert (alone.iterations, alone.converged) == (found.iterations[k], found.converged[k])
 
@@ -183,20 +211,21 @@ def test_a_problem_has_its_bits_beside_one_of_another_rank(solver, dtype):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_huge_problem_is_finite(solver, dtype):
-    found = solve(ContactProblem.from_delassus(np.eye(3), [0, 0, -1e30], [0.5]), solver, dtype=dtype)
+    problem = for_solver(solver, ContactProblem.from_delassus(np.eye(3), [0, 0, -1e30], [0.5]))
+    found = solve(problem, solver, dtype=dtype)
     assert np.isfinite(found.impulse).all()
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_frictionless_contact_may_open_without_sliding(solver):
-    found = solve(ContactProblem.from_delassus(np.eye(6), [0, 0, -1, 0, 0, 2], [0.5, 0]), solver)
+    found = solve(for_solver(solver, ContactProblem.from_delassus(np.eye(6), [0, 0, -1, 0, 0, 2], [0.5, 0])), solver)
     assert found.converged and found.r_con <= 1e-8 * found.scale
     np.testing.assert_allclose(found.impulse, [[0, 0, 1], [0, 0, 0]], atol=1e-7)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_without_iterations_the_guess_is_the_answer(solver):
-    problem = ContactProblem.from_delassus(np.eye(3), [0, 0, -1], [0.5])
+    problem = for_solver(solver, ContactProblem.from_delassus(np.eye(3), [0, 0, -1], [0.5]))
     found = solve(problem, solver, guess=[0.1, 0.2, 0.7], max_iterations=0)
     np.testing.assert_allclose(found.impulse, [[0.1, 0.2, 0.7]], rtol=1e-12)
 
@@ -218,7 +247,8 @@ def test_in_single_precision_no_answer_is_worse_than_none_where_masses_span_deca
     J[: len(J) // 2, 3:6] = J[: len(J) // 2, :3]
     W = np.einsum("bik,bk,bjk->bij", J, 10 ** random.uniform(-6, 6, (2000, 6)), J)
     q = np.einsum("bik,bk->bi", J, random.normal(size=(2000, 6)))
-    problem = ContactProblem.from_delassus((W + W.swapaxes(1, 2)) / 2, q, random.choice([0, 0.1, 1, 2], (2000, 4)))
+    mu = random.choice([0, 0.1, 1, 2], (2000, 4))
+    problem = for_solver(solver, ContactProblem.from_delassus((W + W.swapaxes(1, 2)) / 2, q, mu))
     found = solve(problem, solver, dtype="float32", max_iterations=200)
     none = problem.residuals(np.zeros((2000, 12)))
     name = LAWS[found.law]
