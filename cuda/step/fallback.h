@@ -40,6 +40,10 @@ inline constexpr double kHopeless = 0.01;
 template <class S> inline constexpr double kLargestPush = sizeof(S) == 8 ? 1e7 : 1e5;
 /// The same of an answer that is nearly hopeless: above that part of kHopeless.
 inline constexpr double kUnlikelyPush = 1e3, kDoubtful = 0.1;
+/// Bodies are jammed where an answer is nearly hopeless and pushes are so large after so many of Newton's passes, which are given up then.
+/// What only takes long stays below 100.
+inline constexpr double kJammedPush = 3e4;
+inline constexpr int kJammedPasses = 8;
 
 /// What improves worlds: `certify` is the residual of `law` over V that they must reach. Unless a solver is named it is this file's four
 /// under Coulomb's law and SAP under the convex one; under maximum dissipation there is none.

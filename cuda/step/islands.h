@@ -10,8 +10,9 @@ struct Island {
   int pack, world;
   uint32_t blocks;  // of the world's columns
   int near, contacts, scalars;
-  // What became of it by Newton: what it came with was no hopeless answer; it is solved; it has an answer; it has pushes that grew.
-  bool hoped = true, solved = false, answered = false, grown = false;
+  // What became of it by Newton: what it came with was no hopeless answer; it is solved; it has an answer; it has pushes that grew,
+  // and beyond what more passes are worth.
+  bool hoped = true, solved = false, answered = false, grown = false, jammed = false;
 
   HD int rows() const { return contacts + scalars; }
 };

@@ -114,15 +114,14 @@ struct Demand {
   HD Mask<Double> open(const RowScore<Double>& of) const { return of.worst() > Double(tolerance); }
   HD Mask<Double> hopeful(const RowScore<Double>& of) const { return of.own <= hopeless * of.scale; }
   HD Mask<Double> bounded(const Double& push, const RowScore<Double>& of) const { return push <= most * of.scale; }
+  HD Mask<Double> grown(const Double& push, const RowScore<Double>& of, double beyond) const {
+    return (of.own > hopeless * of.scale * Double(kDoubtful)) & (push > of.scale * Double(beyond));
+  }
+  HD Mask<Double> jammed(const Double& passes, const Double& push, const RowScore<Double>& of) const {
+    return (passes >= Double(kJammedPasses)) & grown(push, of, kJammedPush);
+  }
   HD SolveLimits<double> limits(int iterations) const { return {iterations, tolerance}; }
 };
-
-/// Of Newton in a fallback.
-HD CanalOptions<double> newton_options() {
-  CanalOptions<double> options;
-  options.inner = 10;
-  return options;
-}
 
 /// The solver that was asked for: from what is there, on from what that gave, then from nothing.
 template <class Real>
@@ -238,7 +237,7 @@ HD_ONCE int newton(const Improvement<Real>& improvement, Island* island, int n, 
   constexpr int W = kWidth<Double>;
   const Demand<Double, Real> demand(plan);
   const SolveLimits<double> limits = demand.limits(passes);
-  const CanalOptions<double> options = newton_options();
+  const CanalOptions<double> options;
   const Lanes none = mask_of<Double>(false);
   int left = 0;
   for (int first = 0, count; first < n; first += count) {
@@ -253,6 +252,8 @@ HD_ONCE int newton(const Improvement<Real>& improvement, Island* island, int n, 
     for (int next = 0;;) {
       for (int w = 0; w < W && next < count; ++w) {
         if (lane(busy, w)) continue;
+        for (; next < count && island[first + next].jammed; ++next) island[left++] = island[first + next];
+        if (next == count) break;
         set_lane(had_hope, w, -island[first + next].hoped), set_lane(fresh, w, -1);
         d.load(w, island[first + next++]);
       }
@@ -263,7 +264,10 @@ HD_ONCE int newton(const Improvement<Real>& improvement, Island* island, int n, 
       }
       if (!any(busy)) break;
       Lanes running = busy & solver.unsolved();
-      while (!any(busy & negate(running))) running = solver.tick(running);
+      while (!any(busy & negate(running))) {
+        running = solver.tick(running);
+        running = running & negate(demand.jammed(stats.iterations, d.largest_push(), stats.score));
+      }
       const Lanes done = busy & negate(running);
       busy = running;
 
@@ -273,14 +277,14 @@ HD_ONCE int newton(const Improvement<Real>& improvement, Island* island, int n, 
       const Lanes open = done & demand.open(before), hoped = had_hope & demand.hopeful(before);
       const Lanes bounded = stats.sound & demand.bounded(push, after), answered = bounded & demand.hopeful(after);
       d.put(open & bounded & (stats.converged | (after.own * before.scale <= before.own * after.scale)));
-      const Lanes grown = negate(stats.converged) & (after.own > demand.hopeless * after.scale * Double(kDoubtful)) &
-                          (push > after.scale * Double(kUnlikelyPush));
+      const Lanes grown = negate(stats.converged) & demand.grown(push, after, kUnlikelyPush);
+      const Lanes jammed = demand.jammed(stats.iterations, push, after);
       const Lanes hard = open & negate(stats.converged & (hoped | answered));
       for (int w = 0; w < W; ++w) {
         if (!lane(hard, w)) continue;
         Island& of = island[left++] = d.of[w];
         of.hoped = lane(hoped, w), of.solved = lane(stats.converged, w);
-        of.answered = lane(answered, w), of.grown = lane(grown, w);
+        of.answered = lane(answered, w), of.grown = lane(grown, w), of.jammed = lane(jammed, w);
       }
     }
   }
@@ -294,22 +298,22 @@ HD_ONCE void last_resort(const Improvement<Real>& improvement, const Island* isl
   using Lanes = Mask<Double>;
   constexpr int W = kWidth<Double>;
   const Demand<Double, Real> demand(plan);
-  const CanalOptions<double> options = newton_options();
+  const CanalOptions<double> options;
   for (int next = 0; next < n; next += W) {
     const int count = min(W, n - next);
     Arena<Double> arena(static_cast<Double*>(memory));
     IslandRows<Double, Real> d(packs, island + next, count, arena);
-    Lanes hoped = mask_of<Double>(false), solved = hoped, answered = hoped, grown = hoped;
+    Lanes hoped = mask_of<Double>(false), solved = hoped, answered = hoped, grown = hoped, jammed = hoped;
     for (int w = 0; w < count; ++w) {
       const Island& of = island[next + w];
       d.load(w, of);
       set_lane(hoped, w, -of.hoped), set_lane(solved, w, -of.solved), set_lane(answered, w, -of.answered);
-      set_lane(grown, w, -of.grown);
+      set_lane(grown, w, -of.grown), set_lane(jammed, w, -of.jammed);
     }
     auto answers = [&](const CanalStats<Double>& stats) {
       return stats.sound & demand.bounded(d.largest_push(), stats.score) & demand.hopeful(stats.score);
     };
-    if (const Lanes open = d.used & negate(solved); any(open)) {
+    if (const Lanes open = d.used & negate(solved | jammed); any(open)) {
       d.drop_impulses(open);
       solve_with<Pgs, Double>(Serial{}, d.view, demand.limits(kSlowSweeps), PgsOptions<double>{}, arena.rest(),
                               d.rows.impulse);
