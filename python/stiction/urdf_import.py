@@ -16,6 +16,8 @@ import numpy as np
 #: Name of the floor and of the keyframe that are added.
 FLOOR, HOME = "floor", "home"
 _PACKAGE, _FILE = "package://", "file://"
+#: Links that overlap by more than it where the robot stands do so by their shapes, m.
+_OVERLAP = 1e-3
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class UrdfRobot:
             notes += _float(spec, self, mujoco)
         if self.floating or self.pose is not None:
             notes.append(_add_home(spec, self, mujoco))
+        if not self.floating or self.self_collision:
+            notes += _ignore_overlaps(spec, mujoco)
         return notes
 
 
@@ -166,6 +170,38 @@ def _add_home(spec, robot: UrdfRobot, mujoco) -> str:
     controls = targets if robot.kp is not None else np.zeros(model.nu)
     spec.add_key(name=HOME, qpos=data.qpos, ctrl=controls)
     return f"added: the keyframe {HOME!r}"
+
+
+def _ignore_overlaps(spec, mujoco) -> list[str]:
+    """No contact between links that overlap at "home", or where all joints are at 0 or what is nearest in their range.
+
+    Shapes of a URDF are hulls and boxes about links, which overlap at joints: no motion parts them. Of a root that is
+    fixed MuJoCo, too, finds contacts with the links that hang from it, for it is the world then.
+    """
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    else:
+        limited = np.flatnonzero(model.jnt_limited & (model.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE)))
+        at = model.jnt_qposadr[limited]
+        data.qpos[at] = np.clip(data.qpos[at], *model.jnt_range[limited].T)
+    mujoco.mj_fwdPosition(model, data)
+    names = [model.geom(g).name for g in range(model.ngeom)]
+    pairs = {
+        tuple(sorted(int(model.geom_bodyid[g]) for g in geoms))
+        for geoms, dist in zip(data.contact.geom, data.contact.dist, strict=True)
+        if dist < -_OVERLAP and FLOOR not in (names[geoms[0]], names[geoms[1]])
+    }
+    if not pairs:
+        return []
+    told = []
+    for one, other in sorted(pairs):
+        bodies = [model.body(one).name, model.body(other).name]
+        spec.add_exclude(bodyname1=bodies[0], bodyname2=bodies[1])
+        told.append(" and ".join("the root" if name == "world" else repr(name) for name in bodies))
+    more = f" and {len(told) - 4} pairs more" if len(told) > 5 else ""
+    return [f"ignored: contact of links whose shapes overlap: {', '.join(told[: 4 if more else 5])}{more}"]
 
 
 def _clearance(model, data, mujoco) -> float:
