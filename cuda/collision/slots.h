@@ -62,6 +62,7 @@ struct Contacts : PairCount<typename L::Shape> {
   bool live[L::kSlots];  // some world of the pack has the slot active
   PairContact<L> pair[at_least_one(Shape::kPairs)];
   Mask<Real> overflow;
+  Mask<Real> held;  // some overlap of this lane's limbs, or between links, is one that loops hold: contact/held.h
   // How far what closes in the free motion would go in, twice that where something bounces: by as much contacts may turn the
   // ways of bodies in the world elsewhere. Of all of the world's contacts, the greatest.   m
   Real turned;

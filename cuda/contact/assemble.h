@@ -57,7 +57,7 @@ HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real far
   row.e = select(soft, x.gap / select(x.gap > zero, h, slow), near.e);
   const Mask<Real> hits = x.bounce < zero;
   row.e = select(hits, min(row.e, x.bounce), row.e);
-  row.e = select(movable & (wn > sum * S(1e-7)), row.e, max(row.e, zero));
+  row.e = select(movable & (wn > sum * S(1e-5)), row.e, max(row.e, zero));
   row.e = row.e + row.bend.z;
   row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), select(hits, zero, near.R_n));
   row.R_t = sum * (opt.tangential_compliance / 3);

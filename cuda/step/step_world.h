@@ -12,7 +12,7 @@
 // Solvers stand between: find_step, pose_step; solve; judge_step; improve what is flagged; settle_step; solve what is deep; end_step. A
 // CPU calls these one after the other (step_world), a GPU launches them (kernels/), and StepState is what they leave each other.
 #pragma once
-#include "contact/bonds.h"
+#include "contact/held.h"
 #include "contact/residual.h"
 #include "contact/rows.h"
 #include "dynamics/integrate.h"
@@ -77,11 +77,12 @@ HD_ONCE void assemble_rows(const typename L::Group& g, const typename L::Model& 
   // slides may push although it does not close.
   const bool all_at_once = opt.tolerance <= 0 || law_of(worlds.options.solver) == Law::kConvex;
   number_rows<L>(g, m, w.contacts, opt.h, all_at_once ? Scalar<Real>(-1) : opt.margin / 10, problem);
-  problem.immovable = problem.deep = mask_of<Real>(false);
+  problem.immovable = w.contacts.held, problem.deep = mask_of<Real>(false);
   for (int i = 0; i < m.ties; ++i) half_solve_tie<L>(g, m, i, problem);
   half_solve_bonds<L>(g, m, w.kin, problem);
   world_rows<L>(g, m, opt, w.kin, w.contacts, problem);
   pair_rows<L>(g, m, opt, w.kin, w.contacts, problem);
+  ignore_held<L>(g, m, opt, w.contacts, problem);
   fill_rows<L>(g, m, w.contacts, problem);
 }
 /// The same once loops have settled; tells whether there is anything to solve.
@@ -114,7 +115,7 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
   link_motions<L>(g, m, w.kin, x.v, w.motions);
   StepReach<L> reach{w.motions,          w.free, w.travel, opt.h, opt.margin / 10, opt.merge, opt.moves_centres(),
                      mask_of<Real>(true)};
-  w.contacts.overflow = mask_of<Real>(false);
+  w.contacts.overflow = w.contacts.held = mask_of<Real>(false);
   for (int hit = 0;; ++hit) {
     w.contacts.overflow = w.contacts.overflow & negate(reach.looks);
     const Real turned = max(find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts),

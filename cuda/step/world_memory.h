@@ -1,5 +1,6 @@
 // How much memory a world takes besides its workspace, and where each part lies in it.
 #pragma once
+#include "contact/held.h"
 #include "contact/workspace.h"
 #include "step/fallback.h"
 #include "step/loops.h"
@@ -23,7 +24,7 @@ HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o, 
   const int64_t real = sizeof(Real);
   const RecordLayout<Model> layout(m);
   const int64_t found = layout.contacts(), loops = LoopRows<Real>::size(m);
-  const int64_t rows = max(max(RowArrays<Real>::size(most), found), loops);
+  const int64_t rows = max(max(RowArrays<Real>::size(most) + held_size(m, most), found), loops);
   FallbackPlan plan;
   return {aligned(real * rows), aligned(real * solver_memory<Real>(o.solver, most)),
           plan_fallback(o, plan) ? aligned(fallback_bytes<Real>(plan, most)) : 0};

@@ -23,7 +23,7 @@ class Status(enum.IntFlag):
     CONTACT_OVERFLOW = 4
     #: The fallback solved a step; on CUDA, a step without an answer asked for no recovery. Information.
     FALLBACK = 8
-    #: A touch or an overlap of bodies that cannot move was ignored.
+    #: A touch or an overlap of bodies that cannot move was ignored, or one that a closed loop holds.
     IMMOVABLE = 16
     #: No solver found an answer to a step for some bodies that touch each other, and nothing pushed them: no contact,
     #: limit, dry friction, equality or implicit servo of a tendon. NOT_CONVERGED is set, too. Take

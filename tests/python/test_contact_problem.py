@@ -117,7 +117,10 @@ def test_cond_is_about_bodies():
     assert bodies.A.shape == (6, 6) and bodies.to_primal() is bodies
     np.testing.assert_allclose(bodies.delassus, alone.W, atol=1e-12)
     assert np.array_equal(bodies.q, alone.q) and np.array_equal(bodies.R, alone.R)
-    found, same = (solve(p, "cond", tolerance=1e-10, max_iterations=20_000) for p in (bodies, ContactProblem.from_primal(A, J, b, mu, e)))
+    found, same = (
+        solve(p, "cond", tolerance=1e-10, max_iterations=20_000)
+        for p in (bodies, ContactProblem.from_primal(A, J, b, mu, e))
+    )
     assert found.converged and same.converged
     np.testing.assert_allclose(found.velocity.ravel() + alone.q, same.velocity.ravel() + e, atol=1e-8)
     assert np.array_equal(solve(bodies, "admm").impulse, solve(alone).impulse)  # to the bit, and by default
