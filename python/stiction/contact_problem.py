@@ -205,9 +205,9 @@ class ContactProblem:
     def to_primal(self) -> ContactProblem:
         """The same problem by bodies; itself, if it is one.
 
-        Of W = Y Y' alone: unit masses whose motion v moves the contacts by Y v, b = 0, and q is the bias e, whether it is
-        in the range of W or not. Not those that W was made of, but impulses and residuals are the same; velocities J v
-        lack q.
+        Of W = Y Y' alone: unit masses whose motion v moves the contacts by Y v, b = 0, and q is the bias e, whether it
+        is in the range of W or not. Not those that W was made of, but impulses and residuals are the same; velocities
+        J v lack q.
         """
         if "W" not in self._arrays:
             return self

@@ -74,9 +74,9 @@ def solve(
 
     Parameters
     ----------
-    solver: a name; ValueError where it cannot carry the problem: "cond" is about bodies and takes no Delassus operator
-        alone (`ContactProblem.to_primal`). Or an object such as ``stiction.Canal(penalty=10)``: its knobs hold, and iterations and tolerance
-        where they are not its defaults. What else it says is of steps.
+    solver: a name; ValueError where it cannot carry the problem: "cond" is about bodies and takes no Delassus
+        operator alone (`ContactProblem.to_primal`). Or an object such as ``stiction.Canal(penalty=10)``: its knobs
+        hold, and iterations and tolerance where they are not its defaults. What else it says is of steps.
     dtype: what the solver computes in, "float64" or "float32"; float32 solves many problems of a batch at once.
     guess: (3 nc,) or (nc, 3) impulses to start from, those of other rows and couples 0; or a `Solution`, of which
         those count too; None is 0.
@@ -91,8 +91,8 @@ def solve(
     chosen = _chosen(solver, options, dtype, max_iterations, tolerance)
     if chosen.needs_bodies and problem.W is not None:
         raise ValueError(
-            f"solver {chosen.name!r} is about bodies, expected (A, J, b, e) of ContactProblem.from_primal, not W alone; "
-            "problem.to_primal() makes some that have this W"
+            f"solver {chosen.name!r} is about bodies, expected (A, J, b, e) of ContactProblem.from_primal, not W alone;"
+            " problem.to_primal() makes some that have this W"
         )
     count, nc = problem.num_problems, problem.num_contacts
     of_contacts, of_others, of_spins = problem._parts
