@@ -257,7 +257,7 @@ HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& s
   swept = burial.stands(out, swept, min(most, x.radius));
   if (!any(swept)) return swept;
   for (int k = 0; k < pair.candidates; ++k) out[k] = select<Real>(swept, out[k], absent<Real>());
-  turn_placed<L>(m, st, i, x, origin, reach, closing, body, true, out);
+  turn_placed<L>(m, st, i, x, origin, reach, closing, body, out);
   return put_candidates<L>(m, i, out, swept, reach.margin, near);
 }
 

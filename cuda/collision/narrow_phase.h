@@ -56,9 +56,10 @@ HD constexpr int free_count(int own, int fixed) {
 /// Where two bodies go in the step, and how far from there.   m
 template <class Real>
 struct Reach {
-  Real margin;        // what both travel, a reserve, and what hits they pass on: no gap beyond it matters
-  Closing<Real> way;  // of the free motion
-  Real turned;        // by how much contacts in the world, and limits, turn it: see Contacts
+  Real margin;             // what both travel, a reserve, and what hits they pass on: no gap beyond it matters
+  Closing<Real> way;       // of the free motion
+  Real turned;             // by how much contacts in the world, and limits, turn it: see Contacts
+  Real ends = Real(kFar);  // no gap beyond it at the end of the free motion matters
 
   /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it
   /// falls free, what is held near its middle more; and what hits goes on elsewhere.
@@ -96,6 +97,11 @@ template <class S> struct ConvexLane {
   ConvexShape<double, S> a, b;
   Vec3<double> origin;
   Closing<double> closing;
+
+  HD Closing<double> from_origin(Closing<double> c) const {
+    c.v = velocity_at(c, origin);
+    return c;
+  }
 };
 template <class Real>
 HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i,
@@ -105,34 +111,36 @@ HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedG
   x.pose.p = {0, 0, 0}, y.pose.p = y.pose.p - origin;
   if constexpr (sizeof(Scalar<Real>) < sizeof(double))
     x.pose.R = straightened(x.pose.R), y.pose.R = straightened(y.pose.R);
-  Closing<double> nears = lane_of<double>(closing, i);
-  nears.v = velocity_at(nears, origin);
   const HullView<Scalar<Real>> none = {nullptr, nullptr, nullptr, 0, 0};
-  return {{a.type, x.size, x.pose, a.type == GeomKind::kMesh ? *a.hull : none, 0},
-          {b.type, y.size, y.pose, b.type == GeomKind::kMesh ? *b.hull : none, 0},
-          origin,
-          nears};
+  ConvexLane<Scalar<Real>> made{{a.type, x.size, x.pose, a.type == GeomKind::kMesh ? *a.hull : none, 0},
+                                {b.type, y.size, y.pose, b.type == GeomKind::kMesh ? *b.hull : none, 0},
+                                origin,
+                                {}};
+  made.closing = made.from_origin(lane_of<double>(closing, i));
+  return made;
 }
 
 /// An irregular pair in world `i`. One call per pair of types, so that step functions stay small.
 template <class Real>
-HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Real& reach,
+HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Reach<Real>& reach,
                           const Real& tips, const Closing<Real>& closing, Candidate<Real>* out) {
   using S = Scalar<Real>;
   int count = candidate_count(a.type, b.type);
   if (a.type == GeomKind::kPlane) {
     Candidate<S> found[kMaxCandidates];
-    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *b.hull, S(lane(reach, i)), S(lane(tips, i)), lane_of<S>(closing, i),
-               found);
+    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *b.hull, S(lane(reach.margin, i)), S(lane(tips, i)),
+               lane_of<S>(closing, i), found);
     for (int k = 0; k < count; ++k) set_lane_of(out[k], i, found[k]);
     return;
   }
   ConvexLane<S> x = convex_lane(a, b, i, closing);
   Candidate<double> found[kMaxCandidates];
-  const double far = double(lane(reach, i)) * (1 + 1e-6);  // what float calls less stays
+  const double more = 1 + 1e-6, far = double(lane(reach.margin, i)) * more;  // what float calls less stays
   if (a.type == GeomKind::kBox && b.type == GeomKind::kBox)
     box_box<double, S>({x.a.size, x.a.pose}, {x.b.size, x.b.pose}, far, x.closing, found);
-  else convex_pair(x.a, x.b, count, far, double(lane(tips, i)), x.closing, found);
+  else
+    convex_pair(x.a, x.b, count, far, double(lane(tips, i)), x.closing,
+                {x.from_origin(lane_of<double>(reach.way, i)), double(lane(reach.ends, i)) * more}, found);
   for (int k = 0; k < count; ++k) {
     if (found[k].dist < kFar) found[k].pos = found[k].pos + x.origin;
     set_lane_of(out[k], i, found[k]);
@@ -257,7 +265,7 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
     if (any(left)) {
       left = left & negate(parted(a, b, reach.margin));
       const Real tips = reach.tips(closing, b.pose.p);
-      for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach.margin, tips, closing, out); });
+      for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach, tips, closing, out); });
     }
   }
   if constexpr (Shape::has_pair(GeomKind::kPlane, GeomKind::kCylinder))

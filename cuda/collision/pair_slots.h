@@ -212,14 +212,25 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
     const auto &ball1 = ball_of(lp.link1), &ball2 = ball_of(lp.link2);
     const Vec3<Real> d = ball2.center - ball1.center;
     const Real margin = ball1.margin + ball2.margin, radius2 = Real(flat_model_link<L>(m, lp.link2).bound_radius);
-    const Real reach = margin + flat_model_link<L>(m, lp.link1).bound_radius + radius2;
-    const Mask<Real> near = step.looks & (dot(d, d) < reach * reach);
-    if (!g.any(near)) continue;
+    const Real radii = radius2 + flat_model_link<L>(m, lp.link1).bound_radius;
+    auto within = [&](Real reach) { return step.looks & (dot(d, d) < (reach + radii) * (reach + radii)); };
+    if (!g.any(within(margin))) continue;
     const auto &b1 = link_of(bound, lp.link1), &b2 = link_of(bound, lp.link2);
-    // How near they must be when the free motion ends: what part of the margin was for the way they go is not for others.
+    auto moved = [&](const auto& V, int flat, Vec3<Real> shift) {
+      const Motion<Real> v = link_of(V, flat);
+      return Motion<Real>{v.w, velocity_at(v, -shift)} * Real(step.h);
+    };
+    // How near they must be when the free motion ends: what part of the margin was for the way they go is not for others, and the
+    // reserve, which is in that of both, once.
     const Real travel = link_of(step.travel, lp.link1) + link_of(step.travel, lp.link2);
-    const Real aside = margin - max(travel * (1 - kAstray) - contacts.turned, Real(0));
-    NearGeoms<Real> look{b1.pose, b2.pose, ball2.center, margin + radius2, margin, near};
+    const Real aside = margin - Real(step.reserve) - max(travel * (1 - kAstray) - contacts.turned, Real(0));
+    // And so now: links that go together hardly close, however fast.
+    const Motion<Real> apart = moved(step.free, lp.link2, b2.shift) - moved(step.free, lp.link1, b1.shift);
+    const Real closes = norm(velocity_at(apart, ball2.center)) + norm(apart.w) * (radius2 + margin);
+    const Real nearest = min(margin, aside + closes * Scalar<Real>(1.001));
+    const Mask<Real> near = within(nearest);
+    if (!g.any(near)) continue;
+    NearGeoms<Real> look{b1.pose, b2.pose, ball2.center, nearest + radius2, nearest, near};
     for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
       const auto& pair = m.pair[j];
       const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
@@ -230,21 +241,17 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
       Candidate<Real> out[kMaxCandidates];
       auto between = [&](const auto& V) {  // what l2 travels against l1 in the step, at the common point
-        auto moved = [&](int flat, Vec3<Real> shift) {
-          const Motion<Real> v = link_of(V, flat);
-          return Motion<Real>{v.w, velocity_at(v, -shift)} * Real(step.h);
-        };
-        return Closing<Real>(moved(g2.link, l2.shift) - moved(g1.link, l1.shift));
+        return Closing<Real>(moved(V, g2.link, l2.shift) - moved(V, g1.link, l1.shift));
       };
       const Closing<Real> closing = between(step.V);
-      const Reach<Real> nears{margin, between(step.free), contacts.turned + contacts.thrown};
+      const Reach<Real> nears{nearest, between(step.free), contacts.turned + contacts.thrown, aside};
       collide<typename L::Shape>(x1, x2, wanted, nears, closing, out);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair), Real(0)};
       int count = candidate_count(g1.type, g2.type);
       for (int k = 0; k < count; ++k) {
-        if (!any(out[k].dist < margin)) continue;
+        if (!any(out[k].dist < nearest)) continue;
         const Real end_gap = nears.end_gap(out[k]);
-        const Mask<Real> active = (out[k].dist < margin) & (end_gap < aside);
+        const Mask<Real> active = (out[k].dist < nearest) & (end_gap < aside);
         turns = max(turns, select(active, -end_gap, Real(0)));
         if (m.has_restitution) of.bounce = bounce_of(out[k], of.surface.restitution, closing, step.h);
         for_each_lane<Real>(

@@ -114,39 +114,47 @@ HD void collide_placed(const PlacedPair<Real>& x, const Mask<Real>& near, const 
 template <class L, class Real = typename L::Real>
 HD void turn_placed(const typename L::Model& m, const StationModel& st, int i, const PlacedPair<Real>& x,
                     Vec3<Real> origin, const Reach<Real>& reach, const Closing<Real>& closing,
-                    const Turning<Real>& body, bool near, Candidate<Real>* out) {
+                    const Turning<Real>& body, Candidate<Real>* out) {
   const auto& pair = m.pair[i];
   const int shaped = pair.candidates - pair.middle, type = x.own.type;
   auto solid = [&](Vec3<Real> at, const Real& within, const Mask<Real>& wanted) {
     return is_solid<L>(m, st, origin, at, within, wanted);
   };
-  if (near && (body.straight || type == GeomKind::kEllipsoid || type == GeomKind::kMesh))
+  if (body.straight || type == GeomKind::kEllipsoid || type == GeomKind::kMesh)
     turn_candidates<typename L::Shape>(x.own, x.radius, x.fixed, reach, closing, body, shaped, solid, out);
   if (pair.middle)
     out[shaped] = middle_candidate(out, shaped, x.own, x.fixed.type == GeomKind::kPlane, reach.margin, body, solid);
 }
 
+/// Worlds where the balls about the geoms of pair `i` of a station are within the margin of each other, or of a plane.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> is_near_static(const typename L::Model& m, int i, const Pose<Real>& link, Vec3<Real> origin,
+                             const Real& margin) {
+  const auto &g1 = m.geom[m.pair[i].geom1], &g2 = m.geom[m.pair[i].geom2];
+  const auto &fixed = g1.link < 0 ? g1 : g2, &own = g1.link < 0 ? g2 : g1;
+  const Vec3<Real> d = link * own.pose.p - (vec<Real>(fixed.pose.p) - origin);
+  const Real radius = Real(own.radius) + margin;
+  if (fixed.type != GeomKind::kPlane) return dot(d, d) < (radius + fixed.radius) * (radius + fixed.radius);
+  const auto& R = fixed.pose.R;
+  return dot(d, Vec3<Real>{Real(R.row[0].z), Real(R.row[1].z), Real(R.row[2].z)}) < radius;
+}
+
 /// Candidates of the geom pairs of a station against static geometry other than probes, in worlds that are looked at; calls
-/// found(candidate, surface).
+/// found(number, candidate, surface) for those of pairs that are near in some world.
 template <class L, class Found, class Real = typename L::Real>
 HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
                           const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body,
                           const Mask<Real>& looks, Found found) {
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& pair = m.pair[i];
+    const Mask<Real> near = looks & is_near_static<L>(m, i, link, origin, reach.margin);
+    if (!any(near)) continue;
     const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
-    const auto& fixed = m.geom[x.own_first ? pair.geom2 : pair.geom1];
-    Vec3<Real> d = x.own.pose.p - x.fixed.pose.p;
-    Real radius = x.radius + reach.margin, height = dot(d, column(x.fixed.pose.R, 2));
-    Mask<Real> near = fixed.type == GeomKind::kPlane ? height < radius
-                                                     : dot(d, d) < (radius + fixed.radius) * (radius + fixed.radius);
-    near = near & looks;
     Candidate<Real> out[kMaxCandidates + 1];
     for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
-    const bool some = any(near);
-    if (some) collide_placed<typename L::Shape>(x, near, reach, closing, out);
-    turn_placed<L>(m, st, i, x, origin, reach, closing, body, some, out);
-    for (int k = 0; k < pair.candidates; ++k) found(out[k], surface_from<typename L::Number>(pair));
+    collide_placed<typename L::Shape>(x, near, reach, closing, out);
+    turn_placed<L>(m, st, i, x, origin, reach, closing, body, out);
+    for (int k = 0; k < pair.candidates; ++k) found(pair.id + k, out[k], surface_from<typename L::Number>(pair));
   }
 }
 

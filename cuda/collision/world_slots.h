@@ -15,9 +15,10 @@ template <class L>
 struct StepReach {
   const PerLink<L, Motion<typename L::Real>>&V, &free;  // of the links at the start of the step, and in the free motion
   const PerLink<L, typename L::Real>& travel;           // how far free takes any of their points         m
-  Scalar<typename L::Real> h, slack, merge;             // slack: what a gap may change besides
-  bool moves_centres;                                   // see Options
-  Mask<typename L::Real> looks;                         // worlds that are looked at; others keep what was found in them
+  Scalar<typename L::Real> h, reserve, slack, merge;  // reserve, slack: what a gap may change besides, and a part of it
+  bool moves_centres;                                 // see Options
+  Mask<typename L::Real> looks =
+      mask_of<typename L::Real>(true);  // worlds that are looked at; others keep what was found in them
 };
 
 /// How many times as fast as it came something may leave what it hits.
@@ -101,10 +102,9 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   Candidate<Real> candidate[kMost];  // those near in some world; one more is left out and told
   Surface<typename L::Number> surface[kMost];
   int number[kMost];  // of all candidates
-  int n = 0, all = 0;
+  int n = 0;
   auto overflow = mask_of<Real>(false);
-  auto add = [&](const Candidate<Real>& c, const Surface<typename L::Number>& s) {
-    const int own = all++;
+  auto add = [&](int own, const Candidate<Real>& c, const Surface<typename L::Number>& s) {
     const Mask<Real> near = c.dist < reach.margin;
     if (!any(near)) return;
     if (n < kMost) candidate[n] = c, surface[n] = s, number[n++] = own;
@@ -112,7 +112,7 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   };
   for (int i = 0; i < st.probes; ++i) {
     const auto& probe = m.probe[st.probe_begin + i];
-    add(probe_candidate(probe, m.plane[probe.plane], link, origin, body), surface_from<typename L::Number>(probe));
+    add(i, probe_candidate(probe, m.plane[probe.plane], link, origin, body), surface_from<typename L::Number>(probe));
   }
   static_candidates<L>(m, st, link, origin, reach, closing, body, step.looks, add);
   if constexpr (L::Shape::kWalls) {

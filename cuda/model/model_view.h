@@ -197,7 +197,8 @@ struct HullView {
   const int* start = nullptr;  // of each of kHullWays directions the vertex farthest along it (hull_way); null: of none
   Vec3<S> low{-radius, -radius, -radius}, high{radius, radius, radius};  // the box around it   m
 };
-inline constexpr int kHullWays = 96;
+/// Cells along the side of a face of a cube, whose middles are the directions.
+inline constexpr int kHullCells = 8, kHullWays = 6 * kHullCells * kHullCells;
 
 /// Counts and features.
 struct ModelCounts {

@@ -74,12 +74,24 @@ HD_CALL bool touch(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T reach, Touch<T>
   return true;
 }
 
-/// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8. None where the shapes are more than `reach` apart.
+/// Where shapes go in the step, and how near they must be then.
+template <class T> struct StepEnd {
+  Closing<T> way = {};
+  T gap = T(kFar);  // m
+  /// Whether some contact of shapes that touch so may be as near: all have that normal, and lie within the smaller shape's size.
+  HD bool counts(const Touch<T>& t) const {
+    const T turns = norm(cross(way.w, t.normal)) * (2 * t.size);
+    return t.gap - max(T(0), turns - dot(t.normal, velocity_at(way, t.middle))) <= gap;
+  }
+};
+
+/// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8. None where the shapes are more than `reach` apart, or no contact
+/// counts in the end.
 template <class T, class S>
 HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, T tips,
-                         const Closing<T>& closing, Candidate<T>* out) {
+                         const Closing<T>& closing, const StepEnd<T>& end, Candidate<T>* out) {
   Touch<T> t;
-  if (touch(a, b, reach, t)) {
+  if (touch(a, b, reach, t) && end.counts(t)) {
     make_manifold(a, b, t.normal, t.gap, t.middle, t.size, t.noise, tips, closing, room, out);
     return;
   }

@@ -102,8 +102,11 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   const SomeVertices low = low_vertices(hull, -l, top, costly, approach.tips, -lowest, slope);
   auto cost_of = [&](Vec3<T> x, T tilt) { return height_cost(-dot(l, x), -highest, approach.at(x, lowest), tilt); };
   const T tilt = tipping_tilt(approach.tips, T(hull.radius));
+  SomeVertices inner;  // that cost at most a radius, once they are known to be few
+  bool many = false;
   low.each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
+    const T own = cost_of(x, T(kTilt));
     auto offer = [&](Extremes& e, T cost, T most) {
       if (cost > T(hull.radius) * most) return;
       for (int k = 0; k < 8; ++k) {
@@ -111,9 +114,13 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
         if (e.pick[k] < 0 || along > e.reach[k]) e.reach[k] = along, e.pick[k] = i;
       }
     };
-    offer(touching, cost_of(x, T(kTilt)), costly * T(1.001));
+    offer(touching, own, costly * T(1.001));
     offer(tipping, cost_of(x, tilt), T(1));
+    if (own > T(hull.radius)) return;
+    many |= inner.count == SomeVertices::kMost;
+    if (!many) inner.vertex[inner.count++] = i;
   });
+  const SomeVertices& flat = many ? low : inner;
   const int (&pick)[8] = touching.pick;
   int number[8], corner[8], n = 0;
   T x[8], y[8];
@@ -136,7 +143,7 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   for (int k = 0; k < Feature<T>::kInner; ++k) {
     T best = T(hull.radius) * T(0.05);
     const int tips = f.tips;
-    low.each(hull, [&](int i) {
+    flat.each(hull, [&](int i) {
       const Vec3<T> x = hull_vertex<T>(hull, i);
       const T cost = cost_of(x, T(kTilt));
       T far = T(1e300);

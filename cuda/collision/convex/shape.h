@@ -26,18 +26,23 @@ template <class T, class S> HD Vec3<T> hull_vertex(const HullView<S>& hull, int 
 /// Whether one looks at all vertices of a hull rather than walk on its graph.
 template <class S> HD bool is_small(const HullView<S>& hull) { return hull.count <= 24 || hull.edgeadr == nullptr; }
 
-/// Directions by the cells of a cube of 4 x 4 on each face: that of d, of any length, and a direction in the middle of one.
+/// Directions by the cells of a cube's faces: that of d, of any length, and a direction in the middle of one.
 template <class T> HD int hull_way(Vec3<T> d) {
-  const T x = abs(d.x), y = abs(d.y), z = abs(d.z);
+  const T x = abs(d.x), y = abs(d.y), z = abs(d.z), middle = T(kHullCells) / 2;
   const int face = x >= y && x >= z ? 0 : y >= z ? 1 : 2;
   const T along = face == 0 ? d.x : face == 1 ? d.y : d.z, u = face == 0 ? d.y : d.x, v = face == 2 ? d.y : d.z;
-  const T half = abs(along) * T(0.5);
-  auto cell = [half](T a) { return int(a > -half) + int(a > 0) + int(a > half); };
-  return ((2 * face + int(along < 0)) * 4 + cell(u)) * 4 + cell(v);
+  const T scale = middle / abs(along);
+  auto cell = [&](T a) {
+    const T at = a * scale + middle;
+    return at > 0 ? at < kHullCells ? int(at) : kHullCells - 1 : 0;
+  };
+  return ((2 * face + int(along < 0)) * kHullCells + cell(u)) * kHullCells + cell(v);
 }
 HD Vec3<double> hull_way_direction(int way) {
-  const int face = way / 32;
-  const double along = (way / 16) % 2 ? -1 : 1, u = 0.5 * ((way / 4) % 4) - 0.75, v = 0.5 * (way % 4) - 0.75;
+  const int face = way / (2 * kHullCells * kHullCells);
+  auto at = [](int cell) { return (2 * cell + 1.0) / kHullCells - 1; };
+  const double along = way / (kHullCells * kHullCells) % 2 ? -1 : 1, u = at(way / kHullCells % kHullCells),
+               v = at(way % kHullCells);
   return face == 0 ? Vec3<double>{along, u, v} : face == 1 ? Vec3<double>{u, along, v} : Vec3<double>{u, v, along};
 }
 
@@ -69,9 +74,13 @@ template <class T, class S> HD_CALL int hull_support(const HullView<S>& hull, Ve
   return best;
 }
 
-/// Some vertices of a hull by number, in ascending order; none: all of them.
+/// Some vertices of a hull by number, in ascending order; none: all of them. How many there is room for changes no answer.
 struct SomeVertices {
-  static constexpr int kMost = 64;
+#ifdef __CUDACC__
+  static constexpr int kMost = 64, kMarks = 1024;  // kMarks: hulls of so many vertices have a mark for each
+#else
+  static constexpr int kMost = 512, kMarks = 8192;
+#endif
   int count = 0;
   int vertex[kMost];
 
@@ -92,12 +101,16 @@ HD_CALL SomeVertices low_vertices(const HullView<S>& hull, Vec3<T> up, int lowes
   const Vec3<T> later = up - slope;
   const T height = dot(up, hull_vertex<T>(hull, lowest)) + reach + T(hull.radius) * radii * T(kTilt);
   bool room = true;
-  constexpr int kWords = 32;
-  const bool all_marked = hull.count <= 32 * kWords;
-  uint32_t looked_at[kWords] = {};  // one bit for each vertex
+  const bool all_marked = hull.count <= SomeVertices::kMarks;
+  const int words = all_marked ? (hull.count + 31) / 32 : 0;
+  uint32_t mark[SomeVertices::kMarks / 32];  // of what was looked at, one bit for each vertex
+  auto clear = [&] {
+    for (int k = 0; k < words; ++k) mark[k] = 0;
+  };
+  clear();
   auto add = [&](int i) {
     if (all_marked) {
-      uint32_t &word = looked_at[i / 32], bit = 1u << (i % 32);
+      uint32_t &word = mark[i / 32], bit = 1u << (i % 32);
       if ((word & bit) != 0) return;
       word |= bit;
     }
@@ -113,6 +126,13 @@ HD_CALL SomeVertices low_vertices(const HullView<S>& hull, Vec3<T> up, int lowes
     for (add(seed); room && seen < found.count; ++seen)
       for (int from = found.vertex[seen], e = hull.edgeadr[from]; e < hull.edgeadr[from + 1]; ++e) add(hull.edge[e]);
   if (!room) found.count = 0;
+  if (all_marked && found.count > 16) {  // in order by their marks
+    clear();
+    for (int k = 0; k < found.count; ++k) mark[found.vertex[k] / 32] |= 1u << (found.vertex[k] % 32);
+    for (int k = 0, n = 0; k < words; ++k)
+      for (uint32_t left = mark[k]; left != 0; left &= left - 1) found.vertex[n++] = 32 * k + lowest_bit(left);
+    return found;
+  }
   for (int k = 1; k < found.count; ++k)
     for (int j = k; j > 0 && found.vertex[j - 1] > found.vertex[j]; --j) {
       const int later_one = found.vertex[j - 1];

@@ -89,8 +89,10 @@ template <class T, class Closed> struct SpreadVertices {
   template <class Far> HD T choose(Far far_of) {
     const T radius = hull.radius, step = radius * T(1e-3), tiny = radius * T(1e-6);
     T best = T(-1e30);
-    for (const bool near : {true, false}) {
-      (near ? low : SomeVertices()).each(hull, [&](int i) {
+    SomeVertices all;
+    const SomeVertices* const tried[] = {&low, &all};
+    for (const SomeVertices* some : tried) {
+      some->each(hull, [&](int i) {
         const Vec3<T> x = hull_vertex<T>(hull, i);
         const T far = far_of(x);
         if (count > 0 && !(far > tiny)) return;
