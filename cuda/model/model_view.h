@@ -197,8 +197,7 @@ struct HullView {
   const int* start = nullptr;  // of each of kHullWays directions the vertex farthest along it (hull_way); null: of none
   Vec3<S> low{-radius, -radius, -radius}, high{radius, radius, radius};  // the box around it   m
 };
-/// Cells along the side of a face of a cube, whose middles are the directions.
-inline constexpr int kHullCells = 8, kHullWays = 6 * kHullCells * kHullCells;
+inline constexpr int kHullWays = 96;
 
 /// Counts and features.
 struct ModelCounts {

@@ -26,23 +26,18 @@ template <class T, class S> HD Vec3<T> hull_vertex(const HullView<S>& hull, int 
 /// Whether one looks at all vertices of a hull rather than walk on its graph.
 template <class S> HD bool is_small(const HullView<S>& hull) { return hull.count <= 24 || hull.edgeadr == nullptr; }
 
-/// Directions by the cells of a cube's faces: that of d, of any length, and a direction in the middle of one.
+/// Directions by the cells of a cube of 4 x 4 on each face: that of d, of any length, and a direction in the middle of one.
 template <class T> HD int hull_way(Vec3<T> d) {
-  const T x = abs(d.x), y = abs(d.y), z = abs(d.z), middle = T(kHullCells) / 2;
+  const T x = abs(d.x), y = abs(d.y), z = abs(d.z);
   const int face = x >= y && x >= z ? 0 : y >= z ? 1 : 2;
   const T along = face == 0 ? d.x : face == 1 ? d.y : d.z, u = face == 0 ? d.y : d.x, v = face == 2 ? d.y : d.z;
-  const T scale = middle / abs(along);
-  auto cell = [&](T a) {
-    const T at = a * scale + middle;
-    return at > 0 ? at < kHullCells ? int(at) : kHullCells - 1 : 0;
-  };
-  return ((2 * face + int(along < 0)) * kHullCells + cell(u)) * kHullCells + cell(v);
+  const T half = abs(along) * T(0.5);
+  auto cell = [half](T a) { return int(a > -half) + int(a > 0) + int(a > half); };
+  return ((2 * face + int(along < 0)) * 4 + cell(u)) * 4 + cell(v);
 }
 HD Vec3<double> hull_way_direction(int way) {
-  const int face = way / (2 * kHullCells * kHullCells);
-  auto at = [](int cell) { return (2 * cell + 1.0) / kHullCells - 1; };
-  const double along = way / (kHullCells * kHullCells) % 2 ? -1 : 1, u = at(way / kHullCells % kHullCells),
-               v = at(way % kHullCells);
+  const int face = way / 32;
+  const double along = (way / 16) % 2 ? -1 : 1, u = 0.5 * ((way / 4) % 4) - 0.75, v = 0.5 * (way % 4) - 0.75;
   return face == 0 ? Vec3<double>{along, u, v} : face == 1 ? Vec3<double>{u, along, v} : Vec3<double>{u, v, along};
 }
 
