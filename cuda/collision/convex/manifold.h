@@ -102,8 +102,7 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   const SomeVertices low = low_vertices(hull, -l, top, costly, approach.tips, -lowest, slope);
   auto cost_of = [&](Vec3<T> x, T tilt) { return height_cost(-dot(l, x), -highest, approach.at(x, lowest), tilt); };
   const T tilt = tipping_tilt(approach.tips, T(hull.radius));
-  SomeVertices inner;  // that cost at most a radius, once they are known to be few
-  bool many = false;
+  SomeVertices inner;  // that cost at most a radius, if there is room for all
   low.each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
     const T own = cost_of(x, T(kTilt));
@@ -117,10 +116,9 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
     offer(touching, own, costly * T(1.001));
     offer(tipping, cost_of(x, tilt), T(1));
     if (own > T(hull.radius)) return;
-    many |= inner.count == SomeVertices::kMost;
-    if (!many) inner.vertex[inner.count++] = i;
+    if (inner.count++ < SomeVertices::kMost) inner.vertex[inner.count - 1] = i;
   });
-  const SomeVertices& flat = many ? low : inner;
+  const SomeVertices& flat = inner.count > SomeVertices::kMost ? low : inner;
   const int (&pick)[8] = touching.pick;
   int number[8], corner[8], n = 0;
   T x[8], y[8];
