@@ -74,9 +74,8 @@ template <class T, class S>
 HD_CALL void swept_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, ConvexShape<T, S>& swept, Vec3<T> way, int room,
                         T reach, T tips, const Closing<T>& closing, Candidate<T>* out) {
   Touch<T> t;
-  Vec3<T> parting{0, 0, 0};
   swept.way = way;
-  const bool found = touch(a, b, reach, parting, t);
+  const bool found = touch(a, b, reach, t);
   swept.way = {};
   for (int k = 0; k < room; ++k) out[k] = absent<T>();
   if (!found) return;

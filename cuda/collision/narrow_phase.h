@@ -120,11 +120,10 @@ HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedG
   return made;
 }
 
-/// An irregular pair in world `i`. One call per pair of types, so that step functions stay small. parting: a direction in the frame of a
-/// that may show how far they are apart, for it did in a world beside, or 0; it changes no answer.
+/// An irregular pair in world `i`. One call per pair of types, so that step functions stay small.
 template <class Real>
 HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Reach<Real>& reach,
-                          const Real& tips, const Closing<Real>& closing, Vec3<double>& parting, Candidate<Real>* out) {
+                          const Real& tips, const Closing<Real>& closing, Candidate<Real>* out) {
   using S = Scalar<Real>;
   int count = candidate_count(a.type, b.type);
   if (a.type == GeomKind::kPlane) {
@@ -139,12 +138,9 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
   const double more = 1 + 1e-6, far = double(lane(reach.margin, i)) * more;  // what float calls less stays
   if (a.type == GeomKind::kBox && b.type == GeomKind::kBox)
     box_box<double, S>({x.a.size, x.a.pose}, {x.b.size, x.b.pose}, far, x.closing, found);
-  else {
-    Vec3<double> along = x.a.pose.R * parting;
+  else
     convex_pair(x.a, x.b, count, far, double(lane(tips, i)), x.closing,
-                {x.from_origin(lane_of<double>(reach.way, i)), double(lane(reach.ends, i)) * more}, along, found);
-    parting = transposed_times(x.a.pose.R, along);
-  }
+                {x.from_origin(lane_of<double>(reach.way, i)), double(lane(reach.ends, i)) * more}, found);
   for (int k = 0; k < count; ++k) {
     if (found[k].dist < kFar) found[k].pos = found[k].pos + x.origin;
     set_lane_of(out[k], i, found[k]);
@@ -269,8 +265,7 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
     if (any(left)) {
       left = left & negate(parted(a, b, reach.margin));
       const Real tips = reach.tips(closing, b.pose.p);
-      Vec3<double> parting{0, 0, 0};
-      for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach, tips, closing, parting, out); });
+      for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach, tips, closing, out); });
     }
   }
   if constexpr (Shape::has_pair(GeomKind::kPlane, GeomKind::kCylinder))

@@ -45,13 +45,12 @@ template <class T> struct Touch {
   T gap, size, noise;      // size: of the smaller shape                                      m
 };
 
-/// False where the shapes are more than `reach` apart, which a few steps of GJK mostly show, and `parting` at once (closest_points); reach^2
-/// must be finite.
+/// False where the shapes are more than `reach` apart, which a few steps of GJK mostly show; reach^2 must be finite.
 template <class T, class S>
-HD_CALL bool touch(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T reach, Vec3<T>& parting, Touch<T>& found) {
+HD_CALL bool touch(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T reach, Touch<T>& found) {
   Penetration<T> s;
   const T ra = radius(a), rb = radius(b);
-  const Distance distance = closest_points(a, b, T(0), ra + rb + reach, s.on_a, s.on_b, parting);
+  const Distance distance = closest_points(a, b, T(0), ra + rb + reach, s.on_a, s.on_b);
   if (distance == Distance::kBeyond) return false;
   // Rounding grows with the larger shape; what counts as one point, or as on a face, with the smaller.
   const T one = extent(a), other = extent(b), scale = max(one, other), size = min(one, other);
@@ -90,9 +89,9 @@ template <class T> struct StepEnd {
 /// counts in the end.
 template <class T, class S>
 HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, T tips,
-                         const Closing<T>& closing, const StepEnd<T>& end, Vec3<T>& parting, Candidate<T>* out) {
+                         const Closing<T>& closing, const StepEnd<T>& end, Candidate<T>* out) {
   Touch<T> t;
-  if (touch(a, b, reach, parting, t) && end.counts(t)) {
+  if (touch(a, b, reach, t) && end.counts(t)) {
     make_manifold(a, b, t.normal, t.gap, t.middle, t.size, t.noise, tips, closing, room, out);
     return;
   }

@@ -81,15 +81,11 @@ template <class T> HD_CALL bool reduce_simplex(Simplex<T>& s) {
 enum class Distance { kTouching, kApart, kBeyond };
 
 /// kApart and the closest points of both cores if they are more than `touching` apart. kBeyond, and points that say nothing,
-/// as soon as a direction shows that they are more than `reach` apart: `parting`, of any length, is tried first, and is the one that did.
+/// as soon as a direction shows that they are more than `reach` apart.
 template <class T, class S>
 HD_CALL Distance closest_points(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T touching, T reach, Vec3<T>& on_a,
-                                Vec3<T>& on_b, Vec3<T>& parting) {
+                                Vec3<T>& on_b) {
   constexpr int kSteps = 128;
-  if (const T square = dot(parting, parting); square > 0) {
-    const T height = dot(parting, support_difference(a, b, -parting).w);
-    if (height > 0 && height * height > reach * reach * square) return Distance::kBeyond;
-  }
   Simplex<T> s;
   s.count = 1, s.weight[0] = 1;
   s.point[0] = support_difference(a, b, b.pose.p - a.pose.p);
@@ -100,10 +96,7 @@ HD_CALL Distance closest_points(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T to
     if (!(square > touching * touching)) return Distance::kTouching;
     SupportPoint<T> next = support_difference(a, b, -v);
     const T height = dot(v, next.w);  // |v| times a lower bound of the distance
-    if (height > 0 && height * height > reach * reach * square) {
-      parting = v;
-      return Distance::kBeyond;
-    }
+    if (height > 0 && height * height > reach * reach * square) return Distance::kBeyond;
     if (!(square - height > T(1e-13) * square)) break;
     Simplex<T> grown = s;
     grown.point[grown.count++] = next;
@@ -118,12 +111,6 @@ HD_CALL Distance closest_points(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T to
     s = grown, v = d, on_a = p, on_b = q;
   }
   return Distance::kApart;
-}
-template <class T, class S>
-HD Distance closest_points(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T touching, T reach, Vec3<T>& on_a,
-                           Vec3<T>& on_b) {
-  Vec3<T> parting{0, 0, 0};
-  return closest_points(a, b, touching, reach, on_a, on_b, parting);
 }
 
 }  // namespace stiction

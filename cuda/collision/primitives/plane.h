@@ -78,24 +78,30 @@ template <class T, class Closed> struct SpreadVertices {
   Vec3<T> up;  // in the hull's frame
   T lowest;    // along it
   const SomeVertices& low;
-  T costly;       // radii; what costs more is not reached in the step
+  T costly;       // radii; what costs more than that is worth less than 2 - costly of them
   T tilt;         // see height_cost
+  bool reached;   // only what costs at most one radius
   Closed closed;  // how far vertex x counts as lower, which the first is not forgiven
   int chosen[4] = {-1, -1, -1, -1}, count = 0;
   Vec3<T> p[4] = {};
 
-  /// The vertex of most worth, `far` metres apart in a way. Returns its worth.
+  /// The vertex of most worth, `far` metres apart in a way: of the low ones, unless another may be worth more. Returns its worth.
   template <class Far> HD T choose(Far far_of) {
     const T radius = hull.radius, step = radius * T(1e-3), tiny = radius * T(1e-6);
     T best = T(-1e30);
-    low.each(hull, [&](int i) {
-      const Vec3<T> x = hull_vertex<T>(hull, i);
-      const T far = far_of(x);
-      if (count > 0 && !(far > tiny)) return;
-      const T cost = height_cost(dot(up, x), lowest, count == 0 ? T(0) : closed(x), tilt), worth = far - cost;
-      if (cost > costly * radius) return;
-      if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
-    });
+    SomeVertices all;
+    const SomeVertices* const tried[] = {&low, &all};
+    for (const SomeVertices* some : tried) {
+      some->each(hull, [&](int i) {
+        const Vec3<T> x = hull_vertex<T>(hull, i);
+        const T far = far_of(x);
+        if (count > 0 && !(far > tiny)) return;
+        const T cost = height_cost(dot(up, x), lowest, count == 0 ? T(0) : closed(x), tilt), worth = far - cost;
+        if (reached && cost > radius) return;
+        if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
+      });
+      if (low.count == 0 || reached || best > (2 - costly) * radius) break;
+    }
     return best;
   }
 
@@ -122,7 +128,7 @@ template <class T, class Closed> struct SpreadVertices {
 template <class T, class Closed>
 HD SpreadVertices<T, Closed> spread_vertices(const HullView<T>& hull, Vec3<T> up, T lowest, const SomeVertices& low,
                                              T costly, int first, T tilt, Closed closed) {
-  SpreadVertices<T, Closed> found{hull, up, lowest, low, costly, tilt, closed};
+  SpreadVertices<T, Closed> found{hull, up, lowest, low, costly, tilt, first >= 0, closed};
   found.run(first);
   return found;
 }
@@ -163,7 +169,7 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
   if (highest > T(hull.radius) * T(0.05 * kTilt)) {
     const int first = touching.chosen[0];
     const T tilt = tipping_tilt(tips, T(hull.radius));
-    const auto tipping = spread_vertices(hull, d, lowest, low, T(1), first, tilt, closed);
+    const auto tipping = spread_vertices(hull, d, lowest, low, costly, first, tilt, closed);
     for (int k = 0; k < tipping.count; ++k) add(tipping.chosen[k]);
   }
   bool taken[kMost] = {};
