@@ -3,7 +3,7 @@
 // joints between them by friction, and no solver would find an answer. Such a contact gets no impulse and is told (IMMOVABLE), as
 // one on the axis of a hinge is (contact_row of assemble.h).
 //
-//   held    gap < -0.1 mm  and  |y - Q'Q y|^2 <= 1e-4 |y|^2       y: the normal's row of Y, Q: of bonds and equalities, orthonormal
+//   held    gap < -0.1 mm  and  |y - Q'Q y|^2 <= 1e-5 |y|^2       y: the normal's row of Y, Q: of bonds and equalities, orthonormal
 //
 // The left side is 1 over the mass that the normal moves while the bonds stay closed, the right one that of the links alone. Shallower
 // contacts give way by their near-rigid compliance, or are touched as those of a gripper that closes.
@@ -13,7 +13,7 @@
 namespace stiction {
 
 inline constexpr float kHeldDepth = 1e-4f;  // m
-inline constexpr float kHeldPart = 1e-4f;
+inline constexpr float kHeldPart = 1e-5f;
 /// A row with less left of its square, once what other rows hold is taken out, says nothing new.
 inline constexpr float kNothingNew = 1e-6f;
 
@@ -67,7 +67,7 @@ HD_ONCE void ignore_held(const typename L::Group& g, const typename L::Model& m,
   parallel_for(g, rows.contacts, [&](int k) { deep[k] = zero; });
   Mask<Real> found = mask_of<Real>(false);
   auto mark = [&](const ContactPoint<Real>& x, Real place) {
-    const Mask<Real> overlaps = x.active & (x.gap < Real(-kHeldDepth));
+    const Mask<Real> overlaps = x.active & (x.stiffness <= zero) & (x.gap < Real(-kHeldDepth));
     found = found | overlaps;
     if (any(overlaps))
       Places<Real>(place).each([&](int k, const Mask<Real>& is) { blend(is & overlaps, one, deep[k]); });
@@ -81,6 +81,7 @@ HD_ONCE void ignore_held(const typename L::Group& g, const typename L::Model& m,
   Span<Real, typename L::Group> bonds{g, deep + rows.contacts, rows.width};
   auto other = [&](int k) { return rows.Y + static_cast<int64_t>(rows.scalar_row(k)) * rows.width; };
   for (int k = 0; k < 3 * m.bonds; ++k) {
+    if (m.bond[k / 3].mocap[0] >= 0 || m.bond[k / 3].mocap[1] >= 0) continue;  // that gives way: bonds.h
     parallel_for(g, rows.width, [&](int a) { bonds.next()[a] = other(k)[a]; });
     bonds.add();
   }
