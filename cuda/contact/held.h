@@ -5,6 +5,8 @@
 //
 //   held    gap < -0.1 mm  and  |y - Q'Q y|^2 <= 1e-5 |y|^2       y: the normal's row of Y, Q: of bonds and equalities, orthonormal
 //
+// No bond to a mocap body is in Q, for that gives way; and a compliant contact pushes by its depth alone, however deep.
+//
 // The left side is 1 over the mass that the normal moves while the bonds stay closed, the right one that of the links alone. Shallower
 // contacts give way by their near-rigid compliance, or are touched as those of a gripper that closes.
 #pragma once

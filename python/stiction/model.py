@@ -72,8 +72,8 @@ class Model:
         """A model from a URDF file or XML string, with one actuator per hinge or slide joint, named like the joint.
 
         MuJoCo compiles the file: its root link is fixed to the world, fixed joints are fused. ``package://`` is looked
-        for in the folders above the file. Links whose shapes overlap by more than 1 mm at ``pose`` do not touch. What a
-        URDF has no words for:
+        for in the folders above the file. Links whose shapes overlap by more than 1 mm at ``pose`` do not touch, and
+        what so overlaps a fixed link touches nothing that is fixed. What a URDF has no words for:
 
         ``floating``: the root link gets a free joint, above a floor; links of fixed joints stay bodies; links touch the
         floor alone, as collision shapes of URDFs overlap often, or with ``self_collision`` each other, too.

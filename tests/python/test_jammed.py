@@ -58,13 +58,58 @@ def test_beside_a_loop_overlaps_are_closed_and_what_it_drives_pushes():
     assert sim.contact.impulse[0, : sim.contact.count[0]].max() > 1e-3 and sim.status[0] == 0
 
 
+def pulled_hand() -> Model:
+    """A box that a mocap body holds by a weld, above a floor."""
+    return Model.from_mjcf("""
+<mujoco><option timestep=".002"/><worldbody><geom type="plane" size="5 5 1"/>
+  <body name="guide" mocap="true" pos="0 0 .1"/>
+  <body name="hand" pos="0 0 .1"><freejoint/><geom type="box" size=".05 .05 .05" mass=".5"/></body>
+</worldbody><equality><weld body1="guide" body2="hand"/></equality></mujoco>""")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_a_mocap_body_pulls_is_not_held_by_a_loop(dtype):
+    """The weld has all of its velocities, and gives way: the floor is the stronger."""
+    sim = Simulation(pulled_hand(), 1, dtype=dtype)
+    for step in range(300):
+        sim.mocap_pos[0, 0, 2] = max(0.1 - 0.001 * step, 0.0)  # 0.5 m/s, to 5 cm below where the floor lets it
+        sim.step()
+        assert sim.qpos[0, 2] > 0.0495
+    assert not sim.status[0] & Status.IMMOVABLE
+
+
+def test_a_compliant_contact_may_be_deep():
+    sim = Simulation(pulled_hand().with_material(1e4, 0.05), 1)
+    for step in range(300):
+        sim.mocap_pos[0, 0, 2] = max(0.1 - 0.001 * step, 0.045)
+        sim.step()
+    push = np.asarray(sim.contact.impulse[0, : sim.contact.count[0], 2]).sum() / 0.002
+    assert push > 50 and sim.certificate.penetration[0] > 1e-3 and sim.status[0] == 0
+
+
+def test_what_is_light_beside_what_it_is_welded_to_is_not_held():
+    """A plate of 10 g under 20 kg: its corners move the heavier by 1e-4 of what they move it alone."""
+    sim = Simulation(
+        Model.from_mjcf("""
+<mujoco><option timestep=".002"/><worldbody><geom type="plane" size="5 5 1"/>
+  <body name="heavy" pos="0 0 .0598"><freejoint/><geom type="box" size=".05 .05 .05" mass="20"/></body>
+  <body name="plate" pos="0 0 .0048"><freejoint/><geom type="box" size=".05 .05 .005" mass=".01"/></body>
+</worldbody><contact><exclude body1="heavy" body2="plate"/></contact>
+<equality><weld body1="heavy" body2="plate"/></equality></mujoco>"""),
+        1,
+        dtype="float64",
+    )
+    sim.step(200)
+    assert sim.status[0] == 0 and sim.contact.count[0] >= 4
+    assert abs(sim.qpos[0, 9] - 0.005) < 3e-5
+
+
 def wedged_leg(slot: float) -> str:
     """A foot, 20 mm high, between the floor and a bar, of a robot with dry friction in its 15 joints."""
     arm = "".join(
-        f'<body pos="0 {0.05 * side} {0.05 * (k == 0)}"><joint axis="{k % 3 == 0:d} {k % 3 == 1:d} {k % 3 == 2:d}"'
-        f' frictionloss=".05" armature=".002"/><geom type="capsule" size=".01" fromto="0 0 0 0 {0.05 * side} 0"'
+        f'<body pos="0 .05 {0.05 * (k == 0)}"><joint axis="{k % 3 == 0:d} {k % 3 == 1:d} {k % 3 == 2:d}"'
+        ' frictionloss=".05" armature=".002"/><geom type="capsule" size=".01" fromto="0 0 0 0 .05 0"'
         ' contype="0" conaffinity="0"/>'
-        for side in (1,)
         for k in range(9)
     )
     arm += "</body>" * 9
@@ -74,11 +119,10 @@ def wedged_leg(slot: float) -> str:
         leg += ' stiffness="40" damping="2"/>'
         leg += '<geom type="capsule" size=".02" fromto="0 0 0 0 0 -.08" contype="0" conaffinity="0"/>' if k < 5 else ""
     leg += '<geom name="foot" type="box" size=".08 .04 .01" mass=".4"/>' + "</body>" * 6
-    height = 0.4 + 0.01
     return f"""
 <mujoco><option timestep=".002"/><worldbody><geom type="plane" size="5 5 1"/>
   <geom type="box" size=".02 .2 .02" pos=".06 0 {slot + 0.02}"/>
-  <body pos="0 0 {height}"><freejoint/><geom type="box" size=".06 .06 .06" mass="3" contype="0" conaffinity="0"/>
+  <body pos="0 0 .41"><freejoint/><geom type="box" size=".06 .06 .06" mass="3" contype="0" conaffinity="0"/>
     {leg}{arm}</body></worldbody></mujoco>"""
 
 

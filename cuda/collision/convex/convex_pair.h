@@ -78,9 +78,10 @@ HD_CALL bool touch(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T reach, Touch<T>
 template <class T> struct StepEnd {
   Closing<T> way = {};
   T gap = T(kFar);  // m
-  /// Whether some contact of shapes that touch so may be as near: all have that normal, and lie within the smaller shape's size.
+  /// Whether some contact of shapes that touch so may be as near: all have that normal, and lie on the smaller shape, which reaches as
+  /// far as a cube's corners do.
   HD bool counts(const Touch<T>& t) const {
-    const T turns = norm(cross(way.w, t.normal)) * (2 * t.size);
+    const T turns = norm(cross(way.w, t.normal)) * (T(3.47) * t.size);
     return t.gap - max(T(0), turns - dot(t.normal, velocity_at(way, t.middle))) <= gap;
   }
 };
