@@ -92,7 +92,7 @@ HD_CALL void collide_swept(const PlacedPair<Real>& x, Vec3<Real> way, const Mask
                            const Reach<Real>& reach, const Closing<Real>& closing, Candidate<Real>* out) {
   const PlacedGeom<Real>&a = x.own_first ? x.own : x.fixed, &b = x.own_first ? x.fixed : x.own;
   const Closing<Real> closes = x.own_first ? closing * Real(-1) : closing;
-  const Reach<Real> goes{reach.margin, x.own_first ? reach.way * Real(-1) : reach.way, reach.turned};
+  const Reach<Real> goes = x.own_first ? reach.reversed() : reach;
   const int count = candidate_count(a.type, b.type);
   const Real tips = goes.tips(closes, b.pose.p);
   for_each_lane<Real>(wanted, [&](int i) {

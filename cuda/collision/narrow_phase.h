@@ -60,12 +60,19 @@ struct Reach {
   Closing<Real> way;       // of the free motion
   Real turned;             // by how much contacts in the world, and limits, turn it: see Contacts
   Real ends = Real(kFar);  // no gap beyond it at the end of the free motion matters
+  Real hits = Real(0);     // the part of the margin that is for hits that they pass on
 
   /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it
   /// falls free, what is held near its middle more; and what hits goes on elsewhere.
   HD Real tips(const Closing<Real>& closing, Vec3<Real> x) const {
     const Vec3<Real> now = velocity_at(closing, x);
-    return norm(velocity_at(way, x) - now) * Scalar<Real>(2) + norm(now);
+    return (norm(velocity_at(way, x) - now) + hits) * Scalar<Real>(2) + norm(now);
+  }
+  /// Of b and a instead of a and b.
+  HD Reach reversed() const {
+    Reach other = *this;
+    other.way = way * Real(-1);
+    return other;
   }
   /// Of a candidate when the free motion ends.
   HD Real end_gap(const Candidate<Real>& c) const { return c.dist - closed_by(way, c.normal, c.pos); }
@@ -152,12 +159,11 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
 template <class Real>
 HD_CALL bool passes_by(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Reach<Real>& reach) {
   ConvexLane<Scalar<Real>> x = convex_lane(a, b, i, reach.way);
-  const double one = extent(x.a), other = extent(x.b);
-  const auto& small = one < other ? x.a : x.b;
+  const auto& small = extent(x.a) < extent(x.b) ? x.a : x.b;
   x.b.way = velocity_at(x.closing, small.pose.p);
-  const double turn = norm(x.closing.w), beside = min(one, other) - radius(small);
-  const double clear =
-      radius(x.a) + radius(x.b) + norm(x.b.way) * (0.02 + turn) + beside * turn + double(lane(reach.turned, i));
+  const double turn = norm(x.closing.w);
+  const double clear = radius(x.a) + radius(x.b) + norm(x.b.way) * (0.02 + turn) + core_reach(small) * turn +
+                       double(lane(reach.turned, i));
   Vec3<double> on_a, on_b;
   return closest_points(x.a, x.b, 0.0, clear, on_a, on_b) == Distance::kBeyond;
 }

@@ -224,6 +224,8 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
     // reserve, which is in that of both, once.
     const Real travel = link_of(step.travel, lp.link1) + link_of(step.travel, lp.link2);
     const Real aside = margin - Real(step.reserve) - max(travel * (1 - kAstray) - contacts.turned, Real(0));
+    const Real hits = passed_on(m, ball1.margin, link_of(step.travel, lp.link1), step.reserve) +
+                      passed_on(m, ball2.margin, link_of(step.travel, lp.link2), step.reserve);
     // And so now: links that go together hardly close, however fast.
     const Motion<Real> apart = moved(step.free, lp.link2, b2.shift) - moved(step.free, lp.link1, b1.shift);
     const Real closes = norm(velocity_at(apart, ball2.center)) + norm(apart.w) * (radius2 + margin);
@@ -244,7 +246,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
         return Closing<Real>(moved(V, g2.link, l2.shift) - moved(V, g1.link, l1.shift));
       };
       const Closing<Real> closing = between(step.V);
-      const Reach<Real> nears{nearest, between(step.free), contacts.turned + contacts.thrown, aside};
+      const Reach<Real> nears{nearest, between(step.free), contacts.turned + contacts.thrown, aside, hits};
       collide<typename L::Shape>(x1, x2, wanted, nears, closing, out);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair), Real(0)};
       int count = candidate_count(g1.type, g2.type);

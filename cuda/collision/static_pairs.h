@@ -106,7 +106,7 @@ template <class Shape, class Real>
 HD void collide_placed(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach,
                        const Closing<Real>& closing, Candidate<Real>* out) {
   if (!x.own_first) return collide<Shape>(x.fixed, x.own, near, reach, closing, out);
-  collide<Shape>(x.own, x.fixed, near, {reach.margin, reach.way * Real(-1), reach.turned}, closing * Real(-1), out);
+  collide<Shape>(x.own, x.fixed, near, reach.reversed(), closing * Real(-1), out);
   for (int k = 0; k < candidate_count(x.own.type, x.fixed.type); ++k) out[k].normal = -out[k].normal;
 }
 

@@ -27,6 +27,13 @@ HD typename Model::Plain rebound(const Model& m) {
   return m.has_restitution ? 2 : 1;
 }
 
+/// The part of a link's margin that is for hits that it passes on; less than the reserve is none.   m
+template <class Model, class Real>
+HD Real passed_on(const Model& m, const Real& margin, const Real& travel, Scalar<Real> reserve) {
+  const Real more = (margin - reserve) / Real(rebound(m)) - travel;
+  return select(more > Real(reserve), more, Real(0));
+}
+
 template <class Real>
 HD void blend_surface(const Mask<Real>& is, const Surface<Real>& from, Surface<Real>& to) {
   to.mu = select(is, from.mu, to.mu), to.stiffness = select(is, from.stiffness, to.stiffness);
@@ -220,7 +227,8 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       if (begin == end) continue;
       Pose<Real> link = s == 0 ? kin.pose.trunk[limb.attach()] : kin.pose.limb[at.link + s - 1];
       auto of_link = [&](const auto& x) { return s == 0 ? x.trunk[limb.attach()] : x.limb[at.link + s - 1]; };
-      const Reach<Real> reach{of_link(margin), of_link(step.free) * Real(step.h), contacts.turned + contacts.thrown};
+      Reach<Real> reach{of_link(margin), of_link(step.free) * Real(step.h), contacts.turned + contacts.thrown};
+      reach.hits = passed_on(m, reach.margin, of_link(step.travel), step.reserve);
       const bool alone = is_lone_body<L>(limb) && s == limb.links();
       Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step)};
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;

@@ -71,12 +71,12 @@ class Model:
     ) -> Model:  # fmt: skip
         """A model from a URDF file or XML string, with one actuator per hinge or slide joint, named like the joint.
 
-        MuJoCo compiles the file: its root link is fixed to the world, fixed joints are fused. ``package://`` is looked
-        for in the folders above the file. Links whose shapes overlap by more than 1 mm at ``pose`` do not touch, and
-        what so overlaps a fixed link touches nothing that is fixed. What a URDF has no words for:
+        MuJoCo compiles the file: its root link is fixed to the world, links of fixed joints stay bodies. ``package://``
+        is looked for in the folders above the file. Links whose shapes overlap by more than 1 mm at ``pose`` do not
+        touch each other. What a URDF has no words for:
 
-        ``floating``: the root link gets a free joint, above a floor; links of fixed joints stay bodies; links touch the
-        floor alone, as collision shapes of URDFs overlap often, or with ``self_collision`` each other, too.
+        ``floating``: the root link gets a free joint, above a floor; links touch the floor alone, as collision shapes
+        of URDFs overlap often, or with ``self_collision`` each other, too.
         ``kp`` (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m): position servos in place of motors; a number, or
         numbers by joints' names or patterns, ``{"*_knee": 60, "*": 40}``, of which the first that fits counts.
         ``pose``: angles by names or patterns, rad or m, 0 where it says nothing: the keyframe "home", with servos that

@@ -40,6 +40,9 @@ class UrdfRobot:
         """Changes a specification that was read from ``path``, or from text; what was added, one line each."""
         if path is not None:
             _find_packages(spec, Path(path))
+        spec.compiler.fusestatic = (
+            False  # links that hang by fixed joints stay bodies, for their names and for excludes
+        )
         notes = _add_actuators(spec, self, mujoco)
         if self.floating:
             notes += _float(spec, self, mujoco)
@@ -121,13 +124,13 @@ def _check_patterns(what: str, table: Mapping[str, float], names: list[str]) -> 
 
 
 def _float(spec, robot: UrdfRobot, mujoco) -> list[str]:
-    """A free joint for the root link, above a floor. Links that hang by fixed joints stay bodies, for their names."""
+    """A free joint for the root link, above a floor."""
     roots = spec.worldbody.bodies
     if len(roots) != 1:
         raise ValueError(f"floating: the file has {len(roots)} links without a parent, expected one")
     if roots[0].joints:
         raise ValueError(f"floating: the file's root {roots[0].name!r} is the world, from which a joint leads on")
-    spec.compiler.fusestatic = spec.compiler.discardvisual = False  # or the floor has no squares
+    spec.compiler.discardvisual = False  # or the floor has no squares
     roots[0].add_freejoint(name="base")
     spec.add_texture(name=FLOOR, type=mujoco.mjtTexture.mjTEXTURE_2D, builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
                      rgb1=[0.32, 0.35, 0.38], rgb2=[0.4, 0.43, 0.46], width=128, height=128)  # fmt: skip
@@ -176,7 +179,7 @@ def _ignore_overlaps(spec, mujoco) -> list[str]:
     """No contact between links that overlap at "home", or where all joints are at 0 or what is nearest in their range.
 
     Shapes of a URDF are hulls and boxes about links, which overlap at joints: no motion parts them. Of a root that is
-    fixed MuJoCo, too, finds contacts with the links that hang from it, for it is the world then.
+    fixed MuJoCo, too, finds contacts with the links that hang from it, for they have no parent that moves.
     """
     model = spec.compile()
     data = mujoco.MjData(model)
@@ -199,7 +202,7 @@ def _ignore_overlaps(spec, mujoco) -> list[str]:
     for one, other in sorted(pairs):
         bodies = [model.body(one).name, model.body(other).name]
         spec.add_exclude(bodyname1=bodies[0], bodyname2=bodies[1])
-        told.append(" and ".join("the root" if name == "world" else repr(name) for name in bodies))
+        told.append(" and ".join(map(repr, bodies)))
     more = f" and {len(told) - 4} pairs more" if len(told) > 5 else ""
     return [f"ignored: contact of links whose shapes overlap: {', '.join(told[: 4 if more else 5])}{more}"]
 

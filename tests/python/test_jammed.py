@@ -162,7 +162,7 @@ def test_links_of_a_urdf_whose_shapes_overlap_do_not_touch():
     """The base overlaps the hip, its child, which MuJoCo filters of roots that move alone, and the thigh."""
     model = Model.from_urdf(OVERLAPPING)
     (told,) = [line for line in model.import_report if "overlap" in line]
-    assert told == "ignored: contact of links whose shapes overlap: the root and 'hip', the root and 'thigh'"
+    assert told == "ignored: contact of links whose shapes overlap: 'base' and 'hip', 'base' and 'thigh'"
     sim = Simulation(model, 1)
     sim.step(300)
     assert sim.status[0] == 0 and np.abs(sim.qpos[0, 1:]).max() > 0.1
@@ -177,3 +177,18 @@ def test_where_nothing_overlaps_links_of_a_urdf_touch():
     model = Model.from_urdf(apart)
     assert not any("overlap" in line for line in model.import_report) and model.mjmodel.nexclude == 0
     assert stiction.Simulation(model, 1).status[0] == 0
+
+
+def test_what_overlaps_the_root_of_a_urdf_touches_what_else_is_fixed():
+    """A table of its own link, joined to the base: the leg that hangs from the base comes to rest on it."""
+    table = """<link name="table"><collision><geometry><box size="1 1 .02"/></geometry></collision></link>
+      <joint name="bolts" type="fixed"><parent link="base"/><child link="table"/><origin xyz="0 0 -.3"/></joint>"""
+    model = Model.from_urdf(OVERLAPPING.replace("</robot>", table + "</robot>"), kp=50, kd=1, pose={"knee": -2.5})
+    assert "table" in model.body_names
+    sim = Simulation(model, 1)
+    sim.qpos[0] = model.key_qpos[0]
+    sim.ctrl[0] = [0, 0, -0.4]
+    sim.step(1000)
+    shank = sim.contact.geom[0, : sim.contact.count[0]]
+    touching = {model.body_names[b] for b in model.mjmodel.geom_bodyid[shank].ravel()}
+    assert touching == {"shank", "table"} and sim.certificate.penetration[0] < 1e-4

@@ -1,5 +1,6 @@
 """Open contacts act where the ways of two bodies meet: what passes an edge feels nothing, what hits it does."""
 
+import mujoco
 import numpy as np
 import pytest
 from stiction import Model, Simulation
@@ -69,3 +70,19 @@ def test_a_pendulum_swings_past_a_corner():
         sim.qpos[:, 0], sim.qvel[:, 0] = 1.2 + 0.1 * np.arange(16) / 16, -20
         sim.step(100)
         assert (np.abs(sim.qvel[:, 0] + 20) > 1e-3).all() == hits
+
+
+@pytest.mark.parametrize("gap", [0.0098, 0.0102, 0.012, 0.0138])
+def test_the_corner_of_a_cube_that_turns_over_a_floor_is_not_missed(gap):
+    """It comes down by a tenth of a face's diagonal, 14 mm; half an edge, 10 mm, says nothing of it."""
+    box = '<geom type="box" size="1 1 .1" pos="0 0 -.1"/>'
+    cube = f'<body pos="0 0 {0.1 + gap}"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+    option = '<option timestep=".005" gravity="0 0 0"/>'
+    sim = Simulation(
+        Model.from_mjcf(f"<mujoco>{option}<worldbody>{box}{cube}</worldbody></mujoco>"), 1, dtype="float64"
+    )
+    sim.qvel[0, 3:] = 20 * np.array([1, 1, 0]) / np.sqrt(2)
+    sim.step()
+    turned = np.empty(9)
+    mujoco.mju_quat2Mat(turned, np.asarray(sim.qpos[0, 3:], float))
+    assert sim.qpos[0, 2] - 0.1 * np.abs(turned[6:]).sum() > 0

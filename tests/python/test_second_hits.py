@@ -1,5 +1,6 @@
 """What is hit in a step and then hits something else: nothing goes through a wall behind it."""
 
+import mujoco
 import numpy as np
 import pytest
 from stiction import Model, Simulation, Status
@@ -156,3 +157,35 @@ def test_what_the_limit_of_a_joint_throws_meets_the_wall(speed, timestep, wall):
             sim.step()
             assert sim.certificate.penetration.max() < 2e-4
             assert (sim.qpos[:, second] / along).max() + 0.03 < 0.48 + 2e-4 + speed * timestep * (wall == "free")
+
+
+@pytest.mark.parametrize("floor", ["plane", "box", "mesh"])
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("tilt", [0.02, 0.1])
+@pytest.mark.parametrize("timestep", [2e-3, 5e-3])
+def test_a_plate_that_is_hit_on_the_side_that_is_up_stops_at_the_floor(floor, side, tilt, timestep):
+    """A mesh stands on an edge, 1.1 or 5.7 degrees inclined; a ball of twice its mass drives the other edge down."""
+    half = np.array([0.1, 0.1, 0.01])
+    up = half[2] * np.cos(tilt) + half[0] * np.sin(tilt) + 1e-4
+    geom = '<freejoint/><geom type="mesh" mesh="plate" mass="1"/>'
+    plate = f'<body pos="0 0 {up}" euler="0 {-np.degrees(tilt)} 0">{geom}</body>'
+    x = 0.07 * side
+    top = up + half[2] / np.cos(tilt) + x * np.tan(tilt)
+    striker = f'<body pos="{x} 0 {top + 0.033}"><freejoint/><geom size=".03" mass="2"/></body>'
+    ground = {
+        "plane": '<geom type="plane" size="2 2 1"/>',
+        "box": '<geom type="box" size="2 2 .1" pos="0 0 -.1"/>',
+        "mesh": '<geom type="mesh" mesh="slab" pos="0 0 -.1"/>',
+    }[floor]
+    meshes = "".join(
+        f'<mesh name="{name}" vertex="{" ".join(f"{a} {b} {c}" for a in (-x, x) for b in (-y, y) for c in (-z, z))}"/>'
+        for name, (x, y, z) in {"plate": half, "slab": (2, 2, 0.1)}.items()
+    )
+    sim = Simulation(Model.from_mjcf(f"""<mujoco><option timestep="{timestep}"/><asset>{meshes}</asset>
+        <worldbody>{ground}{plate}{striker}</worldbody></mujoco>"""))  # fmt: skip
+    sim.qvel[0, 8] = -5
+    for _ in range(20):
+        sim.step()
+        turned = np.empty(9)
+        mujoco.mju_quat2Mat(turned, np.asarray(sim.qpos[0, 3:7], float))
+        assert sim.qpos[0, 2] - np.abs(turned[6:]) @ half > -2e-4

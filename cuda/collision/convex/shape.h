@@ -189,4 +189,17 @@ template <class T, class S> HD T extent(ConvexShape<T, S>& s) {
   return most + radius(s);
 }
 
+/// How far from its frame's origin the core of a shape reaches, m.
+template <class T, class S> HD T core_reach(const ConvexShape<T, S>& s) {
+  const Vec3<T> size = s.size;
+  switch (s.type) {
+    case GeomKind::kMesh: return T(s.hull.radius);
+    case GeomKind::kBox: return norm(size);
+    case GeomKind::kCylinder: return norm(Vec3<T>{size.x, size.y, T(0)});
+    case GeomKind::kCapsule: return size.y;
+    case GeomKind::kEllipsoid: return max(size.x, max(size.y, size.z));
+    default: return T(0);
+  }
+}
+
 }  // namespace stiction
