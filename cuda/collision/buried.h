@@ -37,7 +37,7 @@ HD Mask<Real> is_ahead(const PlacedGeom<Real>& fixed, Vec3<Real> x, Vec3<Real> n
   const Vec3<Real> ahead = x + n * little;
   if (fixed.type == GeomKind::kPlane) return is_inside<Shape>(fixed, ahead, noise, wanted);
   Candidate<Real> c;
-  collide<Shape>(as_geom(ahead), fixed, wanted, {little, {}, Real(0)}, {}, &c);
+  collide<Shape>(as_geom(ahead), fixed, wanted, {little, {}, {}, Real(0)}, &c);
   const Vec3<Real> nearest = ahead + c.normal * c.dist;
   return wanted & (c.dist < little) & ((c.dist < noise) | (dot(n, nearest - x) > little * Scalar<Real>(0.1)));
 }
@@ -64,7 +64,7 @@ HD Vec3<Real> way_out(const PlacedGeom<Real>& fixed, Vec3<Real> x, Vec3<Real> mi
     return best;
   }
   Candidate<Real> c;
-  collide<Shape>(as_geom(middle), fixed, wanted, {norm(middle - fixed.pose.p) * S(2), {}, Real(0)}, {}, &c);
+  collide<Shape>(as_geom(middle), fixed, wanted, {norm(middle - fixed.pose.p) * S(2), {}, {}, Real(0)}, &c);
   return select(c.dist < Real(kFar), -c.normal, none);
 }
 
@@ -83,20 +83,19 @@ HD_CALL void swept_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, ConvexShape<
   const T more = dot(along, support(&swept == &a ? b : a, along) - support(swept, along));
   const T round = radius(a) + radius(b);
   swept.pose.p = swept.pose.p + along * max(T(0), more + round + t.size * T(1e-3));
-  make_manifold(a, b, t.normal, t.gap, t.middle, t.size, t.noise, tips, closing, room, out);
+  make_manifold(a, b, t, tips, closing, room, out);
 }
 
 /// The candidates of a pair whose static geom is swept along `way`, in the wanted worlds; normals point to the body's geom.
 template <class Real>
 HD_CALL void collide_swept(const PlacedPair<Real>& x, Vec3<Real> way, const Mask<Real>& wanted,
-                           const Reach<Real>& reach, const Closing<Real>& closing, Candidate<Real>* out) {
+                           const Reach<Real>& reach, Candidate<Real>* out) {
   const PlacedGeom<Real>&a = x.own_first ? x.own : x.fixed, &b = x.own_first ? x.fixed : x.own;
-  const Closing<Real> closes = x.own_first ? closing * Real(-1) : closing;
   const Reach<Real> goes = x.own_first ? reach.reversed() : reach;
   const int count = candidate_count(a.type, b.type);
-  const Real tips = goes.tips(closes, b.pose.p);
+  const Real tips = goes.tips(b.pose.p);
   for_each_lane<Real>(wanted, [&](int i) {
-    ConvexLane<Scalar<Real>> pair = convex_lane(a, b, i, closes);
+    ConvexLane<Scalar<Real>> pair = convex_lane(a, b, i, goes.now);
     Candidate<double> found[kMaxCandidates];
     swept_pair(pair.a, pair.b, x.own_first ? pair.b : pair.a, lane_of<double>(way, i), count,
                double(lane(reach.margin, i)), double(lane(tips, i)), pair.closing, found);
@@ -232,15 +231,15 @@ HD Mask<Real> put_candidates(const typename L::Model& m, int i, const Candidate<
 /// Collides pair `i` again where its candidates push into static geometry. Returns where there was no room for what it found.
 template <class L, class Real = typename L::Real>
 HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& st, int i, const Pose<Real>& link,
-                               Vec3<Real> origin, const Reach<Real>& reach, const Closing<Real>& closing,
-                               const Turning<Real>& body, const Mask<Real>& opposed, NearCandidates<L>& near) {
+                               Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body,
+                               const Mask<Real>& opposed, NearCandidates<L>& near) {
   const auto& pair = m.pair[i];
   const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
   const int count = candidate_count(min(x.own.type, x.fixed.type), max(x.own.type, x.fixed.type));
   Burial<L> burial{m, st, origin, reach.margin, near, x, x.own_first ? pair.geom2 : pair.geom1, count};
   Candidate<Real> out[kMaxCandidates + 1];
   for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
-  collide_placed<typename L::Shape>(x, opposed, reach, closing, out);
+  collide_placed<typename L::Shape>(x, opposed, reach, out);
   // In a groove between two static geoms a sweep crosses what is free, and finds a body in it far too deep.
   const Real travel = norm(velocity_at(reach.way, x.own.pose.p)) + norm(reach.way.w) * x.radius,
              most = max(-deepest_of(out, count).dist, Real(0)) * Scalar<Real>(kDeeper) + travel +
@@ -251,13 +250,13 @@ HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& s
     look = burial.finds(out, look);
     if (!any(look)) break;
     way = select(look, way - burial.out_of[burial.sweeps], way), swept = swept | look;
-    collide_swept(x, way * (x.radius * Scalar<Real>(kSwept)), look, reach, closing, out);
+    collide_swept(x, way * (x.radius * Scalar<Real>(kSwept)), look, reach, out);
   }
   if (burial.sweeps == 0) return swept;
   swept = burial.stands(out, swept, min(most, x.radius));
   if (!any(swept)) return swept;
   for (int k = 0; k < pair.candidates; ++k) out[k] = select<Real>(swept, out[k], absent<Real>());
-  turn_placed<L>(m, st, i, x, origin, reach, closing, body, out);
+  turn_placed<L>(m, st, i, x, origin, reach, body, out);
   return put_candidates<L>(m, i, out, swept, reach.margin, near);
 }
 
@@ -277,8 +276,7 @@ HD Mask<Real> opposed_ones(const NearCandidates<L>& near, int first, int end, co
 /// Gives pairs whose candidates push into static geometry their right ones. Returns where there was no room for them.
 template <class L, class Real = typename L::Real>
 HD Mask<Real> unbury(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                     const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body,
-                     NearCandidates<L>& near) {
+                     const Reach<Real>& reach, const Turning<Real>& body, NearCandidates<L>& near) {
   auto missing = mask_of<Real>(false), known = missing, wide = missing;
   Vec3<Real> first_normal{Real(0), Real(0), Real(1)};
   for (int k = 0; k < near.n; ++k) {
@@ -300,7 +298,7 @@ HD Mask<Real> unbury(const typename L::Model& m, const StationModel& st, const P
     if (any(opposed[some])) pairs[some++] = i;
   }
   for (int k = 0; k < some; ++k)
-    missing = missing | unbury_pair<L>(m, st, pairs[k], link, origin, reach, closing, body, opposed[k], near);
+    missing = missing | unbury_pair<L>(m, st, pairs[k], link, origin, reach, body, opposed[k], near);
   return missing;
 }
 

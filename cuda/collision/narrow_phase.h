@@ -56,22 +56,25 @@ HD constexpr int free_count(int own, int fixed) {
 /// Where two bodies go in the step, and how far from there.   m
 template <class Real>
 struct Reach {
-  Real margin;             // what both travel, a reserve, and what hits they pass on: no gap beyond it matters
-  Closing<Real> way;       // of the free motion
-  Real turned;             // by how much contacts in the world, and limits, turn it: see Contacts
-  Real ends = Real(kFar);  // no gap beyond it at the end of the free motion matters
-  Real hits = Real(0);     // the part of the margin that is for hits that they pass on
+  Real margin;        // what both travel, a reserve, and what hits they pass on: no gap beyond it matters
+  Closing<Real> way;  // of the free motion
+  Closing<Real> now;  // as they move at the start of the step
+  Real turned;        // by how much contacts in the world, and limits, turn it: see Contacts
+  Real turns_a = Real(0), turns_b = Real(0);  // how far each turns in the free motion   rad
+  Real ends = Real(kFar);                     // no gap beyond it at the end of the free motion matters
+  Real goes = Real(0);                        // the margin less reserves: what both travel, and what hits them
 
   /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it
-  /// falls free, what is held near its middle more; and what hits goes on elsewhere.
-  HD Real tips(const Closing<Real>& closing, Vec3<Real> x) const {
-    const Vec3<Real> now = velocity_at(closing, x);
-    return (norm(velocity_at(way, x) - now) + hits) * Scalar<Real>(2) + norm(now);
+  /// falls free, what is held near its middle more; and what hits goes on elsewhere. What is hit beside where it stands turns about
+  /// that: no point in reach is too high to be driven down.
+  HD Real tips(Vec3<Real> x) const {
+    const Vec3<Real> before = velocity_at(now, x);
+    return max(norm(velocity_at(way, x) - before) * Scalar<Real>(2) + norm(before), goes);
   }
   /// Of b and a instead of a and b.
   HD Reach reversed() const {
     Reach other = *this;
-    other.way = way * Real(-1);
+    other.way = way * Real(-1), other.now = now * Real(-1), other.turns_a = turns_b, other.turns_b = turns_a;
     return other;
   }
   /// Of a candidate when the free motion ends.
@@ -130,17 +133,17 @@ HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedG
 /// An irregular pair in world `i`. One call per pair of types, so that step functions stay small.
 template <class Real>
 HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Reach<Real>& reach,
-                          const Real& tips, const Closing<Real>& closing, Candidate<Real>* out) {
+                          const Real& tips, Candidate<Real>* out) {
   using S = Scalar<Real>;
   int count = candidate_count(a.type, b.type);
   if (a.type == GeomKind::kPlane) {
     Candidate<S> found[kMaxCandidates];
     plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *b.hull, S(lane(reach.margin, i)), S(lane(tips, i)),
-               lane_of<S>(closing, i), found);
+               lane_of<S>(reach.now, i), found);
     for (int k = 0; k < count; ++k) set_lane_of(out[k], i, found[k]);
     return;
   }
-  ConvexLane<S> x = convex_lane(a, b, i, closing);
+  ConvexLane<S> x = convex_lane(a, b, i, reach.now);
   Candidate<double> found[kMaxCandidates];
   const double more = 1 + 1e-6, far = double(lane(reach.margin, i)) * more;  // what float calls less stays
   if (a.type == GeomKind::kBox && b.type == GeomKind::kBox)
@@ -154,15 +157,17 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
   }
 }
 
-/// Whether the ways of two geoms that are apart in world `i` do not meet: b passes a by more than 2 % of its way, what turns
-/// of it on the way, and what other contacts turn it. Beside an edge the shortest distance closes though nothing will touch.
+/// Whether the ways of two geoms that are apart in world `i` do not meet: b passes a by more than 0.2 % of its way, what turns
+/// of it on the way, how far the larger one's turn bends the way, and what other contacts turn it. Beside an edge the shortest
+/// distance closes though nothing will touch.
 template <class Real>
 HD_CALL bool passes_by(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Reach<Real>& reach) {
   ConvexLane<Scalar<Real>> x = convex_lane(a, b, i, reach.way);
-  const auto& small = extent(x.a) < extent(x.b) ? x.a : x.b;
+  const bool small_a = extent(x.a) < extent(x.b);
+  const auto& small = small_a ? x.a : x.b;
   x.b.way = velocity_at(x.closing, small.pose.p);
-  const double turn = norm(x.closing.w);
-  const double clear = radius(x.a) + radius(x.b) + norm(x.b.way) * (0.02 + turn) + core_reach(small) * turn +
+  const double bend = lane(small_a ? reach.turns_b : reach.turns_a, i);
+  const double clear = radius(x.a) + radius(x.b) + norm(x.b.way) * (0.002 + bend) + turns_by(small, x.closing.w) +
                        double(lane(reach.turned, i));
   Vec3<double> on_a, on_b;
   return closest_points(x.a, x.b, 0.0, clear, on_a, on_b) == Distance::kBeyond;
@@ -256,11 +261,11 @@ HD void drop_spinning(const PlacedGeom<Real>& cylinder, const Reach<Real>& reach
 
 /// out[0 .. candidate_count(a.type, b.type)): the candidates of geoms a and b in the worlds that are wanted (where the
 /// bounding balls are near), absent in the others; those beyond reach.margin >= 0 may be absent, and open ones of geoms that
-/// pass by each other are. closing, at the start of the step, tells which of many points are kept. In one place, so that step
+/// pass by each other are. How they move at the start of the step tells which of many points are kept. In one place, so that step
 /// functions stay small.   pre: a.type <= b.type, a pair that the shape has
 template <class Shape, class Real>
 HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted,
-                     const Reach<Real>& reach, const Closing<Real>& closing, Candidate<Real>* out) {
+                     const Reach<Real>& reach, Candidate<Real>* out) {
   const int count = candidate_count(a.type, b.type);
   for (int k = 0; k < count; ++k) out[k] = absent<Real>();
   if (count == 0 || !any(wanted)) return;
@@ -270,8 +275,8 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
   if constexpr (has_irregular<Shape>()) {
     if (any(left)) {
       left = left & negate(parted(a, b, reach.margin));
-      const Real tips = reach.tips(closing, b.pose.p);
-      for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach, tips, closing, out); });
+      const Real tips = reach.tips(b.pose.p);
+      for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach, tips, out); });
     }
   }
   if constexpr (Shape::has_pair(GeomKind::kPlane, GeomKind::kCylinder))

@@ -224,8 +224,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
     // reserve, which is in that of both, once.
     const Real travel = link_of(step.travel, lp.link1) + link_of(step.travel, lp.link2);
     const Real aside = margin - Real(step.reserve) - max(travel * (1 - kAstray) - contacts.turned, Real(0));
-    const Real hits = passed_on(m, ball1.margin, link_of(step.travel, lp.link1), step.reserve) +
-                      passed_on(m, ball2.margin, link_of(step.travel, lp.link2), step.reserve);
+    const Real goes = goes_by(ball1.margin, step.reserve) + goes_by(ball2.margin, step.reserve);
     // And so now: links that go together hardly close, however fast.
     const Motion<Real> apart = moved(step.free, lp.link2, b2.shift) - moved(step.free, lp.link1, b1.shift);
     const Real closes = norm(velocity_at(apart, ball2.center)) + norm(apart.w) * (radius2 + margin);
@@ -245,9 +244,11 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       auto between = [&](const auto& V) {  // what l2 travels against l1 in the step, at the common point
         return Closing<Real>(moved(V, g2.link, l2.shift) - moved(V, g1.link, l1.shift));
       };
-      const Closing<Real> closing = between(step.V);
-      const Reach<Real> nears{nearest, between(step.free), contacts.turned + contacts.thrown, aside, hits};
-      collide<typename L::Shape>(x1, x2, wanted, nears, closing, out);
+      Reach<Real> nears{nearest, between(step.free), between(step.V), contacts.turned + contacts.thrown};
+      nears.turns_a = norm(moved(step.free, g1.link, l1.shift).w);
+      nears.turns_b = norm(moved(step.free, g2.link, l2.shift).w);
+      nears.ends = aside, nears.goes = goes;
+      collide<typename L::Shape>(x1, x2, wanted, nears, out);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair), Real(0)};
       int count = candidate_count(g1.type, g2.type);
       for (int k = 0; k < count; ++k) {
@@ -255,7 +256,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
         const Real end_gap = nears.end_gap(out[k]);
         const Mask<Real> active = (out[k].dist < nearest) & (end_gap < aside);
         turns = max(turns, select(active, -end_gap, Real(0)));
-        if (m.has_restitution) of.bounce = bounce_of(out[k], of.surface.restitution, closing, step.h);
+        if (m.has_restitution) of.bounce = bounce_of(out[k], of.surface.restitution, nears.now, step.h);
         for_each_lane<Real>(
             active, [&](int w) { insert_pair<L>(out[k], pair.id + k, lane(end_gap, w), of, w, pool, contacts); });
       }

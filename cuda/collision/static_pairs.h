@@ -61,7 +61,7 @@ template <class Shape, class Real>
 HD Mask<Real> is_inside(const PlacedGeom<Real>& fixed, Vec3<Real> x, const Real& noise, const Mask<Real>& wanted) {
   if (fixed.type == GeomKind::kPlane) return wanted & (dot(column(fixed.pose.R, 2), x - fixed.pose.p) < Real(0));
   Candidate<Real> c;
-  collide<Shape>(as_geom(x), fixed, wanted, {noise, {}, Real(0)}, {}, &c);
+  collide<Shape>(as_geom(x), fixed, wanted, {noise, {}, {}, Real(0)}, &c);
   return wanted & (c.dist < noise);
 }
 
@@ -104,24 +104,23 @@ HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, const P
 /// The candidates of a pair in the worlds that are near, as surfaces are; normals point to the body's geom.
 template <class Shape, class Real>
 HD void collide_placed(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach,
-                       const Closing<Real>& closing, Candidate<Real>* out) {
-  if (!x.own_first) return collide<Shape>(x.fixed, x.own, near, reach, closing, out);
-  collide<Shape>(x.own, x.fixed, near, reach.reversed(), closing * Real(-1), out);
+                       Candidate<Real>* out) {
+  if (!x.own_first) return collide<Shape>(x.fixed, x.own, near, reach, out);
+  collide<Shape>(x.own, x.fixed, near, reach.reversed(), out);
   for (int k = 0; k < candidate_count(x.own.type, x.fixed.type); ++k) out[k].normal = -out[k].normal;
 }
 
 /// What turning makes of the candidates of pair `i`, which are near in some world, and that of the geom's middle behind them.
 template <class L, class Real = typename L::Real>
 HD void turn_placed(const typename L::Model& m, const StationModel& st, int i, const PlacedPair<Real>& x,
-                    Vec3<Real> origin, const Reach<Real>& reach, const Closing<Real>& closing,
-                    const Turning<Real>& body, Candidate<Real>* out) {
+                    Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body, Candidate<Real>* out) {
   const auto& pair = m.pair[i];
   const int shaped = pair.candidates - pair.middle, type = x.own.type;
   auto solid = [&](Vec3<Real> at, const Real& within, const Mask<Real>& wanted) {
     return is_solid<L>(m, st, origin, at, within, wanted);
   };
   if (body.straight || type == GeomKind::kEllipsoid || type == GeomKind::kMesh)
-    turn_candidates<typename L::Shape>(x.own, x.radius, x.fixed, reach, closing, body, shaped, solid, out);
+    turn_candidates<typename L::Shape>(x.own, x.radius, x.fixed, reach, body, shaped, solid, out);
   if (pair.middle)
     out[shaped] = middle_candidate(out, shaped, x.own, x.fixed.type == GeomKind::kPlane, reach.margin, body, solid);
 }
@@ -143,8 +142,7 @@ HD Mask<Real> is_near_static(const typename L::Model& m, int i, const Pose<Real>
 /// found(number, candidate, surface) for those of pairs that are near in some world.
 template <class L, class Found, class Real = typename L::Real>
 HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                          const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body,
-                          const Mask<Real>& looks, Found found) {
+                          const Reach<Real>& reach, const Turning<Real>& body, const Mask<Real>& looks, Found found) {
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& pair = m.pair[i];
     const Mask<Real> near = looks & is_near_static<L>(m, i, link, origin, reach.margin);
@@ -152,8 +150,8 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
     const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
     Candidate<Real> out[kMaxCandidates + 1];
     for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
-    collide_placed<typename L::Shape>(x, near, reach, closing, out);
-    turn_placed<L>(m, st, i, x, origin, reach, closing, body, out);
+    collide_placed<typename L::Shape>(x, near, reach, out);
+    turn_placed<L>(m, st, i, x, origin, reach, body, out);
     for (int k = 0; k < pair.candidates; ++k) found(pair.id + k, out[k], surface_from<typename L::Number>(pair));
   }
 }

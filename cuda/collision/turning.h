@@ -168,8 +168,7 @@ HD Mask<Real> is_over(const Candidate<Real>& c, Vec3<Real> middle, const Real& r
 /// robot of an ellipsoid's and a mesh's alone.
 template <class Shape, class Real, class Solid>
 HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const PlacedGeom<Real>& fixed,
-                        const Reach<Real>& reach, const Closing<Real>& closing, const Turning<Real>& body, int n,
-                        Solid solid, Candidate<Real>* c) {
+                        const Reach<Real>& reach, const Turning<Real>& body, int n, Solid solid, Candidate<Real>* c) {
   const bool ellipsoid = own.type == GeomKind::kEllipsoid, rolls = own.type == GeomKind::kMesh;
   const Candidate<Real> deepest = deepest_of(c, n);
   const Mask<Real> near = deepest.dist < reach.margin, turns = near & (body.part(kLeastPointTurn) > Real(0));
@@ -181,7 +180,7 @@ HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const P
       const Vec3<Real> on = deepest.pos - deepest.normal * (deepest.dist * Scalar<Real>(0.5));
       const PlacedGeom<Real> plane{{{}, {transposed(frame_of_normal(deepest.normal)), on}}, GeomKind::kPlane, nullptr};
       Candidate<Real> found[kMaxCandidates];
-      collide<Shape>(plane, own, on_plane, reach, closing, found);
+      collide<Shape>(plane, own, on_plane, reach, found);
       for (int k = 0; k < n; ++k)
         c[k] = select<Real>(on_plane, k < plane_count(own.type) ? found[k] : absent<Real>(), c[k]);
     }
@@ -192,8 +191,8 @@ HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const P
     else if (any(on_plane)) c[k] = select<Real>(on_plane, turning_on_plane(c[k], k, own, body), c[k]);
     if (!rolls) continue;
     const Vec3<Real> x = still.pos + still.normal * (still.dist * Scalar<Real>(0.5));
-    c[k] =
-        rolling_point(still, x, c[k], closing, reach.way, body, near & (on_plane | is_on_face(fixed, still.normal, x)));
+    c[k] = rolling_point(still, x, c[k], reach.now, reach.way, body,
+                         near & (on_plane | is_on_face(fixed, still.normal, x)));
   }
 }
 

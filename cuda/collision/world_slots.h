@@ -27,11 +27,9 @@ HD typename Model::Plain rebound(const Model& m) {
   return m.has_restitution ? 2 : 1;
 }
 
-/// The part of a link's margin that is for hits that it passes on; less than the reserve is none.   m
-template <class Model, class Real>
-HD Real passed_on(const Model& m, const Real& margin, const Real& travel, Scalar<Real> reserve) {
-  const Real more = (margin - reserve) / Real(rebound(m)) - travel;
-  return select(more > Real(reserve), more, Real(0));
+/// What a link's margin is more than the reserve, if it moves by more than that, or is hit.   m
+template <class Real> HD Real goes_by(const Real& margin, Scalar<Real> reserve) {
+  return select(margin > Real(2 * reserve), margin - Real(reserve), Real(0));
 }
 
 template <class Real>
@@ -87,8 +85,8 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
 /// Fills a station's slots; returns where one that can close in the step is missing.
 template <class L, class Real = typename L::Real>
 HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
-                            Vec3<Real> origin, const Reach<Real>& reach, const Closing<Real>& closing,
-                            const StepReach<L>& step, const Turning<Real>& body, ContactPoint<Real>* slot) {
+                            Vec3<Real> origin, const Reach<Real>& reach, const StepReach<L>& step,
+                            const Turning<Real>& body, ContactPoint<Real>* slot) {
   constexpr int K = L::Shape::kStationSlots;
   if (st.statics == 0 && st.probes <= st.slots) {
     for (int i = 0; i < st.probes; ++i) {
@@ -100,7 +98,7 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
         continue;
       }
       fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), reach.margin, slot[i]);
-      if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), closing, step.h);
+      if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), reach.now, step.h);
       slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
     }
     return mask_of<Real>(false);
@@ -115,22 +113,22 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     const Mask<Real> near = c.dist < reach.margin;
     if (!any(near)) return;
     if (n < kMost) candidate[n] = c, surface[n] = s, number[n++] = own;
-    else overflow = overflow | (near & (c.dist < closed_by(closing, c.normal, c.pos) + Real(step.slack)));
+    else overflow = overflow | (near & (c.dist < closed_by(reach.now, c.normal, c.pos) + Real(step.slack)));
   };
   for (int i = 0; i < st.probes; ++i) {
     const auto& probe = m.probe[st.probe_begin + i];
     add(i, probe_candidate(probe, m.plane[probe.plane], link, origin, body), surface_from<typename L::Number>(probe));
   }
-  static_candidates<L>(m, st, link, origin, reach, closing, body, step.looks, add);
+  static_candidates<L>(m, st, link, origin, reach, body, step.looks, add);
   if constexpr (L::Shape::kWalls) {
     NearCandidates<L> near{candidate, surface, number, n};
-    if (n > 1) overflow = overflow | unbury<L>(m, st, link, origin, reach, closing, body, near);
+    if (n > 1) overflow = overflow | unbury<L>(m, st, link, origin, reach, body, near);
     n = near.n;
   }
   if (n > 1) drop_hidden_candidates<L>(m, st, link, origin, reach.margin, n, number, candidate);
   auto fill = [&](const Candidate<Real>& from, const Surface<Real>& of, const Real& feature, ContactPoint<Real>& to) {
     fill_point(from, of, feature, reach.margin, to);
-    if (m.has_restitution) to.bounce = bounce_of(from, of.restitution, closing, step.h);
+    if (m.has_restitution) to.bounce = bounce_of(from, of.restitution, reach.now, step.h);
     to.frame = frame_of_normal(from.normal);
   };
   auto is_near = [&](int k) { return any(candidate[k].dist < reach.margin); };
@@ -145,8 +143,8 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     Surface<Real> of[K];
     Real feature[K], index[K];
     for (int k = 0; k < K; ++k) of[k] = {Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)}, feature[k] = Real(-1);
-    overflow = overflow | select_spread<Real, K, kMost>(candidate, n, st.slots, reach.margin, closing, Real(step.slack),
-                                                        chosen, index);
+    overflow = overflow | select_spread<Real, K, kMost>(candidate, n, st.slots, reach.margin, reach.now,
+                                                        Real(step.slack), chosen, index);
     for (int i = 0; i < n; ++i) {
       if (!is_near(i)) continue;
       const Surface<Real> own = surface_from<Real>(surface[i]);
@@ -227,16 +225,16 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       if (begin == end) continue;
       Pose<Real> link = s == 0 ? kin.pose.trunk[limb.attach()] : kin.pose.limb[at.link + s - 1];
       auto of_link = [&](const auto& x) { return s == 0 ? x.trunk[limb.attach()] : x.limb[at.link + s - 1]; };
-      Reach<Real> reach{of_link(margin), of_link(step.free) * Real(step.h), contacts.turned + contacts.thrown};
-      reach.hits = passed_on(m, reach.margin, of_link(step.travel), step.reserve);
+      const Motion<Real> way = of_link(step.free) * Real(step.h);
+      Reach<Real> reach{of_link(margin), way, of_link(step.V) * Real(step.h), contacts.turned + contacts.thrown};
+      reach.turns_b = norm(way.w), reach.goes = goes_by(reach.margin, step.reserve);
       const bool alone = is_lone_body<L>(limb) && s == limb.links();
       Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step)};
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
       const bool keeps = kWidth<Real> > 1 && !all(step.looks);
       ContactPoint<Real>*slot = contacts.point.slot + begin, kept[L::Shape::kStationSlots];
       for (int c = 0; keeps && c < end - begin; ++c) kept[c] = slot[c];
-      const Mask<Real> missing =
-          station_slots<L>(m, st, link, origin, reach, of_link(step.V) * Real(step.h), step, body, slot);
+      const Mask<Real> missing = station_slots<L>(m, st, link, origin, reach, step, body, slot);
       contacts.overflow = contacts.overflow | (missing & step.looks);
       merge_slots(slot, end - begin, step.merge);
       for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);

@@ -21,11 +21,11 @@ struct Capacity {
   static constexpr int kTrunkLinks = 13;  // the base, and hinges or slides below it
   static constexpr int kTrunkDofs = 18;   // 6 of a floating base + 12
   static constexpr int kLimbs = 40;
-  static constexpr int kLimbLinks = 40;    // of one limb
-  static constexpr int kLinks = 240;       // of all limbs
-  static constexpr int kEntries = 1600;    // of all limbs' blocks of a tree matrix
-  static constexpr int kSlots = 320;       // world slots
-  static constexpr int kStationSlots = 8;  // world slots of one body, at most
+  static constexpr int kLimbLinks = 40;     // of one limb
+  static constexpr int kLinks = 240;        // of all limbs
+  static constexpr int kEntries = 1600;     // of all limbs' blocks of a tree matrix
+  static constexpr int kSlots = 320;        // world slots
+  static constexpr int kStationSlots = 32;  // world slots of one body, at most
   static constexpr int kCandidates =
       192;  // of one body with static geometry that are near at a time, in any world of a pack
   static constexpr int kPairs = 256;   // pair slots
@@ -61,8 +61,8 @@ struct Capacity {
 /// Of worlds on a GPU, where every lane has arrays of its own.
 struct TileCapacity : Capacity {
   using Tables = TileCapacity;
-  static constexpr int kLimbs = 24, kLimbLinks = 26, kLinks = 96, kEntries = 640, kSlots = 160, kPairs = 96, kTies = 24,
-                       kBonds = 16, kActuators = 96, kDofs = kTrunkDofs + kLinks;
+  static constexpr int kLimbs = 24, kLimbLinks = 26, kLinks = 96, kEntries = 640, kSlots = 160, kStationSlots = 16,
+                       kPairs = 96, kTies = 24, kBonds = 16, kActuators = 96, kDofs = kTrunkDofs + kLinks;
   static constexpr int kLaneLimbs = kLimbs, kLaneLinks = kLinks, kLaneEntries = kEntries, kLaneSlots = kSlots;
 };
 

@@ -8,10 +8,10 @@
 namespace stiction {
 
 /// How much a slot world may have: the bounds of a shape.
-struct Room { int limbs, limb_links, links, entries, slots, pairs, ties, tie_terms, bonds, actuators; };
+struct Room { int limbs, limb_links, links, entries, slots, station_slots, pairs, ties, tie_terms, bonds, actuators; };
 template <class Shape>
 constexpr Room room_of() {
-  return {Shape::kLimbs, Shape::kLimbLinks, Shape::kLinks,    Shape::kEntries, Shape::kSlots,
+  return {Shape::kLimbs, Shape::kLimbLinks, Shape::kLinks,    Shape::kEntries, Shape::kSlots,    Shape::kStationSlots,
           Shape::kPairs, Shape::kTies,      Shape::kTieTerms, Shape::kBonds,   Shape::kActuators};
 }
 

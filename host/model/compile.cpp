@@ -276,18 +276,24 @@ class Compiler {
       out_->pair.push_back(p);
       ++station.statics;
     }
-    station.slots = std::min(candidates, station_slots_);
+    station.slots = std::min(candidates, station_room(link));
     slots += station.slots;
   }
 
-  void share_slots() {              // world slots per station: as many as fit for all
+  /// World slots of a link, at most: for one static geom, for a peg in a hole of many, or as many as contacts were asked for.
+  int station_room(int link) const {
+    auto count = [&](const auto& lists) { return lists.count(link) ? lists.at(link).size() : size_t{0}; };
+    return std::min(std::max(contacts_, count(probes_) + count(statics_) > 1 ? 16 : 8), station_slots_);
+  }
+
+  void share_slots() {              // as many as fit for all
     std::map<int, int> candidates;  // by link
     for (const auto* lists : {&probes_, &statics_})
       for (const auto& [link, pairs] : *lists)
         for (const auto& p : pairs) candidates[link] += p.candidates;
     for (int total = room_.slots + 1; total > room_.slots && station_slots_ > 1;) {
       total = 0;
-      for (const auto& [link, count] : candidates) total += std::min(count, station_slots_);
+      for (const auto& [link, count] : candidates) total += std::min(count, station_room(link));
       station_slots_ -= total > room_.slots;
     }
   }
@@ -480,7 +486,7 @@ class Compiler {
   std::map<int, std::vector<PairModel<double>>> probes_, statics_;
   std::map<std::pair<int, int>, std::vector<PairModel<double>>> moving_;
   std::map<int, int> planes_;
-  int station_slots_ = Capacity::kStationSlots;
+  int station_slots_ = room_.station_slots;
 };
 
 }  // namespace

@@ -72,7 +72,7 @@ class Simulation:
     per_env: names of model fields that differ between environments, e.g. ``("body_mass",)``; see `params`. Masses
         scale their bodies' inertias, unless ``"body_inertia"`` is named too. What the model's flags disable (springs,
         gravity ...) stays off, whatever its numbers. ``body_pos`` of free and mocap bodies does nothing: `qpos` does.
-    max_contacts: length of the arrays in `contact`, and room between moving bodies; None is what seems enough.
+    max_contacts: length of the arrays in `contact`, and room for them; None is what seems enough.
     array: "native" (NumPy on the CPU) or "torch" (tensors of the same memory).
     num_threads: None is every core that this process may use. Results do not depend on it.
     kernels: on CUDA, "model" (compiled for this model by NVRTC, seconds once, then kept on disk), "build" (those of the

@@ -34,7 +34,7 @@ Found collide_double(const Body& a, const Body& b) {
   Found f;
   f.all.resize(candidate_count(a.type, b.type));
   const PlacedGeom<double> placed_a{a.geom, a.type, &ha}, placed_b{b.geom, b.type, &hb};
-  collide<Capacity>(placed_a, placed_b, true, still<double>(kFar), zero_motion<double>(), f.all.data());
+  collide<Capacity>(placed_a, placed_b, true, still<double>(kFar), f.all.data());
   return f;
 }
 Mat3<double> turned(double yaw, double tilt) {

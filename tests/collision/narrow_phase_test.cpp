@@ -49,7 +49,7 @@ template <class Real> std::vector<Candidate<Real>> collide_bodies(const Body& a,
   if (a.hull) ha = a.hull->view<Real>();
   if (b.hull) hb = b.hull->view<Real>();
   std::vector<Candidate<Real>> out(candidate_count(a.type, b.type));
-  collide<Capacity>(placed(a, &ha), placed(b, &hb), true, still(Real(kFar)), zero_motion<Real>(), out.data());
+  collide<Capacity>(placed(a, &ha), placed(b, &hb), true, still(Real(kFar)), out.data());
   return out;
 }
 
@@ -184,10 +184,10 @@ TEST_P(NarrowPhase, IsBatchInvariant) {
         put(a.pose.R.row[k], one_a[i].pose.R.row[k]), put(b.pose.R.row[k], one_b[i].pose.R.row[k]);
     }
     Candidate<Wide> wide[kMaxCandidates];
-    collide<Capacity>(a, b, wanted, still(Wide(kFar)), zero_motion<Wide>(), wide);
+    collide<Capacity>(a, b, wanted, still(Wide(kFar)), wide);
     for (int i = 0; i < 8; ++i) {
       Candidate<float> one[kMaxCandidates];
-      collide<Capacity>(one_a[i], one_b[i], wanted[i] != 0, still<float>(kFar), zero_motion<float>(), one);
+      collide<Capacity>(one_a[i], one_b[i], wanted[i] != 0, still<float>(kFar), one);
       for (int k = 0; k < count; ++k) {
         float got[7] = {wide[k].pos.x.v[i],    wide[k].pos.y.v[i],    wide[k].pos.z.v[i], wide[k].normal.x.v[i],
                         wide[k].normal.y.v[i], wide[k].normal.z.v[i], wide[k].dist.v[i]};
@@ -223,8 +223,8 @@ TEST(NarrowPhaseOfHulls, GraphChangesNothing) {
         Motion<float> way = {{speed * normal(rng), speed * normal(rng), speed * normal(rng)},
                              {speed * normal(rng), speed * normal(rng), speed * normal(rng)}};
         Candidate<float> got[kMaxCandidates], expected[kMaxCandidates];
-        collide<Capacity>(placed(x, &with), placed(y, &with), true, reach, way, got);
-        collide<Capacity>(placed(x, &without), placed(y, &without), true, reach, way, expected);
+        collide<Capacity>(placed(x, &with), placed(y, &with), true, reach, got);
+        collide<Capacity>(placed(x, &without), placed(y, &without), true, reach, expected);
         int touching = 0;
         for (int k = 0; k < candidate_count(other, GeomKind::kMesh); ++k) {
           ASSERT_EQ(std::memcmp(&got[k], &expected[k], sizeof(got[k])), 0) << "type " << other << " round " << round;
@@ -249,8 +249,8 @@ TEST_P(NarrowPhase, ReachDropsNothingNearer) {
     HullView<float> hull = small_hull().view<float>();
     Candidate<float> all[kMaxCandidates], near[kMaxCandidates];
     const PlacedGeom<float> a = placed(x, &hull), b = placed(y, &hull);
-    collide<Capacity>(a, b, true, still<float>(kFar), zero_motion<float>(), all);
-    collide<Capacity>(a, b, true, still<float>(reach), zero_motion<float>(), near);
+    collide<Capacity>(a, b, true, still<float>(kFar), all);
+    collide<Capacity>(a, b, true, still<float>(reach), near);
     bool touches = false;
     for (int k = 0; k < count; ++k) touches = touches || all[k].dist < reach;
     for (int k = 0; k < count; ++k) {

@@ -242,7 +242,7 @@ namespace stiction {
 /// The reach of geoms that stand still.
 template <class Real>
 Reach<Real> still(Real margin) {
-  return {margin, zero_motion<Real>(), Real(0)};
+  return {margin, zero_motion<Real>(), zero_motion<Real>(), Real(0)};
 }
 
 }  // namespace stiction

@@ -207,3 +207,47 @@ def test_a_chain_of_forty_hinges_swings_as_in_mujoco():
 def test_a_limb_beyond_is_refused_by_its_first_joint(device):
     with pytest.raises(ValueError, match=r"has 41 degrees of freedom in the limb from joint hinge0 on.*at most"):
         Simulation(Model.from_mjcf(chain(41)), device=device)
+
+
+def peg_in_hole(sides: int, play: float) -> Model:
+    """A prism of 20 mm inner radius among as many walls, all static, `play` wider."""
+    outer, inner = 0.02 / np.cos(np.pi / sides), 0.02 + play / 2
+    turns = 2 * np.pi * np.arange(sides) / sides
+    edges = [
+        f"{outer * np.cos(a):.6f} {outer * np.sin(a):.6f} {z}" for a in turns + np.pi / sides for z in (-0.08, 0.08)
+    ]
+    walls = "".join(
+        f'<geom type="box" size=".02 {inner * np.tan(np.pi / sides)} .05" euler="0 0 {np.degrees(a)}"'
+        f' pos="{(inner + 0.02) * np.cos(a)} {(inner + 0.02) * np.sin(a)} 0" friction=".8"/>'
+        for a in turns
+    )
+    return Model.from_mjcf(f"""<mujoco><option timestep=".002" gravity="0 0 0"/>
+      <asset><mesh name="peg" vertex="{" ".join(edges)}"/></asset><worldbody>{walls}
+      <body><freejoint/><geom type="mesh" mesh="peg" mass=".5" friction=".8"/></body></worldbody></mujoco>""")
+
+
+@pytest.mark.on_cpu
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sides", [5, 6, 8])
+def test_a_peg_that_is_turned_in_a_hole_of_many_walls_stands(sides, dtype):
+    """Its edges bear on as many walls above and below: more contacts than a body has with one static geom."""
+    sim = Simulation(peg_in_hole(sides, 2e-4), 2, dtype=dtype)
+    sim.xfrc_applied[:, 1, 5] = 1, 3  # N m
+    sim.step(500)
+    sim.clear_status()
+    sim.step(100)
+    assert (sim.contact.count > 8).all() and not (sim.status & ~int(Status.FALLBACK)).any()
+    assert np.abs(sim.qvel).max() < 1e-3 and sim.certificate.penetration.max() < 2e-5
+
+
+@pytest.mark.on_cpu
+def test_max_contacts_makes_room_with_the_static_world():
+    """Twelve walls: one contact each does not hold what is turned about an axis across."""
+    model = peg_in_hole(12, 2e-4)
+    counts = []
+    for room in (None, 64):
+        sim = Simulation(model, 1, max_contacts=room)
+        sim.xfrc_applied[0, 1, 3:] = 1, 0.5, 0
+        sim.step(200)
+        counts.append(sim.contact.count[0])
+    assert counts[0] <= 16 < counts[1] <= 32

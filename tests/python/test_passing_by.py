@@ -21,7 +21,7 @@ BLOCKS = {
 }
 
 
-def fall_past(kind, block, h, speed, clear, dtype="float32"):
+def fall_past(kind, block, h, speed, clear, dtype="float32", spin=0):
     """Velocities at every step of 32 bodies, each a part of a step further, that fall `clear` (m) past an edge."""
     geom, side = KINDS[kind]
     xml = f"""<mujoco><option timestep="{h}" gravity="0 0 0"/><asset><mesh name="cube" vertex="{CUBE}"/></asset>
@@ -29,7 +29,7 @@ def fall_past(kind, block, h, speed, clear, dtype="float32"):
     sim = Simulation(Model.from_mjcf(xml), 32, dtype=dtype)
     sim.qpos[:, 0] = 0.5 + side + clear
     sim.qpos[:, 2] = 0.2 + np.arange(32) / 32 * speed * h
-    sim.qvel[:, 2] = -speed
+    sim.qvel[:, 2], sim.qvel[:, 3:6] = -speed, spin * np.array([0.48, 0.6, 0.64])
     velocities = []
     for _ in range(int(0.5 / (speed * h)) + 2):
         sim.step()
@@ -48,6 +48,24 @@ def test_what_passes_an_edge_feels_nothing(kind, block, speed, h, clear):
     thrown[2] = -speed
     assert np.abs(velocities - thrown).max() < 1e-5 * speed
     assert not sim.status.any()
+
+
+@pytest.mark.parametrize("part", [1 / 100, 1 / 300])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("speed", "h"), [(5, 2e-3), (10, 1e-2)])
+def test_what_passes_an_edge_by_little_feels_nothing(kind, speed, h, part):
+    """By parts of the way of a step: 33 um to 1 mm."""
+    velocities, _ = fall_past(kind, "fixed", h, speed, part * speed * h)
+    assert np.abs(velocities[-1] - velocities[0]).max() < 1e-5 * speed
+
+
+@pytest.mark.parametrize("spin", [30, 100])
+@pytest.mark.parametrize(("speed", "h", "clear"), [(10, 5e-3, 5e-3), (3, 1e-2, 1e-3)])
+def test_a_ball_that_spins_passes_an_edge(spin, speed, h, clear):
+    """Its turn brings no point of it nearer."""
+    velocities, _ = fall_past("sphere", "fixed", h, speed, clear, spin=spin)
+    changes = np.abs(velocities[-1] - velocities[0])
+    assert changes[:, :3].max() < 1e-5 * speed and changes[:, 3:].max() < 1e-5 * spin
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -39,12 +39,6 @@ HD_CALL void snap_to_face(ConvexShape<T, S>& box, ConvexShape<T, S>& other, T ou
   s.on_a = out > 0 ? under : p, s.on_b = out > 0 ? p : under;
 }
 
-/// Where two shapes are nearest, or deepest in one another.
-template <class T> struct Touch {
-  Vec3<T> normal, middle;  // from A to B; halfway between both surfaces
-  T gap, size, noise;      // size: of the smaller shape                                      m
-};
-
 /// False where the shapes are more than `reach` apart, which a few steps of GJK mostly show; reach^2 must be finite.
 template <class T, class S>
 HD_CALL bool touch(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T reach, Touch<T>& found) {
@@ -93,7 +87,7 @@ HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T
                          const Closing<T>& closing, const StepEnd<T>& end, Candidate<T>* out) {
   Touch<T> t;
   if (touch(a, b, reach, t) && end.counts(t)) {
-    make_manifold(a, b, t.normal, t.gap, t.middle, t.size, t.noise, tips, closing, room, out);
+    make_manifold(a, b, t, tips, closing, room, out);
     return;
   }
   for (int k = 0; k < room; ++k) out[k] = absent<T>();
