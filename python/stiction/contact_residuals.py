@@ -11,8 +11,14 @@ def residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, n
     r_con, r_ccp, r_mdp, r_split under Coulomb's law and under maximum dissipation, and the velocity scale in m/s, r_row
     over its own scale. Contacts with an ellipse of friction
     are judged where it is round, (4.6): there what slides along its narrow axis is that much slower. Couples are
-    tangents three to five, which maximum dissipation does not turn.
+    tangents three to five, which maximum dissipation does not turn. They scale with impulse and velocity, whatever
+    their size: what is squared is near 1, and what overflows all the same gives inf or NaN, which is no small residual.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _residuals(problem, impulse, velocity)
+
+
+def _residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, np.ndarray]:
     count, nc = problem.num_problems, problem.num_contacts
     of_contacts, of_others, of_spins = problem._parts
     s = velocity + problem._row_bias + problem._row_compliance * impulse
@@ -27,25 +33,27 @@ def residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, n
 
     factor = grouped(factor)
     carries = factor > 0  # no friction at all along the narrow axis of mu (0.5, 0)
-    pushed, s_c = grouped(impulse) / np.where(carries, factor, 1), grouped(s) * factor
+    s_c = grouped(s) * factor
     blocks = problem._blocks * factor[:, :, [0, 1, -1], None] * factor[:, :, None, [0, 1, -1]]
     g = np.trace(blocks, axis1=2, axis2=3) / 3
-    held = g[:, :, None] * pushed
+    held = g[:, :, None] * (grouped(impulse) / np.where(carries, factor, 1))
+    unit = power_of_two(np.maximum(_most(held), _most(s_c)))
+    held, s_c = held / unit[:, None, None], s_c / unit[:, None, None]
     blind = np.abs(held).max(2, initial=0) * np.finfo(float).eps
 
     def worst(lifted):
         distance = np.linalg.norm(held - _projected(np.where(carries, held - lifted, 0), mu), axis=2)
-        return _largest(np.maximum(distance, blind))
+        return _largest(np.maximum(distance, blind)) * unit
 
     def split(s):
         normal = held[:, :, -1] - np.maximum(held[:, :, -1] - s[:, :, -1], 0)
         trial = np.where(carries, held - s, 0)[:, :, :-1]
         reach, most = np.linalg.norm(trial, axis=2), mu * np.maximum(held[:, :, -1], 0)
         tangents = held[:, :, :-1] - trial * np.minimum(1, most / np.where(reach > 0, reach, 1))[:, :, None]
-        return _largest(np.maximum(abs(normal), np.linalg.norm(tangents, axis=2)))
+        return _largest(np.maximum(abs(normal), np.linalg.norm(tangents, axis=2))) * unit
 
     slip = np.linalg.norm(s_c[:, :, :-1], axis=2)
-    turned = s_c + _dissipative(pushed, s_c, mu, blocks, grouped(problem._row_compliance))
+    turned = s_c + _dissipative(held, s_c, mu, blocks, grouped(problem._row_compliance))
     return {
         "r_con": worst(_lifted(s_c, mu * slip)),
         "r_ccp": worst(s_c),
@@ -59,6 +67,17 @@ def residuals(problem, impulse: np.ndarray, velocity: np.ndarray) -> dict[str, n
 
 def _largest(values: np.ndarray) -> np.ndarray:
     return values.max(1) if values.shape[1] else np.zeros(len(values))
+
+
+def _most(values: np.ndarray) -> np.ndarray:
+    """(B,) the largest |value| of each problem."""
+    return np.abs(values).max((1, 2), initial=0)
+
+
+def power_of_two(values: np.ndarray) -> np.ndarray:
+    """The one at or below each of the values (B,), by which they divide exactly; 1 of 0 and of what is not finite."""
+    usual = (values > 0) & np.isfinite(values)
+    return np.ldexp(1.0, np.where(usual, np.frexp(np.where(usual, values, 1))[1] - 1, 0))
 
 
 def _lifted(s: np.ndarray, lift: np.ndarray) -> np.ndarray:
@@ -77,7 +96,7 @@ def _projected(trial: np.ndarray, mu: np.ndarray) -> np.ndarray:
 
 
 def _dissipative(impulse, s, mu, blocks, R) -> np.ndarray:
-    """What, added to s, turns friction of maximum dissipation into Coulomb's.
+    """What, added to s, turns friction of maximum dissipation into Coulomb's; of impulses of each contact in any unit.
 
     One contact with the others frozen takes the impulse of least kinetic energy that keeps s_n = 0: where it slides,
     s_t = -c (l_t + mu^2 l_n W_nt / W_nn) with c >= 0 instead of -c l_t; W_nn is at least a thousandth of the trace.

@@ -10,13 +10,14 @@ import numpy as np
 
 from . import _core
 from .contact_problem import ContactProblem, _rows
-from .contact_residuals import residuals
+from .contact_residuals import power_of_two, residuals
 from .simulation_arrays import near
 from .simulation_checks import checked_dtype, usable_cores
 from .solver_options import SolverOptions
 
 _LAWS = ("coulomb", "convex", "dissipation")  # in the order of the core's Law
 _ITERATIONS = 1000
+_NO_BOUND = 1e30
 _TOLERANCE = {"float64": 1e-8, "float32": 1e-5}
 
 
@@ -109,17 +110,22 @@ def solve(
         raise ValueError(f"num_threads is {threads}, expected at least 1")
     lower, upper = problem._row_bounds
     mu, factor = problem._round
-    rows = {
-        "Y": problem._factor * factor[:, :, None],
-        "free": problem._motion[1] * factor,
-        "e": problem._row_bias * factor,
-        "R": problem._row_compliance * factor**2,
-        "mu": mu,
-        "lower": lower,
-        "upper": upper,
-        "least_velocity": problem._velocity_floor,
-        "guess": np.divide(start, factor, out=np.zeros_like(start), where=factor > 0),
-    }
+    # Solvers square what they are given: in units, powers of two, that make velocities and W about 1.
+    fastest = np.abs(problem._motion[1] + problem._row_bias).max(1, initial=0)
+    speed = power_of_two(np.maximum(problem._velocity_floor, fastest))[:, None]
+    root = power_of_two(np.abs(problem._factor).max((1, 2), initial=0))[:, None]
+    with np.errstate(over="ignore"):
+        rows = {
+            "Y": problem._factor * factor[:, :, None] / root[:, :, None],
+            "free": problem._motion[1] * factor / speed,
+            "e": problem._row_bias * factor / speed,
+            "R": problem._row_compliance * factor**2 / root / root,
+            "mu": mu,
+            "lower": np.where(lower > -_NO_BOUND, lower / speed * root * root, lower),
+            "upper": np.where(upper < _NO_BOUND, upper / speed * root * root, upper),
+            "least_velocity": problem._velocity_floor / speed[:, 0],
+            "guess": np.divide(start, factor, out=np.zeros_like(start), where=factor > 0) / speed * root * root,
+        }
     begun = perf_counter(), process_time()
     impulse, iterations, factorizations, law = _solved(
         rows,
@@ -131,8 +137,9 @@ def solve(
         num_threads=threads,
     )
     taken = perf_counter() - begun[0], process_time() - begun[1]
-    impulse *= factor
-    velocity = problem._velocity(impulse)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is worse than none
+        impulse = impulse * factor / root / root * speed
+        velocity = problem._velocity(impulse)
     judged = residuals(problem, impulse, velocity)
     law = _LAWS[law]
     own_name, split_name = {
