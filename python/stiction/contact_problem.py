@@ -81,7 +81,8 @@ class ContactProblem:
 
         Parameters
         ----------
-        W: (3 nc, 3 nc), dense or with ``toarray`` as SciPy's sparse matrices; symmetric positive semidefinite. 1/kg
+        W: (3 nc, 3 nc), dense or with ``toarray`` as SciPy's sparse matrices, of a batch a list of them; symmetric
+            positive semidefinite. 1/kg
         q: (3 nc,) or (nc, 3), the velocities without impulses, J v* + e, m/s. It need not be in the range of W.
         mu: (nc,), or (nc, 2): along t1 and along t2
         R: (3 nc,) or (nc, 3), R mu^2 equal for t1 and t2; None is rigid. 1/kg
@@ -103,7 +104,8 @@ class ContactProblem:
     def from_primal(cls, A, J, b, mu, e=None, R=None, *, J_spin=None, least_velocity=None) -> ContactProblem:
         """A problem of bodies with the velocities v, A v = b + J' l.
 
-        Matrices may have ``toarray`` as SciPy's sparse ones. ValueError names the argument that is not so.
+        Matrices may have ``toarray`` as SciPy's sparse ones, of a batch a list of them. ValueError names the argument
+        that is not so.
 
         Parameters
         ----------
@@ -371,8 +373,14 @@ def _numbers(name: str, values) -> np.ndarray:
     return values
 
 
+def _dense(values):
+    return values.toarray() if hasattr(values, "toarray") else values
+
+
 def _matrices(name: str, values) -> np.ndarray:
-    values = _numbers(name, values.toarray() if hasattr(values, "toarray") else values)
+    if isinstance(values, (list, tuple)):
+        values = [_dense(each) for each in values]
+    values = _numbers(name, _dense(values))
     if values.ndim not in (2, 3):
         raise ValueError(f"{name} has shape {values.shape}, expected a matrix, or a batch of them")
     if values.ndim == 3 and len(values) == 0:

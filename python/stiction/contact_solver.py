@@ -99,6 +99,7 @@ def solve(
     of_contacts, of_others, of_spins = problem._parts
     start = np.zeros((count, problem._num_all))
     if isinstance(guess, Solution):
+        _expect_as_many(guess, problem)
         start[:, of_others] = _row_guess(guess, problem)
         if problem._has_spin and guess.spin_impulse is not None:
             start[:, of_spins] = _rows("guess.spin_impulse", guess.spin_impulse, problem.batch, count, nc)
@@ -186,6 +187,13 @@ def solve(
         cpu_seconds=taken[1],
         **{name: one(judged[name], float) for name in ("r_con", "r_ccp", "r_mdp", "r_row")},
     )
+
+
+def _expect_as_many(guess: Solution, problem: ContactProblem) -> None:
+    of = len(guess.impulse) if guess.impulse.ndim == 3 else 0  # 0: of one problem, without an axis
+    if of != (problem.num_problems if problem.batch else 0):
+        has = f"the batch has {problem.num_problems}" if problem.batch else "expected one of one problem"
+        raise ValueError(f"guess is a solution of {f'a batch of {of} problems' if of else 'one problem'}, {has}")
 
 
 def _row_guess(guess: Solution, problem: ContactProblem) -> np.ndarray:
