@@ -24,7 +24,7 @@ struct GaussSeidel {
 
   HD Real slip(int i) const { return p.slip(i, l, u); }
   /// W of three rows from `first` on, as of a contact.
-  HD SymMat3<Real> own_block(int first) const {
+  HD static SymMat3<Real> own_block(const RowProblem<Real>& p, int first) {
     auto W = [&](int a, int b) { return p.along(first + a, p.row(first + b)); };
     return {W(0, 0), W(0, 1), W(0, 2), W(1, 1), W(1, 2), W(2, 2)};
   }
@@ -42,15 +42,15 @@ struct GaussSeidel {
     for (int k = 0; k < p.scalars; ++k)
       if (const M on = running & (p.W[p.scalar_row(k)] > Real(0)); any(on)) row(on, k, p.scalar_row(k));
   }
-  /// Sweeps until the law is met, tested every `check` of them.
-  template <class Sweep>
-  HD SolveStats<Real> solve(Law law, int check, Sweep sweep) {
+  /// Sweeps until the law is met, tested every `check` of them: that of problem `asked`, whose rows slip by slip_of(i).
+  template <class Sweep, class Slip>
+  HD SolveStats<Real> solve(const RowProblem<Real>& asked, Law law, int check, Sweep sweep, Slip slip_of) {
     const bool tested = limits.tolerance > S(0);
     const int n = p.rows();
     auto unsolved = [&](const M& running) {
       if (!tested) return running;
       p.push(l, u);
-      const Real score = score_rows(p, law, l, [&](int i) { return slip(i); }).worst();
+      const Real score = score_rows(asked, law, l, slip_of).worst();
       best.take(running, score, l, n);
       return M(running & (score > Real(limits.tolerance)));
     };

@@ -27,6 +27,7 @@ class WorldOf : public World {
         packs_((num_envs() + width - 1) / width) {
     refuse_fallback();
     if (tables_->view.has_spin) refuse_without_couples();
+    if (tables_->view.bonds > 0) refuse_loops();
     add_contacts(tables_->view.world_slots + tables_->view.pair_slots);
     job_.options = options_in<T>({options_.step, options_.solver});
   }
@@ -118,6 +119,13 @@ class WorldOf : public World {
     throw std::invalid_argument("fallback '" + name_of(aimed_at<double>(plan.solver, plan.law)) + "' does not solve " +
                                 laws[static_cast<int>(plan.law)] + ", which solver '" + name_of(options_.solver) +
                                 "' aims at here");
+  }
+  /// Under maximum dissipation, which has the impulses of loops as they are, contacts of closed loops may have no solution.
+  void refuse_loops() const {
+    if (law_of(options_.solver) == Law::kDissipation)
+      throw std::invalid_argument("solver '" + name_of(options_.solver) +
+                                  "' by maximum dissipation carries no connect or weld equality, which the model has; "
+                                  "law='coulomb' does");
   }
   void refuse_without_couples() const {
     auto require = [](const char* role, const SolverOptions<double>& o) {

@@ -272,7 +272,8 @@ class Bisection(SolverOptions):
     """Per-contact bisection: the impulse of each contact in turn, exactly, by maximum dissipation or Coulomb's law."""
 
     name: str = "bisection"
-    #: "dissipation", or "coulomb", exactly. `certify` then asks r_mdp or r_con.
+    #: "dissipation", or "coulomb", exactly. `certify` then asks r_mdp or r_con. A model with connect or weld equalities
+    #: wants "coulomb".
     law: str = _knob("bisection", "coulomb", choices=("dissipation", "coulomb"))
     #: The paper's search for the angle, instead of a closed bracket and Illinois' false position.
     stepping: bool = _knob("bisection", "stepping", bool)

@@ -6,6 +6,7 @@
 //   slide  s_n = 0 on the border of the cone: l_n = f / q, l_t = mu l_n d, f = -c_n / W_nn, q = 1 + mu k.d, k = W_nt / W_nn,
 //          d the zero of G = q s_t . perp(d + mu k) that is least in energy         maximum dissipation
 //          d a zero of   G = q s_t . perp(d) with s_t against d                     Coulomb
+//          k of the first G may be another, `bend`: then the arc below may have no zero, and its better end is taken
 //
 // With the normal eliminated, S = W_tt - W_tn k', q s_t = S (mu f d - q p_t): no difference of large numbers. Angles are those
 // against p_t, and are kept as unit vectors of half of them, P = (cos, sin)(angle / 2), d = (P_x^2 - P_y^2, 2 P_x P_y): no sine,
@@ -32,6 +33,7 @@ struct ContactBlock {
   Real S_xx, S_xy, S_yy;  // W_tt + R_t - W_tn W_nt / W_nn, at least rounding
   Vec2<Real> coupling;    // W_nt / W_nn
   Real W_nn;              // with R_n
+  Vec2<Real> bend;        // W_nt / W_nn of the law of maximum dissipation; `coupling`, but where other rows follow
 };
 
 /// least_n: floor of W_nn. Pivots below 1e-12 of the trace, or rounding, are that.
@@ -43,7 +45,7 @@ HD ContactBlock<Real> contact_block(const SymMat3<Real>& W, Real R_t, Real R_n, 
   b.W_nn = max(W.zz, least_n) + R_n;
   const Mask<Real> used = b.W_nn > Real(0);
   const Real inverse = one / select(used, b.W_nn, one);
-  b.coupling = {W.xz * inverse, W.yz * inverse};
+  b.coupling = b.bend = {W.xz * inverse, W.yz * inverse};
   b.S_xx = max(W.xx + R_t - W.xz * b.coupling.x, floor), b.S_xy = W.xy - W.xz * b.coupling.y;
   b.S_yy = max(W.yy + R_t - W.yz * b.coupling.y, floor);
   const Mask<Real> sound = b.S_xx > Real(0);
@@ -193,7 +195,9 @@ HD_ONCE Vec3<Real> solve_contact(const ContactBlock<Real>& block, Real c_n, Vec2
   slide.S_yy = block.S_xx * yy - block.S_xy * xy * Real(2) + block.S_yy * xx;
   slide.S_xy = (block.S_yy - block.S_xx) * xy + block.S_xy * (xx - yy);
   slide.tilt = {mu * (k.x * e.x + k.y * e.y), mu * (k.y * e.x - k.x * e.y)};
-  slide.normal = search.coulomb ? Vec2<Real>{none, none} : slide.tilt;
+  const Vec2<Real> h = block.bend;
+  slide.normal =
+      search.coulomb ? Vec2<Real>{none, none} : Vec2<Real>{mu * (h.x * e.x + h.y * e.y), mu * (h.y * e.x - h.x * e.y)};
   slide.reach = mu * f, slide.held = length;
 
   Bracket<Real> bracket;

@@ -25,10 +25,10 @@ struct BisectionOptions {
 
 namespace bisection_detail {
 template <class Real>
-struct Sweeper;
+struct Iteration;
 }
 
-struct Bisection : IterativeSolver<bisection_detail::Sweeper, BisectionOptions> {
+struct Bisection : IterativeSolver<bisection_detail::Iteration, BisectionOptions> {
   static constexpr const char* kName = "bisection";
   static constexpr bool kCouples = false;
 };

@@ -78,7 +78,8 @@ struct Sweeper : GaussSeidel<Real> {
   HD SolveStats<Real> solve() {
     for (int i = 0; i < 3 * p.contacts; i += 3)
       most_t[i / 3] = max(p.W[i], max(p.along(i, p.row(i)), p.along(i + 1, p.row(i + 1))));
-    return Base::solve(opt.law(), opt.check, [&](const M& running) { sweep(running); });
+    return Base::solve(
+        p, opt.law(), opt.check, [&](const M& running) { sweep(running); }, [&](int i) { return slip(i); });
   }
 };
 

@@ -53,7 +53,7 @@ struct ConvexSweeps : GaussSeidel<Real> {
   HD void prepare_couple(int k, Real R_t) {
     const int c = p.spin_row(k);
     SymMat3<Real>& b = spin_block[k];
-    b = Base::own_block(c);
+    b = Base::own_block(p, c);
     b.xx = b.xx + R_t, b.yy = b.yy + R_t, b.zz = b.zz + R_t;
     for (int i = 0; i < 9; ++i) coupling[9 * k + i] = p.along(3 * k + i / 3, p.row(c + i % 3));
   }
@@ -61,7 +61,7 @@ struct ConvexSweeps : GaussSeidel<Real> {
     for (int k = 0; k < p.contacts; ++k) {
       const Real R_t = p.R[3 * k];
       SymMat3<Real>& b = block[k];
-      b = Base::own_block(3 * k);
+      b = Base::own_block(p, 3 * k);
       b.xx = b.xx + R_t, b.yy = b.yy + R_t, b.zz = b.zz + p.R[3 * k + 2];
       if (p.spins > 0) prepare_couple(k, R_t);
       Real bound = sqrt(b.xx * b.xx + b.yy * b.yy + b.zz * b.zz + (b.xy * b.xy + b.xz * b.xz + b.yz * b.yz) * Real(2));
