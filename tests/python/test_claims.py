@@ -33,12 +33,13 @@ def test_on_contact_states_of_rollouts(robot):
 
 
 @pytest.mark.parametrize("robot, couples", [("ant", 0), ("humanoid", 0), ("anymal_c", 0), ("go1", 0), ("go1", 1)])
-def test_sap_hardly_ever_takes_a_newton_step(robot, couples):
+@pytest.mark.parametrize("envs, length", [(12, 0.4), (8, 1.0)])
+def test_sap_hardly_ever_takes_a_newton_step(robot, couples, envs, length):
     """Six in the mean and 14 at most were asked for; ``couples``: feet with torsional and rolling friction."""
     scene, amplitude, seconds = claims.ROBOTS[robot]
     sap = {"name": "sap", "certify": 1e-6, "tolerance": 1e-6}
     try:
-        tallies = claims.on_rollout(scene, amplitude, 0.4 * seconds, 12, claim=1e-6, couples=bool(couples), **sap)
+        tallies = claims.on_rollout(scene, amplitude, length * seconds, envs, claim=1e-6, couples=bool(couples), **sap)
     except FileNotFoundError as error:
         pytest.skip(str(error))
     figures = tallies["warm"].figures()

@@ -216,7 +216,7 @@ TYPED_TEST(Conformance, TakesAWarmStartThatIsNotFiniteAsNone) {
 }
 
 TYPED_TEST(Conformance, StopsAtTheCap) {
-  auto r = this->solve(problems::random_problem(18, 6, 5), 1);
+  auto r = this->solve(problems::random_problem(36, 16, 5), 1);
   EXPECT_EQ(r.iterations, 1);
   EXPECT_FALSE(r.converged(double(this->kTolerance)));
 }

@@ -8,11 +8,11 @@ template <class S>
 struct SapOptions {
   static constexpr bool kWide = sizeof(S) == 8;
 
-  S penalty = S(100);                       // c
+  S penalty = kWide ? S(3000) : S(100);     // c
   S penalty_cap = kWide ? S(1e7) : S(100);  // rounding of the cone costs eps c V
   S growth = S(10), decrease = S(0.25);     // c grows where |D (l - l0)| fell by less than `decrease`
   S recentre = S(0.1);                      //
-  int sweeps = 12;                          // of Gauss-Seidel, to begin with
+  int sweeps = 12;                          // of Gauss-Seidel, to begin with and between Newton's steps
   int search = 30;                          // cap: evaluations of a line search
   int armijo = 0;                           // backtracking by 0.8 to Armijo's rule instead of the exact line search
   int wide = 1;                             // in float: sums in double

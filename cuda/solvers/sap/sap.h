@@ -5,7 +5,12 @@
 //
 // by Newton with an exact line search (solvers/convex_newton.h). D = max(w / c - R, 0), row by row: what is compliant enough,
 // R >= w / c, is solved at once. What is stiffer, or rigid, is held to its impulse l0 by a proximal term, and l0 <- l as soon as
-// Newton has little to do beside what the term leaves, |Y (Y'l - u)| <= recentre c |D (l - l0)|; c grows where that is slow.
+// Newton has little to do beside what the term leaves, |Y (Y'l - u)| <= recentre c |D (l - l0)|; c grows where that is slow, and
+// on while l could go on as it goes without a contact or row that changes: until then c tells no more than how far.
+//
+// Newton finds contacts that switch between sticking and sliding one at a time. So after a step come sweeps of Gauss-Seidel on the
+// dual of the same problem (sweeps.h), and u goes towards their Y'l as far as the objective falls; no more of them where that is
+// hardly anywhere, until l0 moves.
 //
 // With sigma > 0 the paper's regularisation takes R's place, R_t = sigma w, R_n = max(beta^2 / (4 pi^2) w, R_n), and D = 0: one
 // convex problem, which is another one than the certificate judges.
@@ -39,7 +44,9 @@ struct Proximal : ConvexNewton<Real> {
   ConvexSweeps<Real> sweeps;
   Real *u, *rest;                        // (n)   D^1/2 L (v - v*), and what rounding leaves of it
   Real *zero, *R, *D, *slack, *lambda0;  // (m)   slack: w + e; then w of the base is w + e - D l0
+  Real *stiff, *shifted;                 // (m)   S = R + D and e - D l0, for sweeps
   Real penalty, gap, last_gap, drift, idle;
+  M helped, swept;  // worlds that the last sweeps took further, and where their impulses are `held`
 
   HD Proximal(const RowProblem<Real>& problem, const SolveLimits<S>& limits_, const SapOptions<S>& options, Real* l)
       : Base(problem), limits(limits_), opt(options), best{l}, sweeps(problem, limits_) {}
@@ -48,8 +55,9 @@ struct Proximal : ConvexNewton<Real> {
     Base::carve(arena);
     sweeps.carve(arena);
     u = arena.take(n), rest = arena.take(n);
-    Real** const rows[] = {&zero, &R, &D, &slack, &lambda0};
+    Real** const rows[] = {&zero, &R, &D, &slack, &lambda0, &stiff, &shifted};
     for (Real** each : rows) *each = arena.take(m);
+    sweeps.R = stiff, sweeps.e = shifted;
     this->target = this->bias = this->lift = zero;
   }
 
@@ -144,6 +152,11 @@ struct Proximal : ConvexNewton<Real> {
     auto slip = [&](int i) { return slack[i] + dw[i] + R[i] * lambda[i]; };
     best.take(which, score_rows(P, opt.law(), lambda, slip).worst(), lambda, m);
   }
+  /// Sweeps from lambda, of the problem with the proximal term.
+  HD void sweep(const M& which) {
+    for (int i = 0; i < m; ++i) stiff[i] = R[i] + D[i], shifted[i] = P.e[i] - D[i] * lambda0[i];
+    sweeps.run(which, opt.sweeps, lambda);
+  }
 
   /// Takes l as the point to go on from, and judges it.
   template <class Sum>
@@ -157,19 +170,21 @@ struct Proximal : ConvexNewton<Real> {
   HD void begin() {
     const Real none(0);
     penalty = Real(opt.penalty), last_gap = Real(kUntried<Real>), idle = none;
+    helped = mask_of<Real>(true), swept = mask_of<Real>(false);
     admit(P, best.impulse, lambda);
-    for (int i = 0; i < m; ++i) best.impulse[i] = zero[i] = dw[i] = none;
+    for (int i = 0; i < m; ++i) best.impulse[i] = zero[i] = dw[i] = D[i] = none;
     set_compliance();
     start<Sum>(mask_of<Real>(true));
     const M unsolved = best.score > Real(limits.tolerance);
     if (opt.sweeps > 0 && limits.iterations > 0 && any(unsolved)) {
-      sweeps.run(unsolved, opt.sweeps, lambda);
+      sweep(unsolved);
       start<Sum>(unsolved);
     }
     set_centre();
   }
 
-  /// l of the present w, what Newton has to do (`step`, `drift`), what the proximal term leaves (`gap`); judges l.
+  /// l of the present w, what Newton has to do (`step`, `drift`), what the proximal term leaves (`gap`); judges l, and what sweeps
+  /// left.
   template <class Sum>
   HD void look(const M& which) {
     this->project_all();
@@ -180,11 +195,41 @@ struct Proximal : ConvexNewton<Real> {
       drift = max(drift, abs(dw[i])), gap = max(gap, D[i] * abs(lambda[i] - lambda0[i]));
     }
     judge(which);
+    if (const M there = which & swept; any(there)) {
+      auto slip = [&](int i) { return slack[i] + R[i] * held[i]; };
+      best.take(there, score_rows(P, opt.law(), held, slip).worst(), held, m);
+    }
+  }
+  /// Worlds where all that holds, or is between its bounds, would still do so at l + x (l - l0).
+  HD_ONCE M goes_on(Real x) const {
+    M same = mask_of<Real>(true);
+    auto now = [&](int i) { return lambda[i]; };
+    auto then = [&](int i) { return lambda[i] + x * (lambda[i] - lambda0[i]); };
+    for (int k = 0; k < nc; ++k) {
+      auto holds = [&](auto l) {
+        Real square = l(3 * k) * l(3 * k) + l(3 * k + 1) * l(3 * k + 1);
+        for (int i = P.spin_row(k); P.spins > 0 && i < P.spin_row(k + 1); ++i) square = square + l(i) * l(i);
+        const Real reach = P.mu[k] * l(3 * k + 2);
+        return (reach > Real(0)) & (square < reach * reach * (S(1) - S(4) * kEpsilon<S>));
+      };
+      same = same & (negate(holds(now)) | holds(then));
+    }
+    for (int r = 0; r < nr; ++r) {
+      auto between = [&](Real l) { return (l > lower(r)) & (l < upper(r)); };
+      same = same & (negate(between(now(3 * nc + r))) | between(then(3 * nc + r)));
+    }
+    return same;
   }
   template <class Sum>
   HD void move_centre(const M& which) {
     const M slow = which & (gap > last_gap * opt.decrease);
-    penalty = select(slow, min(penalty * opt.growth, Real(opt.penalty_cap)), penalty);
+    Real growth(opt.growth);
+    for (M on = slow; opt.growth > S(1);) {
+      on = on & goes_on(growth) & (penalty * growth < Real(opt.penalty_cap));
+      if (!any(on)) break;
+      growth = select(on, growth * opt.growth, growth);
+    }
+    penalty = select(slow, min(penalty * growth, Real(opt.penalty_cap)), penalty);
     last_gap = select(which, gap, last_gap);
     for (int i = 0; i < m; ++i) lambda0[i] = select(which, lambda[i], lambda0[i]);
     set_centre();
@@ -243,6 +288,20 @@ struct Proximal : ConvexNewton<Real> {
     return x;
   }
 
+  /// Worlds `which`, at w and u = Y'held, go towards where sweeps from there lead, as far as the objective falls.
+  template <class Sum>
+  HD_ONCE void better(const M& which) {
+    admit(P, held, lambda);
+    sweep(which);
+    Base::descend();
+    Real curvature(0);
+    for (int i = 0; i < m; ++i) dw[i] = P.along(i, step);
+    const M falls = which & (this->slope(Real(0), curvature) < Real(0));
+    const Real x = this->line_search(falls, opt.search);
+    advance<Sum>(falls, x);
+    helped = falls & (x > S(0.1)), swept = falls & (x == Real(1));
+    for (int i = 0; i < m; ++i) held[i] = select(swept, lambda[i], held[i]);
+  }
   template <class Sum>
   HD void newton_step(const M& which) {
     const M near = which & ((drift <= gap * penalty * opt.recentre) | (idle > Real(0)));
@@ -250,7 +309,14 @@ struct Proximal : ConvexNewton<Real> {
     this->direction();
     const Real falls = decrement();
     idle = select(is_rounding(falls), idle + Real(1), Real(0));
-    advance<Sum>(which, opt.armijo ? backtrack(which, falls) : this->line_search(which, opt.search));
+    const Real x = opt.armijo ? backtrack(which, falls) : this->line_search(which, opt.search);
+    advance<Sum>(which, x);
+    const M again = which & (helped | near);
+    swept = mask_of<Real>(false);
+    if (opt.sweeps > 0 && any(again)) {
+      for (int i = 0; i < m; ++i) w[i] = select(which, w[i] + x * dw[i], w[i]);
+      better<Sum>(again);
+    }
     renew<Sum>();
     set_centre();
     look<Sum>(which);

@@ -1,5 +1,6 @@
-// What SAP begins with: a few sweeps of Gauss-Seidel on the dual of its convex problem, contacts in order, then rows. They cost
-// little beside one factor and find which contacts hold, slide and open; Newton does the rest.
+// What SAP begins with, and goes on with between Newton's steps: a few sweeps of Gauss-Seidel on the dual of its convex problem,
+// contacts in order, then rows. They cost little beside one factor and find which contacts hold, slide and open; Newton does the
+// rest. R and e are the caller's, with the proximal term where it has one.
 //
 //   contact   l <- Proj(l - s / r), r = |W_ii + R|_F >= its largest eigenvalue, `kInner` times while the others rest, with
 //             Nesterov's momentum, dropped where it points uphill, until a step changes less than the tolerance asks
@@ -30,7 +31,7 @@ template <class Real>
 struct ConvexSweeps : GaussSeidel<Real> {
   using Base = GaussSeidel<Real>;
   using M = Mask<Real>;
-  using Base::p, Base::l, Base::slip;
+  using Base::p, Base::l;
 
   static constexpr int kInner = 16;
   static constexpr Scalar<Real> kEnough = 0.1;  // of the tolerance: what steps and sweeps are to change no more
@@ -39,6 +40,7 @@ struct ConvexSweeps : GaussSeidel<Real> {
   Real* coupling;                    // (contacts, 9)
   Real* rate;                        // (contacts) 1 / r
   SweepStart<Real> start;
+  const Real *R, *e;  // (n) of the problem swept, in place of its own   1/kg, m/s
 
   HD ConvexSweeps(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits)
       : Base(problem, limits, nullptr) {}
@@ -50,6 +52,7 @@ struct ConvexSweeps : GaussSeidel<Real> {
     start.carve(p.rows(), arena);
   }
 
+  HD Real slip(int i) const { return p.velocity(i, this->u) + e[i] + R[i] * l[i]; }
   HD void prepare_couple(int k, Real R_t) {
     const int c = p.spin_row(k);
     SymMat3<Real>& b = spin_block[k];
@@ -59,10 +62,10 @@ struct ConvexSweeps : GaussSeidel<Real> {
   }
   HD void prepare() {
     for (int k = 0; k < p.contacts; ++k) {
-      const Real R_t = p.R[3 * k];
+      const Real R_t = R[3 * k];
       SymMat3<Real>& b = block[k];
       b = Base::own_block(p, 3 * k);
-      b.xx = b.xx + R_t, b.yy = b.yy + R_t, b.zz = b.zz + p.R[3 * k + 2];
+      b.xx = b.xx + R_t, b.yy = b.yy + R_t, b.zz = b.zz + R[3 * k + 2];
       if (p.spins > 0) prepare_couple(k, R_t);
       Real bound = sqrt(b.xx * b.xx + b.yy * b.yy + b.zz * b.zz + (b.xy * b.xy + b.xz * b.xz + b.yz * b.yz) * Real(2));
       for (int i = p.spin_row(k); p.spins > 0 && i < p.spin_row(k + 1); ++i) bound = bound + p.W[i] + R_t;
@@ -121,8 +124,7 @@ struct ConvexSweeps : GaussSeidel<Real> {
       Base::sweep(
           running, [&](const M& on, int i) { p.spins > 0 ? solve_six(on, i) : solve_contact(on, i); },
           [&](const M& on, int r, int i) {
-            const Real W = select(on, p.W[i] + p.R[i], Real(1)),
-                       next = clamp(l[i] - slip(i) / W, p.lower[r], p.upper[r]);
+            const Real W = select(on, p.W[i] + R[i], Real(1)), next = clamp(l[i] - slip(i) / W, p.lower[r], p.upper[r]);
             put(on, i, next, l[i]);
           });
     }
