@@ -162,7 +162,7 @@ def test_smallest_of_the_family_is_solved_and_the_claim_true(family):
     assert c["r_con"] == pytest.approx(found.r_con, rel=1e-3, abs=1e-11 * c["scale"])
 
 
-@pytest.mark.parametrize("solver", ["subadmm", "canal", "sap", "admm"])
+@pytest.mark.parametrize("solver", ["subadmm", "canal", "sap", "admm", "bisection"])
 def test_two_cubes_are_solved_in_double_and_flagged_in_single(solver):
     """ContactBench's stack of two cubes: rounding W to single precision alone leaves 0.02 V and more."""
     path = DATA / "contactbench/tests/python/data/2cubes_t0.npz"
