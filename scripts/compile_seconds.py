@@ -17,7 +17,7 @@ def seconds_by_object(log):
     seconds = {}
     for line in log.read_text().splitlines()[1:]:
         start, end, _, output, _ = line.split("\t")
-        if output.endswith(".o"):
+        if output.endswith((".o", ".gch")):  # precompiled headers, too
             seconds[output] = (int(end) - int(start)) / 1000
     return seconds
 
