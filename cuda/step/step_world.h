@@ -373,8 +373,9 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   if (options.step.moves_centres())
     owe_coriolis<L>(g, m, {options.step.h, w.kin, w.I, s.x.v, w.problem.A, w.problem.factor}, w.mean, w.problem.b, w.v,
                     s.moving, s.x.owed);
-  if (options.step.theta_vq != 1) w.problem.deep = w.problem.deep | hold_back<L>(g, m, options.step, s.x, w);
-  s.deep = s.moving & told_by_any<L>(g, w.problem.deep), s.solving = any(s.deep);
+  Mask<Real> deep = w.problem.deep;
+  if (options.step.theta_vq != 1) deep = deep | hold_back<L>(g, m, options.step, s.x, w);
+  s.deep = s.moving & told_by_any<L>(g, deep), s.solving = any(s.deep);
   if (s.solving) pose_recovery<L>(g, m, options.step, w, s);
   else move_on<L>(g, m, options.step, s.moving, w, w.v, w.v, s.x);
 }

@@ -280,7 +280,7 @@ class Compiler {
     slots += station.slots;
   }
 
-  /// World slots of a link, at most: for one static geom, for a peg in a hole of many, or as many as contacts were asked for.
+  /// World slots of a link, at most: for one pair of geoms, for a peg in a hole or a table of many legs, or as many as were asked for.
   int station_room(int link) const {
     auto count = [&](const auto& lists) { return lists.count(link) ? lists.at(link).size() : size_t{0}; };
     return std::min(std::max(contacts_, count(probes_) + count(statics_) > 1 ? 16 : 8), station_slots_);

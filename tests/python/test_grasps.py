@@ -51,7 +51,7 @@ def flicker(sim, weight, steps=100):
         if before is not None:
             most = max(most, np.linalg.norm(force - before, axis=-1).max())
         before = force
-    assert np.linalg.norm(before, axis=-1).max() > 0.1 * weight
+    assert np.linalg.norm(before, axis=-1).max() > 0.05 * weight
     return most / weight
 
 
@@ -112,7 +112,7 @@ def test_the_forces_of_feet_stay_whichever_way_it_stands(on, timestep):
     sim.step(round(2 / timestep))
     most = flicker(sim, model.body_mass.sum() * GRAVITY, 300)
     print(f"{on}, {timestep} s: {100 * most:.2f} % of the weight")
-    assert most <= 0.01
+    assert most <= 0.01 and ("legs" not in on or (sim.contact.count == legs).all())
 
 
 def test_a_stack_of_a_thousand_times_the_mass_above_sinks_by_micrometres():
