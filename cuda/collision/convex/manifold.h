@@ -52,6 +52,12 @@ template <class T> HD Approach<T> seen_from(const Approach<T>& approach, const P
   return {transposed_times(pose.R, approach.slope), approach.most, approach.tips};
 }
 
+template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
+  constexpr double kCos[8] = {1,  0.70710678118654752,  0, -0.70710678118654752,
+                              -1, -0.70710678118654752, 0, 0.70710678118654752};
+  return t1 * T(kCos[k]) + t2 * T(kCos[(k + 6) % 8]);
+}
+
 /// The corners of the convex hull of n <= 8 numbered places, counter-clockwise, the lowest number first. Returns how many.
 template <class T> HD int convex_corners(const T (&x)[8], const T (&y)[8], const int (&number)[8], int n,
                                          int (&corner)[8]) {
@@ -79,38 +85,41 @@ template <class T> HD int convex_corners(const T (&x)[8], const T (&y)[8], const
 }
 
 /// Of the hull's vertices those that are extreme in one of 8 body-fixed directions across l, less their height_cost below the
-/// support plane along l, and those that are when the body tips (tipping_vertex); in the hull's frame. top: the vertex of support.
+/// support plane along l, and those that are when the body tips; in the hull's frame. top: the vertex of support.
 template <class T, class S>
 HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const Approach<T>& approach, Feature<T>& f) {
   const T highest = dot(l, hull_vertex<T>(hull, top));
   const Mat3<T> frame = frame_of_normal(l);
-  int pick[8] = {-1, -1, -1, -1, -1, -1, -1, -1}, tipping[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
-  T reach[8];
+  struct Extremes {
+    int pick[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    T reach[8];
+  } touching, tipping;
   Vec3<T> way[8];
   for (int k = 0; k < 8; ++k) way[k] = octagon_direction(frame.row[0], frame.row[1], k);
   const T costly = 2;  // radii; what costs more is extreme in no direction
   const Vec3<T>&slope = approach.slope, later = l + slope;
   const T lowest = dot(later, hull_vertex<T>(hull, hull_support(hull, later, top))) - highest;
-  const SomeVertices low = low_vertices(hull, -l, top, costly, -lowest, slope);
+  const SomeVertices low = low_vertices(hull, -l, top, costly, approach.tips, -lowest, slope);
   auto cost_of = [&](Vec3<T> x, T tilt) { return height_cost(-dot(l, x), -highest, approach.at(x, lowest), tilt); };
+  const T tilt = tipping_tilt(approach.tips, T(hull.radius));
   SomeVertices inner;  // that cost at most a radius, if there is room for all
   low.each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
-    const T cost = cost_of(x, T(kTilt));
-    if (cost > T(hull.radius) * costly * T(1.001)) return;
-    for (int k = 0; k < 8; ++k) {
-      const T along = dot(way[k], x) - cost;
-      if (pick[k] < 0 || along > reach[k]) reach[k] = along, pick[k] = i;
-    }
-    if (cost > T(hull.radius)) return;
+    const T own = cost_of(x, T(kTilt));
+    auto offer = [&](Extremes& e, T cost, T most) {
+      if (cost > T(hull.radius) * most) return;
+      for (int k = 0; k < 8; ++k) {
+        const T along = dot(way[k], x) - cost;
+        if (e.pick[k] < 0 || along > e.reach[k]) e.reach[k] = along, e.pick[k] = i;
+      }
+    };
+    offer(touching, own, costly * T(1.001));
+    offer(tipping, cost_of(x, tilt), T(1));
+    if (own > T(hull.radius)) return;
     if (inner.count++ < SomeVertices::kMost) inner.vertex[inner.count - 1] = i;
   });
-  if (const T tilt = tipping_tilt(approach.tips, T(hull.radius)); tilt > T(kTilt))
-    for (int k = 0; k < 8; ++k) {
-      const int i = tipping_vertex(hull, way[k], -later, tilt, top);
-      if (cost_of(hull_vertex<T>(hull, i), tilt) <= T(hull.radius)) tipping[k] = i;
-    }
   const SomeVertices& flat = inner.count > SomeVertices::kMost ? low : inner;
+  const int (&pick)[8] = touching.pick;
   int number[8], corner[8], n = 0;
   T x[8], y[8];
   for (int k = 0; k < 8; ++k) {
@@ -123,10 +132,10 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   f.count = convex_corners(x, y, number, n, corner);
   for (int i = 0; i < f.count; ++i) f.point[i] = hull_vertex<T>(hull, corner[i]);
   for (int k = 0; k < 8; ++k) {
-    const int tip = tipping[k];
+    const int tip = tipping.pick[k];
     bool known = tip < 0;
     for (int j = 0; j < f.count; ++j) known |= corner[j] == tip;
-    for (int j = 0; j < k; ++j) known |= tipping[j] == tip;
+    for (int j = 0; j < k; ++j) known |= tipping.pick[j] == tip;
     if (!known) f.tip[f.tips++] = hull_vertex<T>(hull, tip);
   }
   for (int k = 0; k < Feature<T>::kInner; ++k) {
@@ -268,7 +277,7 @@ template <class T> struct Manifold {
     int slot;
   };  // across; heights of A's and B's surfaces along n
   Point point[kPoints];
-  int count;
+  int count = 0;
 };
 
 /// Adds a corner; of two at the same place the deeper stays.
@@ -446,12 +455,6 @@ HD void thin_out(Manifold<T>& m, int room, bool twice, T size, T tips, Closed cl
   m.count = kept;
 }
 
-/// Where two shapes are nearest, or deepest in one another.
-template <class T> struct Touch {
-  Vec3<T> normal, middle;  // from A to B; halfway between both surfaces
-  T gap, size, noise;      // size: of the smaller shape; noise: of the gap                   m
-};
-
 /// The contacts of shapes A and B that touch so. Writes out[0 .. room).
 template <class T, class S>
 HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, const Touch<T>& touch, T tips,
@@ -462,7 +465,6 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, const Tou
   Mat3<T> frame = frame_of_normal(n);
   Feature<T> fa, fb;
   Manifold<T> m;
-  m.count = 0;
   const Approach<T> approach = approach_along(closing, tips, n, size);
   if (room > 1) {
     support_feature(a, n, frame, middle, approach, fa);

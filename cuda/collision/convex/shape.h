@@ -69,18 +69,6 @@ template <class T, class S> HD_CALL int hull_support(const HullView<S>& hull, Ve
   return best;
 }
 
-template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
-  constexpr double kCos[8] = {1,  0.70710678118654752,  0, -0.70710678118654752,
-                              -1, -0.70710678118654752, 0, 0.70710678118654752};
-  return t1 * T(kCos[k]) + t2 * T(kCos[(k + 6) % 8]);
-}
-
-/// The vertex that is lowest when a hull tips by `tilt` towards `way`: farthest along that, less its height over tilt, both of unit
-/// length. start: a vertex not far from it.
-template <class T, class S> HD int tipping_vertex(const HullView<S>& hull, Vec3<T> way, Vec3<T> up, T tilt, int start) {
-  return hull_support(hull, way * tilt - up, start);
-}
-
 /// Some vertices of a hull by number, in ascending order; none: all of them. How many there is room for changes no answer.
 struct SomeVertices {
 #ifdef __CUDACC__
@@ -95,25 +83,18 @@ struct SomeVertices {
     const int n = count > 0 ? count : hull.count;
     for (int k = 0; k < n; ++k) visit(count > 0 ? vertex[k] : k);
   }
-  /// Adds one, if it is new.
-  HD void insert(int i) {
-    int at = count;
-    while (at > 0 && vertex[at - 1] >= i) --at;
-    if (at < count && vertex[at] == i) return;
-    for (int k = count++; k > at; --k) vertex[k] = vertex[k - 1];
-    vertex[at] = i;
-  }
 };
 
-/// Those whose height_cost is at most `radii` of the hull: that are not higher along `up` than `lowest` but by so much, and by
-/// closes + slope . x. They hang together on the hull's graph, as those in any half-space do. None of a small hull, or where they are
-/// too many.
+/// Those whose height_cost is at most `radii` of the hull: that are not higher along `up` than `lowest` but by so much and by what reaches
+/// them, reach or reach + closes + slope . x. They hang together on the hull's graph, as those in any half-space do. None of a small
+/// hull, or where they are too many.
 template <class T, class S>
-HD_CALL SomeVertices low_vertices(const HullView<S>& hull, Vec3<T> up, int lowest, T radii, T closes, Vec3<T> slope) {
+HD_CALL SomeVertices low_vertices(const HullView<S>& hull, Vec3<T> up, int lowest, T radii, T reach, T closes,
+                                  Vec3<T> slope) {
   SomeVertices found;
   if (is_small(hull)) return found;
   const Vec3<T> later = up - slope;
-  const T height = dot(up, hull_vertex<T>(hull, lowest)) + T(hull.radius) * radii * T(kTilt);
+  const T height = dot(up, hull_vertex<T>(hull, lowest)) + reach + T(hull.radius) * radii * T(kTilt);
   bool room = true;
   const bool all_marked = hull.count <= SomeVertices::kMarks;
   const int words = all_marked ? (hull.count + 31) / 32 : 0;
@@ -221,5 +202,11 @@ template <class T, class S> HD T turns_by(const ConvexShape<T, S>& s, Vec3<T> w)
     default: return T(0);
   }
 }
+
+/// Where two shapes are nearest, or deepest in one another.
+template <class T> struct Touch {
+  Vec3<T> normal, middle;  // from A to B; halfway between both surfaces
+  T gap, size, noise;      // size: of the smaller shape; noise: of the gap                   m
+};
 
 }  // namespace stiction

@@ -78,24 +78,30 @@ template <class T, class Closed> struct SpreadVertices {
   Vec3<T> up;  // in the hull's frame
   T lowest;    // along it
   const SomeVertices& low;
-  T costly;       // radii; what costs more is not reached in the step
+  T costly;       // radii; what costs more than that is worth less than 2 - costly of them
   T tilt;         // see height_cost
+  bool reached;   // only what costs at most one radius
   Closed closed;  // how far vertex x counts as lower, which the first is not forgiven
   int chosen[4] = {-1, -1, -1, -1}, count = 0;
   Vec3<T> p[4] = {};
 
-  /// The vertex of most worth, `far` metres apart in a way. Returns its worth.
+  /// The vertex of most worth, `far` metres apart in a way: of the low ones, unless another may be worth more. Returns its worth.
   template <class Far> HD T choose(Far far_of) {
     const T radius = hull.radius, step = radius * T(1e-3), tiny = radius * T(1e-6);
     T best = T(-1e30);
-    low.each(hull, [&](int i) {
-      const Vec3<T> x = hull_vertex<T>(hull, i);
-      const T far = far_of(x);
-      if (count > 0 && !(far > tiny)) return;
-      const T cost = height_cost(dot(up, x), lowest, count == 0 ? T(0) : closed(x), tilt), worth = far - cost;
-      if (cost > costly * radius) return;
-      if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
-    });
+    SomeVertices all;
+    const SomeVertices* const tried[] = {&low, &all};
+    for (const SomeVertices* some : tried) {
+      some->each(hull, [&](int i) {
+        const Vec3<T> x = hull_vertex<T>(hull, i);
+        const T far = far_of(x);
+        if (count > 0 && !(far > tiny)) return;
+        const T cost = height_cost(dot(up, x), lowest, count == 0 ? T(0) : closed(x), tilt), worth = far - cost;
+        if (reached && cost > radius) return;
+        if (worth > best + step) best = worth, chosen[count] = i, p[count] = x;
+      });
+      if (low.count == 0 || reached || best > (2 - costly) * radius) break;
+    }
     return best;
   }
 
@@ -122,7 +128,7 @@ template <class T, class Closed> struct SpreadVertices {
 template <class T, class Closed>
 HD SpreadVertices<T, Closed> spread_vertices(const HullView<T>& hull, Vec3<T> up, T lowest, const SomeVertices& low,
                                              T costly, int first, T tilt, Closed closed) {
-  SpreadVertices<T, Closed> found{hull, up, lowest, low, costly, tilt, closed};
+  SpreadVertices<T, Closed> found{hull, up, lowest, low, costly, tilt, first >= 0, closed};
   found.run(first);
   return found;
 }
@@ -144,17 +150,15 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
   const Vec3<T> later = d - slope;  // heights at the end
   const T falls = dot(later, hull_vertex<T>(hull, hull_support(hull, -later, bottom))) - lowest;
   const T costly = 4;
-  const SomeVertices low = low_vertices(hull, d, bottom, costly, falls, slope);
+  const SomeVertices low = low_vertices(hull, d, bottom, costly, tips, falls, slope);
   auto closed = [&](Vec3<T> x) { return max(T(0), falls + dot(slope, x)); };
   const auto touching = spread_vertices(hull, d, lowest, low, costly, -1, T(kTilt), closed);
-  const T tilt = tipping_tilt(tips, T(hull.radius));
-  SomeVertices falling;
-  for (int k = 0; tilt > T(kTilt) && k < 8; ++k) {
-    const Mat3<T> frame = frame_of_normal(d);
-    const int i = tipping_vertex(hull, octagon_direction(frame.row[0], frame.row[1], k), later, tilt, bottom);
+  T highest = 0;  // of what falls on: where it is level with the lowest both choices are one
+  low.each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
-    if (dot(d, x) - lowest - closed(x) <= tips) falling.insert(i);
-  }
+    const T height = dot(d, x) - lowest - closed(x);
+    if (height <= tips) highest = max(highest, height);
+  });
   int chosen[kMost], count = 0;
   auto add = [&](int i) {
     for (int k = 0; k < count; ++k)
@@ -162,8 +166,10 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
     chosen[count++] = i;
   };
   for (int k = 0; k < touching.count; ++k) add(touching.chosen[k]);
-  if (falling.count > 0) {
-    const auto tipping = spread_vertices(hull, d, lowest, falling, T(1), touching.chosen[0], tilt, closed);
+  if (highest > T(hull.radius) * T(0.05 * kTilt)) {
+    const int first = touching.chosen[0];
+    const T tilt = tipping_tilt(tips, T(hull.radius));
+    const auto tipping = spread_vertices(hull, d, lowest, low, costly, first, tilt, closed);
     for (int k = 0; k < tipping.count; ++k) add(tipping.chosen[k]);
   }
   bool taken[kMost] = {};
