@@ -131,7 +131,7 @@ HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real mar
     Mask<Real> missing = (in[i].dist < min(margin, closed_by(closing, in[i].normal, in[i].pos) + slack)) &
                          (nearest[i] >= zero) & negate(Mask<Real>(feature[room - 1] == index));
     if (!any(missing)) return;
-    for (int k = 0; k < K; ++k) {
+    for (int k = 0; k < used; ++k) {
       const Vec3<Real> d = on_static(in[i]) - on_static(out[k]);
       const Mask<Real> same_plane =
           (dot(in[i].normal, out[k].normal) > Real(0.999f)) & (abs(dot(d, out[k].normal)) < slack);

@@ -66,7 +66,7 @@ struct Reach {
 
   /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it
   /// falls free, what is held near its middle more; and what hits goes on elsewhere. What is hit beside where it stands turns about
-  /// that: no point in reach is too high to be driven down.
+  /// that, and a point as high as all may go may be driven down.
   HD Real tips(Vec3<Real> x) const {
     const Vec3<Real> before = velocity_at(now, x);
     return max(norm(velocity_at(way, x) - before) * Scalar<Real>(2) + norm(before), goes);

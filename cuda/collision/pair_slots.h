@@ -241,13 +241,11 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       if (!any(wanted)) continue;
       const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
       Candidate<Real> out[kMaxCandidates];
-      auto between = [&](const auto& V) {  // what l2 travels against l1 in the step, at the common point
-        return Closing<Real>(moved(V, g2.link, l2.shift) - moved(V, g1.link, l1.shift));
-      };
-      Reach<Real> nears{nearest, between(step.free), between(step.V), contacts.turned + contacts.thrown};
-      nears.turns_a = norm(moved(step.free, g1.link, l1.shift).w);
-      nears.turns_b = norm(moved(step.free, g2.link, l2.shift).w);
-      nears.ends = aside, nears.goes = goes;
+      // What both travel in the step, at the common point.
+      const Motion<Real> way1 = moved(step.free, g1.link, l1.shift), way2 = moved(step.free, g2.link, l2.shift);
+      const Motion<Real> now = moved(step.V, g2.link, l2.shift) - moved(step.V, g1.link, l1.shift);
+      Reach<Real> nears{nearest, way2 - way1, now, contacts.turned + contacts.thrown};
+      nears.turns_a = norm(way1.w), nears.turns_b = norm(way2.w), nears.ends = aside, nears.goes = goes;
       collide<typename L::Shape>(x1, x2, wanted, nears, out);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair), Real(0)};
       int count = candidate_count(g1.type, g2.type);

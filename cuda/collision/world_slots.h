@@ -142,7 +142,8 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     Candidate<Real> chosen[K];
     Surface<Real> of[K];
     Real feature[K], index[K];
-    for (int k = 0; k < K; ++k) of[k] = {Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)}, feature[k] = Real(-1);
+    for (int k = 0; k < st.slots; ++k)
+      of[k] = {Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)}, feature[k] = Real(-1);
     overflow = overflow | select_spread<Real, K, kMost>(candidate, n, st.slots, reach.margin, reach.now,
                                                         Real(step.slack), chosen, index);
     for (int i = 0; i < n; ++i) {

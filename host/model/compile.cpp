@@ -280,13 +280,13 @@ class Compiler {
     slots += station.slots;
   }
 
-  /// World slots of a link, at most: for one pair of geoms, for a peg in a hole or a table of many legs, or as many as were asked for.
+  /// World slots of a link, at most: 8 for one pair of geoms, 16 for more (a peg in a hole, a table's legs), or as many as were asked for.
   int station_room(int link) const {
     auto count = [&](const auto& lists) { return lists.count(link) ? lists.at(link).size() : size_t{0}; };
     return std::min(std::max(contacts_, count(probes_) + count(statics_) > 1 ? 16 : 8), station_slots_);
   }
 
-  void share_slots() {              // as many as fit for all
+  void share_slots() {              // to every link's station as many world slots as fit for all
     std::map<int, int> candidates;  // by link
     for (const auto* lists : {&probes_, &statics_})
       for (const auto& [link, pairs] : *lists)

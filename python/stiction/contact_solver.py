@@ -13,11 +13,10 @@ from .contact_problem import ContactProblem, _rows
 from .contact_residuals import power_of_two, residuals
 from .simulation_arrays import near
 from .simulation_checks import checked_dtype, usable_cores
-from .solver_options import SolverOptions
+from .solver_options import UNBOUNDED, SolverOptions
 
 _LAWS = ("coulomb", "convex", "dissipation")  # in the order of the core's Law
 _ITERATIONS = 1000
-_NO_BOUND = 1e30
 _TOLERANCE = {"float64": 1e-8, "float32": 1e-5}
 
 
@@ -122,8 +121,8 @@ def solve(
             "e": problem._row_bias * factor / speed,
             "R": problem._row_compliance * factor**2 / root / root,
             "mu": mu,
-            "lower": np.where(lower > -_NO_BOUND, lower / speed * root * root, lower),
-            "upper": np.where(upper < _NO_BOUND, upper / speed * root * root, upper),
+            "lower": np.where(lower > -UNBOUNDED, lower / speed * root * root, lower),
+            "upper": np.where(upper < UNBOUNDED, upper / speed * root * root, upper),
             "least_velocity": problem._velocity_floor / speed[:, 0],
             "guess": np.divide(start, factor, out=np.zeros_like(start), where=factor > 0) / speed * root * root,
         }

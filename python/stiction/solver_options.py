@@ -18,7 +18,7 @@ from .simulation_arrays import near
 _DEFAULTS = _core.option_defaults()  # "": of a step, then of every solver by its name
 _FLOAT32 = _core.option_defaults(float64=False)
 _STEP = _DEFAULTS.pop("")
-_UNBOUNDED = 1e30  # for math.inf: with that itself, what is bounded is no number
+UNBOUNDED = 1e30  # for math.inf: with that itself, what is bounded is no number
 _CLASSES: dict[str, type[SolverOptions]] = {}  # by solver
 
 
@@ -138,7 +138,7 @@ class SolverOptions:
             elif f.metadata.get("names") and isinstance(value, str):
                 value = _core.FIRST_CHOSEN_FALLBACK + solver_names().index(value)
             elif value == math.inf:
-                value = _UNBOUNDED
+                value = UNBOUNDED
             group = own if "core" in f.metadata else step
             group[f.metadata.get("core", f.name)] = int(value) if isinstance(value, bool) else value
         return step, own

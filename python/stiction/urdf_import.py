@@ -40,9 +40,8 @@ class UrdfRobot:
         """Changes a specification that was read from ``path``, or from text; what was added, one line each."""
         if path is not None:
             _find_packages(spec, Path(path))
-        spec.compiler.fusestatic = (
-            False  # links that hang by fixed joints stay bodies, for their names and for excludes
-        )
+        # Links that hang by fixed joints stay bodies, for their names and for excludes.
+        spec.compiler.fusestatic = False
         notes = _add_actuators(spec, self, mujoco)
         if self.floating:
             notes += _float(spec, self, mujoco)
