@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .simulation_arrays import as_numbers
+from .backend import as_numbers
 
 _SYMMETRIC = 1e-8  # of the largest entry
 _POSITIVE = 1e-6  # of the largest eigenvalue: negative ones of public collections come to 3e-8

@@ -15,13 +15,13 @@ from numbers import Real
 import numpy as np
 from gymnasium.spaces import Box
 
+from .backend import as_array, as_numpy
 from .model import Model
 from .picture import Marker
 from .random_numbers import RESET, TASK, Draws
 from .sensors import Sensors
 from .signals import Signal, names_of, signals_of_terms
 from .simulation import Simulation
-from .simulation_arrays import as_array
 from .status import Status
 from .task_checks import checked_steps, checked_substeps, require_array, term_sizes, told
 
@@ -93,9 +93,7 @@ class Task:
 
     def act(self, action) -> None:
         """Turns actions (N, A) into controls. Here: ±1 is the range of each motor, else the control itself."""
-        if self.sim._arrays.tensor is None:
-            action = self.numpy(action)
-        self.sim.ctrl[:] = self._middle + self._half * action
+        self.sim.ctrl[:] = self._middle + self._half * self.sim._backend.asarray(action)
 
     def report(self) -> dict:
         """Numbers (N,) by name for ``infos``."""
@@ -138,7 +136,7 @@ class Task:
 
     @staticmethod
     def numpy(values) -> np.ndarray:
-        return values.detach().cpu().numpy() if hasattr(values, "detach") else np.asarray(values)
+        return as_numpy(values)
 
     def parameters(self) -> dict:
         """The class's numbers, tuples of numbers and switches by name, as they are now."""
@@ -164,18 +162,11 @@ class Task:
 
     def array_of(self, values):
         """A copy of NumPy's numbers as what the task computes with: an array, or a tensor where the simulation is."""
-        tensor = self.sim._arrays.tensor
-        values = np.array(values)
-        if tensor is None:
-            return values
-        return tensor(values.astype(self.sim.dtype) if values.dtype.kind == "f" else values)
+        return self.sim._backend.array(values)
 
     def _draws(self, envs: np.ndarray, stream: int) -> Draws:
-        seeds, episodes, steps = (numbers[envs] for numbers in self._episode)
-        if self.sim._arrays.tensor is None:
-            return Draws(seeds, episodes, steps, stream)
-        words = (self.array_of(numbers.view(np.int64)) for numbers in (seeds, episodes, steps))
-        return Draws(*words, stream, dtype=self.sim.dtype)
+        words = (self.array_of(numbers[envs].view(np.int64)) for numbers in self._episode)
+        return Draws(*words, stream, dtype=self.sim.dtype if self.sim._backend.tensors else "float64")
 
 
 def _is_parameter(value) -> bool:
@@ -196,23 +187,26 @@ def markers_of(task: Task, env: int) -> list:
 class TaskBatch:
     """What `VectorEnv` asks of a batch, in Python: the counterpart of the compiled `_core.BatchEnv`.
 
-    Numbers are the task's arrays or tensors. Who has ended is known on the host, so a step waits for a GPU.
+    Numbers are the task's arrays or tensors, results those of the backend ``answers``. Who has ended is known on the
+    host, so a step waits for a GPU.
     """
 
-    def __init__(self, task: Task, autoreset_mode: str, max_episode_steps: int):
-        n = task.num_envs
-        self._task, self._sim, self._mode = task, task.sim, autoreset_mode
-        self.tensors = task.sim._arrays.tensor is not None
+    def __init__(self, task: Task, autoreset_mode: str, max_episode_steps: int, answers):
+        self._prepare(task, autoreset_mode, answers)
         self.substeps = checked_substeps(task)
         self.max_episode_steps = checked_steps(task) if max_episode_steps == 0 else max_episode_steps
-        self.elapsed = np.zeros(n, np.int32)
+        self.elapsed = np.zeros(task.num_envs, np.int32)
+        self._try()
+
+    def _prepare(self, task: Task, autoreset_mode: str, answers) -> None:
+        n = task.num_envs
+        self._task, self._sim, self._mode = task, task.sim, autoreset_mode
+        self._backend, self._answers = task.sim._backend, answers
         self._seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
-        self._episodes = np.zeros(n, np.uint64)
+        self._episodes, self._step_at = np.zeros(n, np.uint64), np.zeros(n, np.int64)
+        task._episode = self._seeds, self._episodes, self._step_at
         self._ended, self._began, self._pending = (np.zeros(n, bool) for _ in range(3))
         self.any_ended = False
-        self._step_at = np.zeros(n, np.int64)
-        task._episode = self._seeds, self._episodes, self._step_at
-        self._try()
 
     def _try(self) -> None:
         """One reset and reward, to learn the names and shapes of what the task returns."""
@@ -243,27 +237,21 @@ class TaskBatch:
                 "that returns a gymnasium.spaces.Box (A,); choose among discrete actions in act(action), by thresholds"
             )
         self.actions = self.action_space.shape[0]
-        told, terms = self._told(), self._terms(self._zeros(n, self.actions))
+        told, terms = self._told(), self._terms(self._backend.zeros(n, self.actions))
         self.report_names = [*told, *terms]
         self.reset_reports = len(told)
-        self._final = self._zeros(n, self.observations), self._zeros(len(self.report_names), n), self._status()
+        self._final = (
+            self._backend.zeros(n, self.observations),
+            self._backend.zeros(len(self.report_names), n),
+            self._status(),
+        )
         self._episodes[:] = 0
 
-    # ---- arrays or tensors
-
-    def _zeros(self, *shape):
-        return self._sim._arrays.view("qpos").new_zeros(shape) if self.tensors else np.zeros(shape, self._sim.dtype)
-
-    def _own(self, values):
-        """A copy in the simulation's dtype."""
-        if not self.tensors:
-            return np.array(self._task.numpy(values), self._sim.dtype)
-        like = self._sim._arrays.view("qpos")
-        return like.new_tensor(values) if not hasattr(values, "detach") else values.detach().to(like, copy=True)
-
     def _status(self):
-        status = self._sim._arrays.view("status")
-        return status.clone() if self.tensors else np.array(status)
+        return self._backend.copy(self._sim._arrays.view("status"))
+
+    def _results(self, *values) -> tuple:
+        return tuple(map(self._answers.asarray, values))
 
     # ---- what the task says, checked
 
@@ -277,13 +265,15 @@ class TaskBatch:
                 f"{type(self._task).__name__}.observe() returned {told}, at first {self._sizes or 'an array'}"
             )
         observations = given if self._sizes is None else self._joined(given)
-        observations = self._of_shape("observe()", self._own(observations), (self._task.num_envs, self.observations))
+        observations = self._of_shape(
+            "observe()", self._backend.real(observations), (self._task.num_envs, self.observations)
+        )
         self._require_observed(observations)
         return observations
 
     def _require_observed(self, observations, envs=None) -> None:
         """That they are finite, of environments that are themselves; of those alone whose numbers ``envs`` has."""
-        found = ~(observations.isfinite() if hasattr(observations, "isfinite") else np.isfinite(observations))
+        found = ~self._backend.isfinite(observations)
         if not found.any():
             return
         found = self._task.numpy(found)
@@ -305,13 +295,9 @@ class TaskBatch:
 
     def _joined(self, terms: Mapping):
         """(N, D) of terms side by side."""
-        parts = [self._own(values) for values in terms.values()]
+        parts = [self._backend.real(values) for values in terms.values()]
         parts = [part[:, None] if part.ndim == 1 else part for part in parts]
-        if self.tensors:
-            import torch
-
-            return torch.cat(parts, dim=1)
-        return np.concatenate(parts, axis=1)
+        return self._backend.concatenate(parts)
 
     def _terms(self, action) -> dict:
         given = self._task.reward(action)
@@ -330,14 +316,14 @@ class TaskBatch:
             expected = f"an array ({task.num_envs},) of bool"
             raise TypeError(f"{type(task).__name__}.terminate() returned {kind}, expected {expected}")
         over = self._of_shape("terminate()", given, (task.num_envs,))
-        return (over if hasattr(over, "detach") == self.tensors else task.array_of(task.numpy(over))) != 0
+        return self._backend.asarray(over) != 0
 
     def _row(self, what: str, values):
         if isinstance(values, (list, tuple)):
             values = as_array(f"{type(self._task).__name__}: {what}", values)
         if not isinstance(values, Real):
             require_array(f"{type(self._task).__name__}: {what} is", values, f"an array ({self._task.num_envs},)")
-        return self._of_shape(what, self._own(values), (self._task.num_envs,))
+        return self._of_shape(what, self._backend.real(values), (self._task.num_envs,))
 
     def _of_shape(self, what: str, values, expected: tuple):
         if tuple(values.shape) != expected:
@@ -354,7 +340,7 @@ class TaskBatch:
             raise ValueError(
                 f"{type(self._task).__name__}: rewards and reports are {list(together)}, at first {self.report_names}"
             )
-        reports = self._zeros(len(self.report_names), self._task.num_envs)
+        reports = self._backend.zeros(len(self.report_names), self._task.num_envs)
         for row, name in enumerate(self.report_names):
             reports[row] = together[name]
         return reports
@@ -370,7 +356,7 @@ class TaskBatch:
         self._ended[:] = self.any_ended = False
         self._began = begin
         self._begin(begin)
-        return self._observed(), self._beginning() * self._task.array_of(begin), self._status()
+        return self._results(self._observed(), self._beginning() * self._task.array_of(begin), self._status())
 
     def step(self, actions):
         """(observations, rewards, terminated, truncated, reports, status)."""
@@ -380,7 +366,7 @@ class TaskBatch:
                 "options={'reset_mask': ...}, before the next step"
             )
         task, idle = self._task, self._pending.copy()
-        actions = self._own(actions)
+        actions = self._backend.real(actions)
         task.act(actions)
         if idle.any():
             self._sim.ctrl[task.array_of(idle)] = 0
@@ -395,7 +381,7 @@ class TaskBatch:
         if idle.any():
             reports[:, task.array_of(idle)] = 0
         self._require_finite(reports)
-        rewards = self._total(reports[self.reset_reports :])
+        rewards = self._backend.total(reports[self.reset_reports :])
         terminated = task.numpy(self._over() | broken) & ~idle
         truncated = (self.elapsed >= self.max_episode_steps) & ~idle if self.max_episode_steps > 0 else idle & False
         observations = self._observed()
@@ -406,13 +392,13 @@ class TaskBatch:
         self.any_ended = bool(over.any())
         if self._began.any():
             if same:
-                self._final = tuple(self._copied(values) for values in (observations, reports, status))
+                self._final = tuple(self._backend.copy(values) for values in (observations, reports, status))
             self._begin(self._began)
             began = task.array_of(np.flatnonzero(self._began))
             observations[began] = self._observed()[began]
             reports[:, began] = self._beginning()[:, began]
             status[began] = self._status()[began]
-        return observations, rewards, task.array_of(terminated), task.array_of(truncated), reports, status
+        return self._results(observations, rewards, terminated, truncated, reports, status)
 
     def _require_finite(self, reports) -> None:
         """Of environments that are themselves finite."""
@@ -425,14 +411,6 @@ class TaskBatch:
             f"{type(self._task).__name__}.reward() told {rows[row, env]} for {name!r} of environment {env} in its step "
             f"{self.elapsed[env]}, whose state is finite"
         )
-
-    def _total(self, terms):
-        if self.tensors:
-            return terms.double().sum(dim=0).to(terms.dtype)
-        return terms.sum(axis=0, dtype=np.float64).astype(terms.dtype)
-
-    def _copied(self, values):
-        return values.clone() if self.tensors else values.copy()
 
     def _begin(self, mask: np.ndarray) -> None:
         """New episodes of the environments of a mask."""
@@ -447,7 +425,7 @@ class TaskBatch:
         self._task.sensors.restart(chosen)
 
     def _beginning(self):
-        reports = self._zeros(len(self.report_names), self._task.num_envs)
+        reports = self._backend.zeros(len(self.report_names), self._task.num_envs)
         for row, values in enumerate(self._told().values()):
             reports[row] = values
         return reports
@@ -455,26 +433,28 @@ class TaskBatch:
     def parameters(self) -> dict:
         return self._task.parameters()
 
-    def ended(self) -> np.ndarray:
-        return self._ended.copy()
+    def ended(self):
+        return self._answers.array(self._ended)
 
-    def began(self) -> np.ndarray:
-        return self._began.copy()
+    def began(self):
+        return self._answers.array(self._began)
 
     def begun_observations(self):
         """Of who has begun an episode in the last call, anew: something has been changed since."""
+        if not self._began.any():
+            return self._answers.zeros(self._task.num_envs, self.observations)
         self._sim._update_poses()
         self._task.sensors.restart(self._task.array_of(np.flatnonzero(self._began)))
-        return self._observed()
+        return self._answers.asarray(self._observed())
 
     def final_observations(self):
-        return self._copied(self._final[0])
+        return self._answers.asarray(self._final[0])
 
     def final_reports(self):
-        return self._copied(self._final[1])
+        return self._answers.asarray(self._final[1])
 
     def final_status(self):
-        return self._copied(self._final[2])
+        return self._answers.asarray(self._final[2])
 
 
 def is_task(kind) -> bool:

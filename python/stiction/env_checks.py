@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from .simulation_arrays import as_array
+from .backend import as_array, is_tensor
 
 
 def checked_mode(mode) -> AutoresetMode:
@@ -61,13 +61,13 @@ def require_options(options, known: dict[str, str]) -> None:
             raise ValueError(f"reset has no option {name!r}; there is {there}")
 
 
-def checked_mask(options, num_envs: int, torch=None) -> np.ndarray | None:
-    """``options["reset_mask"]`` (num_envs,), or None for all; the caller's options are left as they are."""
+def checked_mask(options, num_envs: int, tensors: bool) -> np.ndarray | None:
+    """``options["reset_mask"]`` (num_envs,), ``tensors``: or such a one; None for all. Options are left as they are."""
     require_options(options, {"reset_mask": "whose episodes begin anew"})
     if not options:
         return None
     mask = options["reset_mask"]
-    if torch is not None and isinstance(mask, torch.Tensor):
+    if tensors and is_tensor(mask):
         mask = as_array("options['reset_mask']", mask)
     if not isinstance(mask, np.ndarray):
         raise TypeError(f"`options['reset_mask']` must be a numpy array, got {type(mask)}")
@@ -91,9 +91,12 @@ def checked_actions(given, expected: tuple):
     return given
 
 
-def imported_torch():
-    try:
-        import torch
-    except ImportError:
-        raise ImportError("backend='torch' needs torch: pip install torch") from None
-    return torch
+def checked_backend(backend: str) -> str:
+    if backend not in ("numpy", "torch"):
+        raise ValueError(f"backend is {backend!r}, expected 'numpy' or 'torch'")
+    if backend == "torch":
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            raise ImportError("backend='torch' needs torch: pip install torch") from None
+    return backend

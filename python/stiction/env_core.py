@@ -7,17 +7,24 @@ from gymnasium import logger
 from gymnasium.spaces import Box
 
 from . import _core
+from .backend import chosen_backend
 from .picture import Picture, camera_number, picture_options, task_markers
 from .registration import environment
 from .signals import Signal
 from .simulation import Simulation
 from .task_options import merged_parameters, split_options, task_model, task_parameters
+from .tensor_batch import TensorBatch
 
 
 class EnvCore:
-    """``task`` (a `_core.BatchEnv`) on ``simulation``, and what Gymnasium asks about them."""
+    """``task`` (a `_core.BatchEnv`) on ``simulation``, and what Gymnasium asks about them.
 
-    def __init__(self, env_id, num_envs, autoreset_mode: str, max_episode_steps: int, device, simulation: dict):
+    ``batch``: whom `VectorEnv` asks, in arrays of ``backend``; the task itself, or a `TensorBatch` of it.
+    """
+
+    def __init__(
+        self, env_id, num_envs, autoreset_mode: str, max_episode_steps: int, device, backend, simulation: dict
+    ):
         known = environment(env_id)
         simulation = dict(simulation)
         self._env_id, self._shown = env_id, picture_options(simulation)
@@ -41,6 +48,8 @@ class EnvCore:
             max_episode_steps=max_episode_steps,
             names=names,
         )
+        self.backend = chosen_backend(backend, self.simulation.device, self.simulation.dtype)
+        self.batch = TensorBatch(self.task, self.simulation, self.backend) if self.backend.tensors else self.task
         self.set_parameters(merged_parameters(task, keywords, self.task.parameters(), env_id))
         self.dtype = np.dtype(self.simulation.dtype)
         self.period = self.task.substeps * self.simulation.timestep

@@ -16,6 +16,7 @@ from numbers import Real
 import numpy as np
 
 from . import _core, task_memory
+from .backend import as_numpy, is_tensor
 from .simulation import SimulationState
 from .task_extension import ExtendedBatch
 from .task_memory import has_rows, placed_rows
@@ -40,7 +41,7 @@ def _arrays(envs) -> dict[str, np.ndarray]:
     state |= {f"params.{name}": simulation._arrays.read(f"params.{name}") for name in simulation.per_env}
     if (compiled := _compiled(envs)) is not None:
         state |= {f"task.{name}": values for name, values in compiled.get_state().items()}
-    state |= {name: _numpy(getattr(owner, attribute)) for name, owner, attribute in _places(envs)}
+    state |= {name: np.array(as_numpy(getattr(owner, attribute))) for name, owner, attribute in _places(envs)}
     if envs._groups:
         state |= {f"groups.{name}": frames for name, frames in envs._groups.get_state(envs.num_envs).items()}
     return state
@@ -113,8 +114,7 @@ def _places(envs) -> list[tuple[str, object, str]]:
             places += [(f"sensors.{number}.{name}", sensor, name) for name in names]
         batch = [name for name in _BATCH if not (name == "elapsed" and isinstance(envs._task, ExtendedBatch))]
         places += [(f"batch.{name.lstrip('_')}", envs._task, name) for name in batch]
-    random = envs._random or (envs._tensor_batch and envs._tensor_batch._random)
-    if random:
+    if random := envs._random:
         names = ("_seeds", "_episodes", "_steps", "_late", "_past", "_now")
         places += [(f"random.{name.lstrip('_')}", random, name) for name in names]
         places += [(f"random.due_{i}", _Last(event), "value") for i, event in enumerate(random._events)]
@@ -129,17 +129,13 @@ class _Last:
 
 
 def _is_number(value) -> bool:
-    return isinstance(value, (Real, np.ndarray)) or hasattr(value, "detach")
-
-
-def _numpy(value) -> np.ndarray:
-    return np.array(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+    return isinstance(value, (Real, np.ndarray)) or is_tensor(value)
 
 
 def _put(owner, attribute: str, values: np.ndarray) -> None:
     """Into the array where there is one of that shape; else a new one."""
     now = getattr(owner, attribute, None)
-    if hasattr(now, "detach"):
+    if is_tensor(now):
         new = now.new_tensor(values)
         now.copy_(new) if now.shape == new.shape else setattr(owner, attribute, new)
     elif isinstance(now, np.ndarray) and now.shape == values.shape:

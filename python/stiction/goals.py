@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .backend import as_numpy, is_tensor
 from .observation_groups import Group, ObservationGroups
 from .signals import term_columns
 
@@ -76,32 +77,28 @@ GOALS = {
 class GoalGroups(ObservationGroups):
     """Observations with a `Goal`, and rewards by it. ``parameters`` tells those of the task as they are."""
 
-    def __init__(self, goal: Goal, signals, reports, simulation, parameters: Callable[[], dict]):
-        super().__init__(goal.groups(signals), signals, reports, simulation)
+    def __init__(self, goal: Goal, signals, reports, simulation, backend, parameters: Callable[[], dict]):
+        super().__init__(goal.groups(signals), signals, reports, simulation, backend)
         self._goal, self._parameters, self._dtype = goal, parameters, simulation.dtype
         self._asked = self._last = self._rewards = None
 
     def compute_reward(self, achieved, desired):
         """0 where the goal is reached, else -1 (...,); goals (..., k)."""
-        if not hasattr(achieved, "detach"):
+        if not is_tensor(achieved):
             achieved, desired = np.asarray(achieved), np.asarray(desired)
         within = self._goal.within
         within = self._parameters()[within] if isinstance(within, str) else within
         reached = self._goal.reached(achieved, desired, within)
-        return (reached.to(achieved.dtype) if hasattr(reached, "detach") else reached.astype(achieved.dtype)) - 1
+        return (reached.to(achieved.dtype) if is_tensor(reached) else reached.astype(achieved.dtype)) - 1
 
     def shown(self, clean, noisy, reports, began, stepped: bool) -> dict:
         told = super().shown(clean, noisy, reports, began, stepped)
         if stepped:
             achieved = told["achieved_goal"]
             if self._last is not None:
-                where = began[:, None]
-                is_tensor = hasattr(achieved, "detach")
-                achieved = self._last.where(where, achieved) if is_tensor else np.where(where, self._last, achieved)
-            if hasattr(achieved, "detach") and not hasattr(self._asked, "detach"):
-                self._asked = achieved.new_tensor(self._asked)
+                achieved = self._backend.where(began[:, None], self._last, achieved)
             self._rewards, self._last = self.compute_reward(achieved, self._asked), None
-        self._asked = _copied(told["desired_goal"])
+        self._asked = self._backend.copy(told["desired_goal"])
         return told
 
     def last(self, clean, noisy, reports) -> dict:
@@ -116,16 +113,15 @@ class GoalGroups(ObservationGroups):
         if self._asked is None:
             asked = np.zeros((num_envs, len(self.signals["desired_goal"])), self._dtype)
         else:
-            asked = np.array(_numbers(self._asked))
+            asked = np.array(as_numpy(self._asked))
         return super().get_state(num_envs) | {"desired_goal asked": asked}
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
-        """The next call finds out whether what was asked is to be a tensor."""
-        self._asked = state.pop("desired_goal asked").copy()
+        self._asked = self._backend.array(state.pop("desired_goal asked"))
         super().set_state(state)
 
 
-def groups_of(given, env_id, signals, reports, simulation, parameters) -> ObservationGroups | None:
+def groups_of(given, env_id, signals, reports, simulation, backend, parameters) -> ObservationGroups | None:
     """What `make_vec`'s ``observations`` asks for; None where that is one array of all."""
     if isinstance(given, str):
         of = getattr(env_id, "base", env_id)  # an extension has the goal of what it extends
@@ -134,13 +130,5 @@ def groups_of(given, env_id, signals, reports, simulation, parameters) -> Observ
             raise ValueError(f"observations is {given!r}, expected a dict of groups, or 'goal' for one of {there}")
         given = GOALS[of]
     if isinstance(given, Goal):
-        return GoalGroups(given, signals, reports, simulation, parameters)
-    return ObservationGroups(given, signals, reports, simulation) if given else None
-
-
-def _copied(values):
-    return values.clone() if hasattr(values, "detach") else values.copy()
-
-
-def _numbers(values):
-    return values.cpu().numpy() if hasattr(values, "detach") else values
+        return GoalGroups(given, signals, reports, simulation, backend, parameters)
+    return ObservationGroups(given, signals, reports, simulation, backend) if given else None

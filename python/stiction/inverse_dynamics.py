@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .simulation_arrays import as_numbers
+from .backend import as_numbers
 
 
 @dataclass

@@ -23,6 +23,7 @@ from dataclasses import replace
 import numpy as np
 from gymnasium.spaces import Box, Dict
 
+from .backend import as_numpy
 from .randomisation import PARAMETERS, parameter_elements
 from .signals import Signal, term_columns
 from .simulation_arrays import near
@@ -74,15 +75,14 @@ def checked_groups(given) -> dict[str, Group]:
 
 
 class ObservationGroups:
-    """Makes the groups' arrays out of a batch's observations, reports and parameters; NumPy's or torch's, as they are.
+    """Makes the groups' arrays out of a batch's observations, reports and parameters, arrays of ``backend``.
 
     ``signals``: of the observation (D,). ``reports``: names of the rows that are told after a reset. N environments.
     """
 
-    def __init__(self, given, signals: Sequence[Signal], reports: Sequence[str], simulation):
-        self._parts = {
-            name: _Part(name, group, signals, reports, simulation) for name, group in checked_groups(given).items()
-        }
+    def __init__(self, given, signals: Sequence[Signal], reports: Sequence[str], simulation, backend):
+        self._backend, batch = backend, (signals, reports, simulation, backend)
+        self._parts = {name: _Part(name, group, *batch) for name, group in checked_groups(given).items()}
 
     @property
     def signals(self) -> dict[str, tuple[Signal, ...]]:
@@ -117,8 +117,9 @@ class ObservationGroups:
 class _Part:
     """One group of a batch."""
 
-    def __init__(self, name: str, group: Group, signals, reports, simulation):
-        self.clean, self.history, self._simulation = group.clean, group.history, simulation
+    def __init__(self, name: str, group: Group, signals, reports, simulation, backend):
+        self.clean, self.history = group.clean, group.history
+        self._simulation, self._backend = simulation, backend
         self.frames = None  # (N, history, numbers)
         columns = term_columns(signals)
         there = {"observation": tuple(columns), "report": tuple(reports), "params": tuple(simulation.per_env)}
@@ -152,73 +153,40 @@ class _Part:
         parts = [given if self._whole else given[:, self._columns]]
         parts += [reports[self._rows].T] if self._rows else []
         for name in self._parameters:
-            parts.append(self._of_kind(given, name).reshape(len(given), -1))
-        if hasattr(given, "detach"):
-            import torch
-
-            return torch.cat(parts, dim=1)
-        return np.concatenate(parts, axis=1)
-
-    def _of_kind(self, like, name: str):
-        """A parameter (N, ...) as ``like`` is, an array or a tensor where that lies."""
-        arrays = self._simulation._arrays
-        if not hasattr(like, "detach"):
-            return arrays.read(f"params.{name}").astype(like.dtype, copy=False)
-        from .simulation_arrays import torch_view
-
-        return torch_view(self._simulation.device)(arrays.memory(f"params.{name}")).to(like)
+            values = self._backend.read(self._simulation._arrays, f"params.{name}")
+            parts.append(values.reshape(len(given), -1))
+        return self._backend.concatenate(parts)
 
     def shown(self, clean, noisy, reports, began, stepped: bool):
         frame = self._frame(clean, noisy, reports)
         if self.history == 1:
             return frame
-        first = (
-            frame[:, None].repeat(1, self.history, 1) if hasattr(frame, "detach") else _repeated(frame, self.history)
-        )
+        first = self._backend.concatenate([frame[:, None]] * self.history)
         if self.frames is None:
             self.frames = first
         else:
-            self._match(frame)
             kept = self._pushed(frame) if stepped else self.frames
-            where = began[:, None, None]
-            if hasattr(frame, "detach"):
-                self.frames = first.where(where, kept)
-            else:
-                self.frames = np.where(where, first, kept)
+            self.frames = self._backend.where(began[:, None, None], first, kept)
         return self._flat(self.frames)
 
     def last(self, clean, noisy, reports):
         frame = self._frame(clean, noisy, reports)
-        if self.history == 1:
-            return frame
-        self._match(frame)
-        return self._flat(self._pushed(frame))
-
-    def _match(self, frame) -> None:
-        """Frames that were put as NumPy's become what the batch's are."""
-        if hasattr(frame, "detach") and not hasattr(self.frames, "detach"):
-            self.frames = frame.new_tensor(self.frames)
+        return frame if self.history == 1 else self._flat(self._pushed(frame))
 
     def _pushed(self, frame):
-        if hasattr(frame, "detach"):
-            import torch
-
-            return torch.cat([self.frames[:, 1:], frame[:, None]], dim=1)
-        return np.concatenate([self.frames[:, 1:], frame[:, None]], axis=1)
+        return self._backend.concatenate([self.frames[:, 1:], frame[:, None]])
 
     def _flat(self, frames):
-        flat = frames.reshape(len(frames), -1)
-        return flat.clone() if hasattr(flat, "detach") else flat.copy()
+        return self._backend.copy(frames.reshape(len(frames), -1))
 
     def seen(self, num_envs: int) -> np.ndarray:
         if self.frames is None:
             size = len(self.signals) // self.history
             return np.zeros((num_envs, self.history, size), self._simulation.dtype)
-        return np.array(self.frames.cpu().numpy() if hasattr(self.frames, "detach") else self.frames)
+        return np.array(as_numpy(self.frames))
 
     def put(self, frames: np.ndarray) -> None:
-        """The next call finds out whether they are to be tensors."""
-        self.frames = frames.copy()
+        self.frames = self._backend.array(frames)
 
 
 def _found(group: str, term: str, there: dict[str, tuple[str, ...]]) -> tuple[str, str]:
@@ -240,7 +208,3 @@ def _found(group: str, term: str, there: dict[str, tuple[str, ...]]) -> tuple[st
         hint = near(term, known) or f"; there are: {', '.join(known)}"
         raise ValueError(f"observations[{group!r}] has {term!r}, which is no term of this task{hint}")
     return found[0]
-
-
-def _repeated(frame: np.ndarray, times: int) -> np.ndarray:
-    return np.repeat(frame[:, None], times, axis=1)

@@ -223,7 +223,7 @@ class Randomiser:
 
     def __init__(self, terms, sim: Simulation, step_dt: float, observations: Sequence[Signal], actions: int):
         n = sim.num_envs
-        self._sim, self._dt, self._terms, self.moves_places = sim, step_dt, terms, moves_places(terms)
+        self._sim, self._dt, self._moves_places = sim, step_dt, moves_places(terms)
         self._seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
         self._episodes = np.zeros(n, np.uint64)
         self._steps = np.zeros(n, np.int64)
@@ -244,11 +244,11 @@ class Randomiser:
         """Gives environments of a mask their seeds, and counts their episodes anew."""
         self._seeds[which], self._episodes[which] = seeds[which], 0
 
-    def begin(self, mask: np.ndarray) -> None:
-        """Episodes of a mask's environments have begun."""
+    def begin(self, mask: np.ndarray) -> bool:
+        """Episodes of a mask's environments have begun; whether their observations are to be made anew."""
         envs = np.flatnonzero(mask)
         if len(envs) == 0:
-            return
+            return False
         self._episodes[envs] += np.uint64(1)
         self._steps[envs] = 0
         for term, event, stream, due in self._events:
@@ -261,6 +261,7 @@ class Randomiser:
             draws = Draws(self._seeds[envs], self._episodes[envs], 0, named_stream("latency"))
             self._late[envs] = draws.integers(self._latency.low, self._latency.high + 1)
             self._past[envs] = 0
+        return self._moves_places
 
     def _wait(self, term, draws: Draws) -> np.ndarray:
         """Control steps until a term is due again."""

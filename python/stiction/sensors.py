@@ -43,9 +43,7 @@ class Sensors(ForceSensors, NamedSensors):
         vars(self).update(state, _array=state["_sim"]._arrays.view, _constants={})
 
     def _out(self, values):
-        if self._sim._arrays.tensor is None:
-            return np.array(values, self._sim.dtype)
-        return values.to(self._array("qpos").dtype).clone()
+        return self._sim._backend.real(values)
 
     def _rows(self, array: str, ids):
         return self._out(self._array(array)[:, ids])
@@ -53,17 +51,11 @@ class Sensors(ForceSensors, NamedSensors):
     def _constant(self, name: str, values):
         """The array values() of the model's numbers where the simulation's are, made once."""
         if name not in self._constants:
-            array = np.array(values())
-            if self._sim._arrays.tensor is not None:
-                array = array.astype(self._sim.dtype) if array.dtype.kind == "f" else array
-                array = self._sim._arrays.tensor(array)
-            self._constants[name] = array
+            self._constants[name] = self._sim._backend.array(values())
         return self._constants[name]
 
     def _zeros(self, *shape):
-        if self._sim._arrays.tensor is None:
-            return np.zeros(shape, self._sim.dtype)
-        return self._array("qpos").new_zeros(shape)
+        return self._sim._backend.zeros(*shape)
 
     def _model_rows(self, array: str, ids):
         """Of one of the model's arrays of numbers."""

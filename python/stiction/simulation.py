@@ -9,6 +9,7 @@ from dataclasses import fields
 import numpy as np
 
 from . import _core
+from .backend import as_array, as_numbers, chosen_backend
 from .contact_problem import ContactProblem
 from .inverse_dynamics import InverseDynamics, inverse_dynamics
 from .mass_matrix import bias, mass_matrix
@@ -22,10 +23,7 @@ from .simulation_arrays import (
     ClosedWorld,
     ContactArrays,
     Parameters,
-    as_array,
-    as_numbers,
     near,
-    torch_stream,
 )
 from .simulation_checks import (
     INTEGRATORS,
@@ -145,7 +143,8 @@ class Simulation:
         )
         self._device = "cpu" if kind == "cpu" else f"cuda:{self._world.device}"
         self._queues = kind == "cuda" and array == "torch"  # rather than waits
-        self._arrays = ArrayCache(self._world, array, self._device)
+        self._backend = chosen_backend("numpy" if array == "native" else array, self._device, self._dtype)
+        self._arrays = ArrayCache(self._world, self._backend, self._device)
         self._contact = ContactArrays(self._arrays)
         self._certificate = CertificateArrays(self._arrays)
         self._params = Parameters(self._arrays, model, self._per_env)
@@ -235,8 +234,7 @@ class Simulation:
 
     def _order(self) -> None:
         """Tensors on CUDA: later work goes into torch's present stream, behind what torch has queued there."""
-        if self._queues:
-            self._world.set_stream(torch_stream(self._device))
+        self._backend.order(self._world)
 
     def forward(self, envs=None) -> None:
         """Brings poses, body velocities and contacts up to date with the present state, without stepping.
@@ -406,7 +404,7 @@ class Simulation:
     def _computed(self, values: np.ndarray, dtype):
         """As an array, or as a tensor where those are asked for."""
         values = values.astype(self._dtype if dtype is None else checked_dtype(dtype), copy=False)
-        return values if self._arrays.tensor is None else self._arrays.tensor(values)
+        return self._backend.of(values)
 
     def dump(self, env: int, path) -> None:
         """Writes one environment's last substep to an ``.npz`` file: the model, options, the state before it, what was

@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 import difflib
-import warnings
 from contextlib import contextmanager
 
 import numpy as np
 
+from .backend import as_numbers, is_tensor
 from .device_array import DeviceArray
 from .parameter_checks import wrong_with
 
@@ -31,10 +31,9 @@ class ArrayCache:
     none, and NumPy's arrays are read and written by copies.
     """
 
-    def __init__(self, world, array: str, device: str = "cpu"):
-        self.world = world
+    def __init__(self, world, backend, device: str = "cpu"):
+        self.world, self.backend = world, backend
         self.on_gpu = device != "cpu"
-        self.tensor = torch_view(device) if array == "torch" else None
         self._numpy: dict[str, np.ndarray] = {}
         self.views: dict[str, object] = {}
 
@@ -52,17 +51,17 @@ class ArrayCache:
         return DeviceArray(self.world.device_array(name), self.world.device) if self.on_gpu else self.numpy(name)
 
     def view(self, name: str):
-        if self.tensor is None:
+        if not self.backend.tensors:
             view = self.views[name] = self.numpy(name)
             return view
         view = self.views.get(name)
         if view is None:
-            view = self.views[name] = self.tensor(self.memory(name))
+            view = self.views[name] = self.backend.of(self.memory(name))
         return view
 
     @property
     def _apart(self) -> bool:
-        return self.on_gpu and self.tensor is not None
+        return self.on_gpu and self.backend.tensors
 
     def read(self, name: str) -> np.ndarray:
         """A copy."""
@@ -91,13 +90,12 @@ class ArrayCache:
 
     def copied(self, name: str, convert) -> object:
         """convert(array) as what the user asked for: not a view."""
-        values = convert(self.read(name))
-        return values if self.tensor is None else self.tensor(values)
+        return self.backend.of(convert(self.read(name)))
 
     def assign(self, name: str, values) -> None:
         if values is self.views.get(name):  # sim.ctrl += x
             return
-        if self._apart and hasattr(values, "detach") and not values.is_complex():
+        if self._apart and is_tensor(values) and not values.is_complex():
             view = self.view(name)
             if values.shape != view.shape:
                 raise ValueError(f"{name} has shape {tuple(values.shape)}, expected {tuple(view.shape)}")
@@ -112,63 +110,6 @@ class ArrayCache:
         self.world = ClosedWorld()
         self._numpy.clear()
         self.views.clear()
-
-
-def as_array(name: str, values) -> np.ndarray:
-    """An array of what NumPy or torch can make one of; else TypeError or ValueError."""
-    try:
-        return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
-    except ValueError as error:
-        raise ValueError(f"{name} is no array of numbers: {error}") from None
-    except (TypeError, RuntimeError) as error:  # torch's, of sparse, quantised or dataless tensors
-        raise TypeError(f"{name} is no array of numbers: {error}") from None
-
-
-def as_numbers(name: str, values) -> np.ndarray:
-    values = as_array(name, values)
-    if values.dtype.kind not in "fiub":
-        raise TypeError(f"{name} is an array of {values.dtype}, expected real numbers")
-    return values
-
-
-def torch_view(device: str):
-    """`DeviceArray`, or on the CPU NumPy's, -> tensor of the same memory; on a GPU a copy of NumPy's."""
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError("array='torch' needs PyTorch: pip install torch") from error
-
-    def tensor(array):
-        if device != "cpu":
-            if isinstance(array, DeviceArray):
-                return capsule_tensor(array.capsule(versioned=False))
-            return torch.from_numpy(np.array(array)).to(torch_device(device))
-        with warnings.catch_warnings():  # tensors cannot be read-only; torch says so for those that should be
-            warnings.filterwarnings("ignore", message=".*not writable.*")
-            return torch.from_numpy(array)
-
-    return tensor
-
-
-def capsule_tensor(capsule):
-    """The tensor of a DLPack capsule."""
-    import torch
-
-    return torch.utils.dlpack.from_dlpack(capsule)
-
-
-def torch_device(device: str):
-    """Where torch has the memory of a simulation on ``device``."""
-    import torch
-
-    return torch.device(device)
-
-
-def torch_stream(device: str) -> int:
-    """The address of torch's present stream on a GPU."""
-    import torch
-
-    return torch.cuda.current_stream(device).cuda_stream
 
 
 class Array:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from .backend import as_numbers
 from .mujoco_numbers import BALL, FREE
-from .simulation_arrays import as_numbers
 
 
 @dataclass

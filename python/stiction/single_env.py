@@ -36,9 +36,9 @@ class SingleEnv(gymnasium.Env):
         simulation.setdefault("num_threads", 1)
         core = task_core if is_task(env_id) else EnvCore
         self._made = {"env_id": env_id, "device": device, "render_mode": render_mode, **simulation}
-        self._core = core(env_id, 1, "Disabled", -1, device, simulation)
+        self._core = core(env_id, 1, "Disabled", -1, device, "numpy", simulation)
         self._core.require_camera()
-        self._task, self._groups, self._random, self._tensor_batch, self.num_envs = self._core.task, None, None, None, 1
+        self._task, self._groups, self._random, self.num_envs = self._core.task, None, None, 1
         self._names = self._core.task.report_names
         self.metadata = self._core.metadata()
         self.observation_space, self.action_space = self._core.observation_space, self._core.action_space

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from gymnasium.spaces import Box
 
+from .backend import chosen_backend
 from .custom_task import Task, TaskBatch, markers_of
 from .env_core import EnvCore, checked_device
 from .picture import picture_options
@@ -21,7 +22,9 @@ class TaskCore(EnvCore):
 
     sites = frozenset()
 
-    def __init__(self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, options: dict):
+    def __init__(
+        self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, backend, options: dict
+    ):
         for name in ("model", "array"):
             if name in options:
                 raise TypeError(f"'{name}' is not an option here, but an attribute of {kind.__name__}")
@@ -33,7 +36,8 @@ class TaskCore(EnvCore):
         self.set_parameters(merged_parameters(task, keywords, made.parameters(), kind.__name__))
         made._make(num_envs, options | {"device": checked_device(device)})
         self.simulation = made.sim
-        self.task = TaskBatch(made, autoreset_mode, max_episode_steps)
+        self.backend = chosen_backend(backend, made.sim.device, made.sim.dtype, made.sim._backend.tensors)
+        self.task = self.batch = TaskBatch(made, autoreset_mode, max_episode_steps, self.backend)
         self.dtype = np.dtype(made.sim.dtype)
         self.period = made.step_dt
         self.observation_space = Box(-np.inf, np.inf, (self.task.observations,), self.dtype)

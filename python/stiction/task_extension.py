@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .backend import chosen_backend
 from .custom_task import Task, TaskBatch
 from .env_core import EnvCore
 from .picture import picture_options
@@ -34,7 +35,9 @@ _STREAM = named_stream("extension")  # the base draws from others
 class ExtendedCore(TaskCore):
     """`TaskCore` of a task with ``base``. ``model``, ``names``: the base's, of the class or as options."""
 
-    def __init__(self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, options: dict):
+    def __init__(
+        self, kind: type[Task], num_envs, autoreset_mode: str, max_episode_steps: int, device, backend, options: dict
+    ):
         if autoreset_mode == "NextStep":
             raise ValueError(f"{kind.__name__} extends {kind.base}: autoreset_mode 'NextStep' is not supported there")
         if kind.array != "native":
@@ -54,13 +57,13 @@ class ExtendedCore(TaskCore):
         task = options.pop("task", None)
         simulation, keywords = split_options(dict(kind.simulation) | options)
         own = made.parameters()
-        probe = EnvCore(kind.base, 1, "Disabled", 0, "cpu", dict(robot, num_threads=1))
+        probe = EnvCore(kind.base, 1, "Disabled", 0, "cpu", "numpy", dict(robot, num_threads=1))
         known = {**probe.task.parameters(), **own}
         probe.close()
         given = merged_parameters(task, keywords, known, kind.__name__)
         of_base = {name: value for name, value in given.items() if name not in own}
         self._base = EnvCore(
-            kind.base, num_envs, "Disabled", max_episode_steps, device, simulation | robot | {"task": of_base}
+            kind.base, num_envs, "Disabled", max_episode_steps, device, "numpy", simulation | robot | {"task": of_base}
         )
         self.simulation, self.dtype, self.period = self._base.simulation, self._base.dtype, self._base.period
         self.sites = self._base.sites
@@ -68,7 +71,8 @@ class ExtendedCore(TaskCore):
         made.sim, made.sensors = self.simulation, Sensors(self.simulation)
         made.substeps = self._base.task.substeps
         made.setup()
-        self.task = ExtendedBatch(made, self._base.task, autoreset_mode)
+        self.backend = chosen_backend(backend, self.simulation.device, self.simulation.dtype, in_tensors=False)
+        self.task = self.batch = ExtendedBatch(made, self._base.task, autoreset_mode, self.backend)
         size = self.task.observations
         self.observation_space = type(self._base.observation_space)(-np.inf, np.inf, (size,), self.dtype)
         self.action_space = self._base.action_space
@@ -91,17 +95,11 @@ class ExtendedCore(TaskCore):
 class ExtendedBatch(TaskBatch):
     """`TaskBatch` on a compiled batch with autoreset_mode "Disabled": resets are decided here, and asked of it."""
 
-    def __init__(self, task: Task, base, autoreset_mode: str):
-        n, kind = task.num_envs, type(task)
-        self._task, self._sim, self._base, self._mode = task, task.sim, base, autoreset_mode
-        self.tensors = False
+    def __init__(self, task: Task, base, autoreset_mode: str, answers):
+        self._prepare(task, autoreset_mode, answers)
+        n, kind, self._base = task.num_envs, type(task), base
         self.substeps, self.max_episode_steps, self.actions = base.substeps, base.max_episode_steps, base.actions
         self._observes, self._rewards = kind.observe is not Task.observe, kind.reward is not Task.reward
-        self._seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
-        self._episodes, self._step_at = np.zeros(n, np.uint64), np.zeros(n, np.int64)
-        task._episode = self._seeds, self._episodes, self._step_at
-        self._ended, self._began, self._pending = (np.zeros(n, bool) for _ in range(3))
-        self.any_ended = False
         base.reset(None, None, None)
         self.reset_reports = base.reset_reports
         self._sizes, self.observation_signals = None, ()
@@ -117,11 +115,15 @@ class ExtendedBatch(TaskBatch):
             if clash := [name for name in given if name in theirs]:
                 raise ValueError(f"{kind.__name__} observes {clash[0]!r}, as {task.base} does: another name")
         self.observations = base.observations + len(self.observation_signals)
-        self._own_names = [*self._told(), *self._own_terms(self._zeros(n, self.actions))]
+        self._own_names = [*self._told(), *self._own_terms(self._backend.zeros(n, self.actions))]
         if clash := [name for name in self._own_names if name in base.report_names]:
             raise ValueError(f"{kind.__name__} tells {clash[0]!r}, as {task.base} does: another name")
         self.report_names = [*base.report_names, *self._own_names]
-        self._final = self._zeros(n, self.observations), self._zeros(len(self.report_names), n), self._status()
+        self._final = (
+            self._backend.zeros(n, self.observations),
+            self._backend.zeros(len(self.report_names), n),
+            self._status(),
+        )
 
     @property
     def elapsed(self) -> np.ndarray:
@@ -184,7 +186,7 @@ class ExtendedBatch(TaskBatch):
         return self._beside(shown, np.flatnonzero(self._began))
 
     def _with_room(self, reports):
-        own = self._zeros(len(self._own_names), self._task.num_envs)
+        own = self._backend.zeros(len(self._own_names), self._task.num_envs)
         return np.concatenate([reports, own], axis=0)
 
     def step(self, actions):
@@ -208,7 +210,7 @@ class ExtendedBatch(TaskBatch):
         self._require_finite(reports)
         if self._rewards:
             rows = [row for row, name in enumerate(self.report_names) if row >= base and name.startswith("reward_")]
-            rewards = rewards + self._total(reports[rows])
+            rewards = rewards + self._backend.total(reports[rows])
         if type(task).terminate is not Task.terminate:
             terminated = terminated | self._over()
         observations = self._beside(observations)
@@ -217,7 +219,7 @@ class ExtendedBatch(TaskBatch):
         self._ended, self._began, self._pending = over, over if same else over & False, over & (not same)
         self.any_ended = bool(over.any())
         if self._began.any():
-            self._final = tuple(self._copied(values) for values in (observations, reports, status))
+            self._final = tuple(self._backend.copy(values) for values in (observations, reports, status))
             began = np.flatnonzero(over)
             shown, told, fresh = self._started(over, self._base.reset(None, None, over.view(np.uint8)))
             observations[began] = self._beside(shown, began)[began]

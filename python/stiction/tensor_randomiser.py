@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from .backend import TorchBackend
 from .parameter_checks import require_sound_draws
 from .random_numbers import Draws, named_stream
 from .randomisation import (
@@ -22,7 +23,6 @@ from .randomisation import (
     moves_places,
     observed_amounts,
 )
-from .simulation_arrays import torch_view
 
 _NEVER = 2**62
 
@@ -31,23 +31,22 @@ class TensorRandomiser(Randomiser):
     """A `Randomiser` whose masks and data are tensors."""
 
     def __init__(self, terms, sim, step_dt: float, observations, actions: int):
-        n, self._dt, self.moves_places = sim.num_envs, step_dt, moves_places(terms)
-        view = torch_view(sim.device)
-        array = sim._arrays.memory
-        self._device = view(array("status")).device
+        n, self._dt, self._moves_places = sim.num_envs, step_dt, moves_places(terms)
+        self._sim, self._backend = sim, TorchBackend(sim.device, sim.dtype)
+        self._device = self._backend.device
         seeds = np.random.SeedSequence().generate_state(1, np.uint64) + np.arange(n, dtype=np.uint64)
         self._seeds = self._tensor(seeds.view(np.int64))
         self._episodes, self._steps = (self._zeros(n, dtype=torch.int64) for _ in range(2))
-        events = [_ParameterWrite(t, sim, view(array(f"params.{t.name}"))) for t in terms if isinstance(t, Parameter)]
+        events = [_ParameterWrite(t, sim, self._memory(f"params.{t.name}")) for t in terms if isinstance(t, Parameter)]
         require_sound_draws(events, sim.model)
-        events += [_PushWrite(t, sim, view(array("qvel"))) for t in terms if isinstance(t, Push)]
-        events += [_ForceWrite(t, sim, view(array("xfrc_applied"))) for t in terms if isinstance(t, Force)]
+        events += [_PushWrite(t, sim, self._memory("qvel")) for t in terms if isinstance(t, Push)]
+        events += [_ForceWrite(t, sim, self._memory("xfrc_applied")) for t in terms if isinstance(t, Force)]
         # What is done, from which stream, and the step at which it is due.
         self._events = [(event, named_stream(event.label), self._zeros(n, dtype=torch.int64)) for event in events]
         self._latency = next((t for t in terms if isinstance(t, Latency)), None)
         self._late = self._zeros(n, dtype=torch.int64)
         kept = self._latency.high + 1 if self._latency else 0
-        self._past = self._zeros(n, kept, actions, dtype=getattr(torch, sim.dtype))  # rings, the last at _now
+        self._past = self._backend.zeros(n, kept, actions)  # rings, the last at _now
         self._now, self._rows = self._zeros(n, dtype=torch.int64), torch.arange(n, device=self._device)
         amounts = observed_amounts(terms, observations)
         self._deviation, self._bias = (None if given is None else self._tensor(given) for given in amounts)
@@ -56,7 +55,11 @@ class TensorRandomiser(Randomiser):
         return torch.zeros(shape, dtype=dtype, device=self._device)
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(np.array(array)).to(self._device)
+        return self._backend.of(np.array(array))
+
+    def _memory(self, name: str) -> torch.Tensor:
+        """The simulation's array itself."""
+        return self._backend.of(self._sim._arrays.memory(name))
 
     def seed(self, seeds: np.ndarray, which: np.ndarray) -> None:
         """Gives environments of a mask their seeds (arrays of NumPy's), and counts their episodes anew."""
@@ -64,10 +67,9 @@ class TensorRandomiser(Randomiser):
         self._seeds = torch.where(which, seeds, self._seeds)
         self._episodes = torch.where(which, 0, self._episodes)
 
-    def begin(self, mask: torch.Tensor) -> None:
-        """Episodes of a mask's environments have begun."""
+    def begin(self, mask: torch.Tensor) -> bool:
         if self._device.type == "cpu" and not mask.any():
-            return
+            return False
         self._episodes = self._episodes + mask
         self._steps = torch.where(mask, 0, self._steps)
         for event, stream, due in self._events:
@@ -81,6 +83,7 @@ class TensorRandomiser(Randomiser):
             late = draws.integers(self._latency.low, self._latency.high + 1)
             self._late = torch.where(mask, late, self._late)
             self._past.masked_fill_(mask[:, None, None], 0)
+        return self._moves_places
 
     def _wait(self, term, draws: Draws):
         """Control steps until a term is due again."""
@@ -89,6 +92,7 @@ class TensorRandomiser(Randomiser):
         return torch.round(draws.uniform(*term.every) / self._dt).long().clamp(min=1)
 
     def _let_happen(self) -> None:
+        self._backend.order(self._sim._world)
         for event, stream, due in self._events:
             if event.term.every is None:
                 continue

@@ -13,15 +13,15 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from . import env_state
+from .backend import as_numpy
 from .custom_task import Task, is_task
-from .env_checks import checked_actions, checked_limit, checked_mask, checked_mode, checked_seeds, imported_torch
+from .env_checks import checked_actions, checked_backend, checked_limit, checked_mask, checked_mode, checked_seeds
 from .env_core import EnvCore, can_render, checked_render_mode
 from .goals import GoalGroups, groups_of
 from .picture import task_markers
 from .randomisation import Parameter, Randomiser, flattened, require_shared_sites
 from .registration import plain_id
 from .signals import interface, names_of
-from .simulation_arrays import as_numbers
 from .task_core import task_core
 
 
@@ -118,9 +118,7 @@ class VectorEnv(vector.VectorEnv):
         self._made = {"num_envs": num_envs, "env_id": env_id, "device": device, "backend": backend}
         self._made |= {"autoreset_mode": autoreset_mode, "render_mode": render_mode, "randomize": randomize}
         self._made |= {"max_episode_steps": max_episode_steps, "observations": observations, **simulation}
-        if backend not in ("numpy", "torch"):
-            raise ValueError(f"backend is {backend!r}, expected 'numpy' or 'torch'")
-        mode = checked_mode(autoreset_mode)
+        backend, mode = checked_backend(backend), checked_mode(autoreset_mode)
         self.render_mode = checked_render_mode(render_mode)
         limit = 0 if max_episode_steps is None else checked_limit(max_episode_steps)
         terms = [] if randomize is None else flattened(randomize)
@@ -128,20 +126,18 @@ class VectorEnv(vector.VectorEnv):
         if own:
             simulation["per_env"] = tuple(dict.fromkeys([*simulation.get("per_env", ()), *own]))
         core = task_core if is_task(env_id) else EnvCore
-        self._core = core(env_id, num_envs, mode.value, limit, device, simulation)
+        self._core = core(env_id, num_envs, mode.value, limit, device, backend, simulation)
         self._core.require_camera()
         require_shared_sites(terms, self._core.sites)
         self._env_id = env_id.__name__ if is_task(env_id) else env_id
-        self._task = self._core.task
+        self._task, self._batch, self._backend = self._core.task, self._core.batch, self._core.backend
         self._names = self._task.report_names
         self._mode = mode
-        self._torch = imported_torch() if backend == "torch" else None
-        self._python_task = self._core.python_task if is_task(env_id) and self._task.tensors else None  # in torch
         self.num_envs = self._core.simulation.num_envs
         self.metadata = self._core.metadata() | {"autoreset_mode": mode}
         given = getattr(self._core, "groups", None) if observations is None else observations
         known = self._core.observation_signals, self._names[: self._task.reset_reports], self._core.simulation
-        self._groups = groups_of(given, env_id, *known, self._task.parameters)
+        self._groups = groups_of(given, env_id, *known, self._backend, self._task.parameters)
         if isinstance(self._groups, GoalGroups) and mode is AutoresetMode.NEXT_STEP:
             raise ValueError("observations with a goal need autoreset_mode 'SameStep' or 'Disabled'")
         flat = self._core.observation_space
@@ -149,20 +145,8 @@ class VectorEnv(vector.VectorEnv):
         self.single_action_space = self._core.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        sizes = self._core.observation_signals, self._task.actions
-        self._random = self._tensor_batch = None
-        if self._torch is not None and not is_task(env_id):
-            from .tensor_batch import TensorBatch
-            from .tensor_randomiser import TensorRandomiser
-
-            random = TensorRandomiser(terms, self._core.simulation, self._core.period, *sizes) if terms else None
-            same_step = mode is AutoresetMode.SAME_STEP
-            self._tensor_batch = TensorBatch(self._task, self._core.simulation, same_step, random, self._groups)
-        elif terms:
-            kind = Randomiser
-            if self._python_task is not None and self._torch is not None:
-                from .tensor_randomiser import TensorRandomiser as kind
-            self._random = kind(terms, self._core.simulation, self._core.period, *sizes)
+        self._random = self._randomiser(terms) if terms else None
+        self._all_told = self._backend.array(np.ones((len(self._names) + 1, self.num_envs), bool))  # masks of infos
         self._seeds: tuple[int | None, ...] = (None,) * self.num_envs
         self._started, self._reports = False, None
         self.closed = False
@@ -234,7 +218,7 @@ class VectorEnv(vector.VectorEnv):
     @property
     def data_device(self) -> str:
         """Where what `reset` and `step` return lies: `device` for tensors, "cpu" for NumPy's arrays."""
-        return "cpu" if self._torch is None else self.device
+        return self.device if self._backend.tells_tensors else "cpu"
 
     @property
     def step_dt(self) -> float:
@@ -260,64 +244,43 @@ class VectorEnv(vector.VectorEnv):
         """
         self._open()
         seeds, seeded = self._checked_seeds(seed)
-        mask = checked_mask(options, self.num_envs, self._torch)
+        mask = checked_mask(options, self.num_envs, self._backend.tells_tensors)
         if mask is None and not self._started:
             self._started = True
         elif not self._started:
             raise error.ResetNeeded("reset all environments once before resetting some of them")
-        if self._tensor_batch is not None:
-            if seeds is not None:
-                self._note_seeds(seed, seeds, seeded if mask is None else seeded & mask.view(np.uint8))
-            return self._tensor_batch.reset(seeds, seeded, mask)
-        observations, reports, status = self._of_backend(self._task.reset(seeds, seeded, mask))
-        infos = {}
-        told = np.ones(self.num_envs, bool) if mask is None else mask
+        observations, reports, status = self._batch.reset(seeds, seeded, mask)
+        began = self._batch.began()
         if seeds is not None:
-            self._note_seeds(seed, seeds, seeded & told.view(np.uint8))
-        clean, self._reports = observations, reports
-        if self._random is not None:
-            if seeds is not None:
-                self._random.seed(seeds, told & seeded.view(bool))
-            self._draw(self._data(told), clean)
-            observations = self._random.observe(clean)
-        if self._groups:
-            observations = self._groups.shown(clean, observations, reports, self._data(told), stepped=False)
-        for name, row in zip(self._names[: self._task.reset_reports], reports, strict=False):
-            infos[name], infos[f"_{name}"] = row, told.copy()
-        infos["status"], infos["_status"] = status * self._data(told), told.copy()
-        if self._torch is None:
-            return observations, infos
-        return self._tensors((observations, infos))
+            chosen = seeded if mask is None else seeded & mask
+            self._note_seeds(seeds, chosen)
+            if self._random is not None:
+                self._random.seed(seeds, chosen)
+        self._reports, count = reports, self._task.reset_reports
+        observations = self._shown(observations, reports, began, stepped=False)
+        infos = self._infos(reports[:count], status * began, self._backend.repeated(began, count + 1))
+        return self._backend.answer((observations, infos))
 
     def step(self, actions):
         """(observations, rewards, terminations, truncations, infos) after one control step."""
         self._open()
         if not self._started:
             raise error.ResetNeeded("call reset before step")
-        if self._tensor_batch is not None:
-            return self._tensor_batch.step(self._checked_tensor(actions))
-        if self._python_task is not None and self._torch is not None:
-            given = self._checked_tensor(actions).to(self._python_task.sim.qpos)
-        else:
-            given = self._checked_actions(actions)
+        actions = self._checked_actions(actions)
         if self._random is not None:
-            given = self._random.act(given)
-        observations, rewards, terminated, truncated, reports, status = self._of_backend(self._task.step(given))
-        self._reports, infos = reports, self._infos(reports, status)
+            actions = self._random.act(actions)
+        observations, rewards, terminated, truncated, reports, status = self._batch.step(actions)
+        began, told = self._batch.began(), self._backend.copy(self._all_told)
+        told[self._task.reset_reports : -1] = ~began
+        self._reports, infos = reports, self._infos(reports, status, told)
         if self._random is not None:
             self._random.advance()
-        if self._mode is AutoresetMode.SAME_STEP and (self._torch is not None or self._task.any_ended):
+        if self._mode is AutoresetMode.SAME_STEP and (self._backend.tells_tensors or self._batch.any_ended):
             self._add_final(infos)
-        clean, began = observations, self._data(self._task.began())
-        if self._random is not None:
-            self._draw(began, clean)
-            observations = self._random.observe(clean)
+        observations = self._shown(observations, reports, began, stepped=True)
         if self._groups:
-            observations = self._groups.shown(clean, observations, reports, began, stepped=True)
             rewards = self._groups.rewarded(rewards)
-        if self._torch is None:
-            return observations, rewards, terminated, truncated, infos
-        return self._tensors((observations, rewards, terminated, truncated, infos))
+        return self._backend.answer((observations, rewards, terminated, truncated, infos))
 
     def compute_reward(self, achieved_goal, desired_goal, info=None):
         """Of observations with a goal: 0 where goals (..., k) are near enough, else -1 (...,); see goals.py."""
@@ -375,8 +338,9 @@ class VectorEnv(vector.VectorEnv):
 
     def _reported(self, env: int) -> dict:
         env = self.simulation._environment(env)
-        reports = self._tensor_batch.reports() if self._tensor_batch is not None else self._reports
-        return {} if reports is None else {n: float(r[env]) for n, r in zip(self._names, reports, strict=True)}
+        if self._reports is None:
+            return {}
+        return dict(zip(self._names, as_numpy(self._reports[:, env]).tolist(), strict=True))
 
     def close_extras(self, **kwargs) -> None:
         self._core.close()
@@ -411,79 +375,53 @@ class VectorEnv(vector.VectorEnv):
 
     # ---- inside
 
-    def _draw(self, began, observations) -> None:
-        """The numbers of episodes that begin, whose ``observations`` are to tell of them."""
-        self._random.begin(began)
-        if self._random.moves_places and began.any():
-            (shown,) = self._of_backend((self._task.begun_observations(),))
-            observations[began] = shown[began]
+    def _randomiser(self, terms) -> Randomiser:
+        kind = Randomiser
+        if self._backend.tensors:
+            from .tensor_randomiser import TensorRandomiser as kind
+        signals, actions = self._core.observation_signals, self._task.actions
+        return kind(terms, self._core.simulation, self._core.period, signals, actions)
 
-    def _infos(self, reports: np.ndarray, status: np.ndarray) -> dict:
+    def _shown(self, observations, reports, began, stepped: bool):
+        """What is seen of ``observations``, once episodes that ``began`` (N,) have drawn their numbers."""
+        clean = observations
+        if self._random is not None:
+            if self._random.begin(began):
+                clean = self._backend.where(began[:, None], self._batch.begun_observations(), clean)
+            observations = self._random.observe(clean)
+        if self._groups:
+            return self._groups.shown(clean, observations, reports, began, stepped)
+        return observations
+
+    def _infos(self, reports, status, told) -> dict:
+        """Of reports (names, N) and status (N,), with the masks ``told`` (names + 1, N) of who they are meant for."""
         infos = {}
-        told = np.ones((len(self._names) + 1, self.num_envs), bool)
-        if self._task.any_ended or self._mode is AutoresetMode.NEXT_STEP:
-            told[self._task.reset_reports : -1, self._task.began()] = False
         for name, row, mask in zip(self._names, reports, told, strict=False):
             infos[name], infos[f"_{name}"] = row, mask
         infos["status"], infos["_status"] = status, told[-1]
         return infos
 
     def _add_final(self, infos: dict) -> None:
-        ended = self._task.ended()
-        rows, reports, status = self._of_backend(
-            (self._task.final_observations(), self._task.final_reports(), self._task.final_status())
-        )
-        clean = rows
+        """The ends of episodes that have ended in a step."""
+        ended, where = self._batch.ended(), self._backend.where
+        rows = clean = self._batch.final_observations()
+        reports, status = self._batch.final_reports(), self._batch.final_status()
         if self._random is not None:  # it still counts the episode that has ended
             rows = self._random.observe(rows)
         if self._groups:
             rows = self._groups.last(clean, rows, reports)
-        if self._torch is None:
-            final = np.full(self.num_envs, None, dtype=object)
-            for env in np.flatnonzero(ended):
-                final[env] = {g: of[env].copy() for g, of in rows.items()} if self._groups else rows[env].copy()
-            rows = final
-        else:
-            for of in rows.values() if self._groups else [rows]:
-                of[self._data(~ended)] = 0
-        infos["final_obs"], infos["_final_obs"] = rows, ended
-        told, reports = {}, reports * self._data(ended)
-        for name, row in zip(self._names, reports, strict=True):
-            told[name], told[f"_{name}"] = row, ended.copy()
-        told["status"], told["_status"] = status * self._data(ended), ended.copy()
-        infos["final_info"], infos["_final_info"] = told, ended.copy()
-
-    def _data(self, values: np.ndarray):
-        """NumPy's masks as what the task computes with, where results are that too."""
-        return values if self._python_task is None or self._torch is None else self._python_task.array_of(values)
-
-    def _of_backend(self, results: tuple) -> tuple:
-        """Tensors of a task in Python as arrays, where those are asked for."""
-        if self._python_task is None or self._torch is not None:
-            return results
-        return tuple(self._python_task.numpy(values).copy() for values in results)
-
-    def _tensors(self, data):
-        if isinstance(data, self._torch.Tensor):
-            return data
-        if isinstance(data, np.ndarray):
-            return self._torch.from_numpy(data) if self._python_task is None else self._data(data)
-        if isinstance(data, dict):
-            return {name: self._tensors(value) for name, value in data.items()}
-        return tuple(self._tensors(value) for value in data)
+        told = self._backend.repeated(ended, len(self._names) + 2)  # what is returned shares no memory
+        infos["final_obs"], infos["_final_obs"] = self._backend.final(rows, ended), ended
+        infos["final_info"] = self._infos(where(ended, reports, 0), where(ended, status, 0), told[:-1])
+        infos["_final_info"] = told[-1]
 
     def _open(self) -> None:
         if self.closed:
             raise error.ClosedEnvironmentError("this environment is closed")
 
-    def _checked_actions(self, actions) -> np.ndarray:
-        given = checked_actions(as_numbers("actions", actions), (self.num_envs, self._task.actions))
-        return np.ascontiguousarray(given, self._core.dtype)
-
-    def _checked_tensor(self, actions):
-        from .tensor_batch import tensor_of
-
-        return checked_actions(tensor_of("actions", actions), (self.num_envs, self._task.actions))
+    def _checked_actions(self, actions):
+        given = checked_actions(self._backend.numbers("actions", actions), (self.num_envs, self._task.actions))
+        return self._backend.cast(given)
 
     def _checked_seeds(self, seed):
         """(seeds, seeded), each (num_envs,), or Nones."""
@@ -492,9 +430,9 @@ class VectorEnv(vector.VectorEnv):
         given = checked_seeds(seed, self.num_envs)
         if isinstance(given, range):
             self._np_random, self._np_random_seed = seeding.np_random(given[0])
-        seeded = np.array([s is not None for s in given], np.uint8)
+        seeded = np.array([s is not None for s in given])
         return np.array([(s or 0) % 2**64 for s in given], np.uint64), seeded
 
-    def _note_seeds(self, seed, seeds: np.ndarray, seeded: np.ndarray) -> None:
+    def _note_seeds(self, seeds: np.ndarray, seeded: np.ndarray) -> None:
         pairs = zip(self._seeds, seeds.tolist(), seeded.tolist(), strict=True)
         self._seeds = tuple(new if given else old for old, new, given in pairs)

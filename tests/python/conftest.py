@@ -76,7 +76,7 @@ def emulate(monkeypatch) -> None:
     All of the package runs as on a GPU but for where a capsule or a copy ends up. Torch does not queue, so with tensors
     kernels run at once.
     """
-    from stiction import _core, info, simulation_arrays
+    from stiction import _core, backend, info
     from stiction.vector_env import VectorEnv
 
     facts = {"driver": "13.0", "devices": [{"name": "emulated", "architecture": "90"}] * 2}
@@ -91,8 +91,8 @@ def emulate(monkeypatch) -> None:
             ctypes.CDLL(_core.__file__).cuda_emulator_be_eager()
             return torch.utils.dlpack.from_dlpack(on_the_cpu(capsule))
 
-        monkeypatch.setattr(simulation_arrays, "capsule_tensor", cpu_tensor)
-        monkeypatch.setattr(simulation_arrays, "torch_device", lambda device: torch.device("cpu"))
+        monkeypatch.setattr(backend, "capsule_tensor", cpu_tensor)
+        monkeypatch.setattr(backend, "torch_device", lambda device: torch.device("cpu"))
         monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: types.SimpleNamespace(cuda_stream=0))
 
 

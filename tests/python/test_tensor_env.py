@@ -6,10 +6,11 @@ import conftest
 import numpy as np
 import pytest
 import stiction
-from stiction import _build, _core, simulation_arrays
+from stiction import _build, _core, backend
 from stiction.goals import GOALS
 from stiction.randomisation import Gains, Latency, Noise, Parameter, Push
 from stiction.registration import ENVIRONMENTS
+from stiction.single_env import SingleEnv
 
 torch = pytest.importorskip("torch")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
@@ -136,7 +137,57 @@ def test_random_numbers_are_numpys():
             alike(told[-1]["final_obs"][env], expected[-1]["final_obs"][env])
 
 
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_final_info_of_others_is_zero(backend):
+    """Of an end that was not finite, too, once others end."""
+    envs = stiction.make_vec("stiction/Hopper-v0", 2, backend=backend)
+    envs.reset(seed=0)
+    last = []
+    for ended in range(2):
+        envs.simulation.qpos[ended] = np.nan
+        last.append(envs.step(np.zeros((2, 3), np.float32))[4]["final_info"])
+    assert np.isnan(float(last[0]["x_velocity"][0]))
+    for name, values in last[1].items():
+        assert values[0] == 0, name
+
+
+class Slide(stiction.Task):
+    """Computes in NumPy's arrays."""
+
+    model = """<mujoco><worldbody><body><joint name="x" type="slide"/><geom size="0.1"/></body></worldbody>
+        <actuator><motor joint="x"/></actuator></mujoco>"""
+
+    def observe(self):
+        return {"state": self.sim.qpos, "speed": self.sim.qvel}
+
+    def reward(self, action):
+        return action[:, 0]
+
+
+class TensorSlide(Slide):
+    array = "torch"
+
+
+def test_one_environment_of_a_task_in_torch_tells_arrays():
+    env, batch = SingleEnv(env_id=TensorSlide), stiction.make_vec(Slide, 1)
+    told, expected = env.reset(seed=3)[0], batch.reset(seed=3)[0]
+    for action in np.linspace(-1, 1, 3, dtype=np.float32):
+        assert isinstance(told, np.ndarray)
+        np.testing.assert_array_equal(told, expected[0])
+        told, expected = env.step(np.array([action]))[0], batch.step(np.array([[action]]))[0]
+
+
 # ---- on a GPU
+
+
+@gpu
+def test_tensors_of_a_task_in_numpy_are_on_the_gpu(monkeypatch):
+    kind = "meta" if EMULATED else "cuda"  # there a place of its own for what is brought to the GPU
+    if EMULATED:
+        monkeypatch.setattr(backend, "torch_device", lambda device: torch.device(kind))
+    envs = stiction.make_vec(Slide, 3, backend="torch", device="cuda")
+    for tensor in tree_leaves((envs.reset(seed=0), envs.step(torch.zeros(3, 1)))):
+        assert tensor.device.type == kind
 
 
 @gpu
@@ -163,10 +214,10 @@ def test_the_gpu_does_as_the_cpu(env_id):
 def test_tensors_on_a_gpu_are_the_batchs_own_memory(terms):
     envs = stiction.make_vec("stiction/Ant-v0", 3, backend="torch", device="cuda", randomize=terms)
     buffers = envs._task.buffers()
-    for name, tensor in envs._tensor_batch._at.items():
+    for name, tensor in envs._batch._at.items():
         assert tensor.data_ptr() == buffers[name].__array_interface__["data"][0], name
     if terms:
-        masses, push = (event for event, *_ in envs._tensor_batch._random._events)
+        masses, push = (event for event, *_ in envs._random._events)
         array = envs.simulation._world.device_array
         assert masses._values.data_ptr() == array("params.body_mass").__array_interface__["data"][0]
         assert push._velocities.data_ptr() == array("qvel").__array_interface__["data"][0]
@@ -222,11 +273,11 @@ def test_no_call_of_a_step_waits(env_id, mode, terms, monkeypatch):
     if goal and (env_id not in GOALS or mode == "NextStep"):
         pytest.skip("no goals")
     monkeypatch.setattr(
-        simulation_arrays,
+        backend,
         "capsule_tensor",
         lambda capsule: torch.utils.dlpack.from_dlpack(conftest.on_the_cpu(capsule)).to("meta"),
     )
-    monkeypatch.setattr(simulation_arrays, "torch_device", lambda device: torch.device("meta"))
+    monkeypatch.setattr(backend, "torch_device", lambda device: torch.device("meta"))
     counters = ctypes.CDLL(_core.__file__)
     envs = stiction.make_vec(
         env_id,
@@ -240,11 +291,12 @@ def test_no_call_of_a_step_waits(env_id, mode, terms, monkeypatch):
     )
     envs.reset(seed=0)
     actions = torch.zeros(5, *envs.single_action_space.shape, device="meta")
+    monkeypatch.setattr(envs, "_checked_actions", lambda given: given)  # refuses tensors that hold nothing
     envs.simulation._world.wait()
     waits = counters.cuda_emulator_waits()
     with NothingFromTheHost():
         for step in range(5):
-            results = envs._tensor_batch.step(actions)
+            results = envs.step(actions)
             assert counters.cuda_emulator_pending() >= 4 * (step + 1)
             observed = results[0].values() if goal else results[:1]
             assert all(tensor.is_meta for tensor in (*observed, *results[1:4]))
