@@ -380,7 +380,7 @@ class TaskBatch:
         reports[self.reset_reports :, broken] = 0
         if idle.any():
             reports[:, task.array_of(idle)] = 0
-        self._require_finite(reports)
+        self._require_finite(reports, broken)
         rewards = self._backend.total(reports[self.reset_reports :])
         terminated = task.numpy(self._over() | broken) & ~idle
         truncated = (self.elapsed >= self.max_episode_steps) & ~idle if self.max_episode_steps > 0 else idle & False
@@ -400,12 +400,15 @@ class TaskBatch:
             status[began] = self._status()[began]
         return self._results(observations, rewards, terminated, truncated, reports, status)
 
-    def _require_finite(self, reports) -> None:
+    def _require_finite(self, reports, broken) -> None:
         """Of environments that are themselves finite."""
         rows = self._task.numpy(reports[self.reset_reports :])
         if np.isfinite(rows).all():
             return
-        row, env = np.argwhere(~np.isfinite(rows))[0]
+        found = np.argwhere(~np.isfinite(rows) & ~self._task.numpy(broken))
+        if not len(found):
+            return
+        row, env = found[0]
         name = self.report_names[self.reset_reports + row]
         raise ValueError(
             f"{type(self._task).__name__}.reward() told {rows[row, env]} for {name!r} of environment {env} in its step "

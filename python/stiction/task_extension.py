@@ -207,7 +207,7 @@ class ExtendedBatch(TaskBatch):
             raise ValueError(f"{type(task).__name__}: rewards and reports are {list(own)}, at first {self._own_names}")
         for row, (name, values) in enumerate(own.items(), base):
             reports[row] = np.where(broken & name.startswith("reward_"), 0, values)
-        self._require_finite(reports)
+        self._require_finite(reports, broken)
         if self._rewards:
             rows = [row for row, name in enumerate(self.report_names) if row >= base and name.startswith("reward_")]
             rewards = rewards + self._backend.total(reports[rows])

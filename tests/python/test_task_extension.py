@@ -164,6 +164,19 @@ def test_what_an_extension_cannot_is_named():
         env.step(np.zeros((2, 12)))
 
 
+def test_an_environment_that_is_not_finite_ends_alone():
+    env, base = (stiction.make_vec(kind, 3, num_threads=1) for kind in (Calm, ID))
+    for envs in (env, base):
+        envs.reset(seed=0)
+        envs.simulation.qpos[1] = np.nan
+    results, expected = (envs.step(np.zeros((3, 12), np.float32)) for envs in (env, base))
+    np.testing.assert_array_equal(results[2], [False, True, False])
+    assert np.isnan(expected[-1]["final_info"]["velocity_x"][1])
+    same(results[-1]["final_info"], expected[-1]["final_info"], base._names)
+    assert results[-1]["final_info"]["reward_height"][1] == 0
+    assert np.isfinite(results[0]).all()
+
+
 def test_adapters_take_it():
     pytest.importorskip("torch")
     env = stiction.adapters.isaaclab.Env(stiction.make_vec(Calm, 2, backend="torch", num_threads=1))
