@@ -8,7 +8,7 @@
 // geom itself, as under what hangs over, the contact stays as it was.
 // Tests: tests/python/test_buried.py.
 #pragma once
-#include "collision/static_pairs.h"
+#include "collision/flush_floor.h"
 
 namespace stiction {
 
@@ -256,7 +256,8 @@ HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& s
   swept = burial.stands(out, swept, min(most, x.radius));
   if (!any(swept)) return swept;
   for (int k = 0; k < pair.candidates; ++k) out[k] = select<Real>(swept, out[k], absent<Real>());
-  turn_placed<L>(m, st, i, x, origin, reach, body, out);
+  turn_shaped<L>(m, st, i, x, origin, reach, body, out);
+  add_middle<L>(m, st, i, x, origin, reach, body, out);
   return put_candidates<L>(m, i, out, swept, reach.margin, near);
 }
 

@@ -20,26 +20,32 @@ struct PlacedPair {
 };
 
 /// Drops those of the candidates first .. end - 1, which are of `pair`, that a plane of another of the n candidates forbids; normals
-/// point to the body.
-template <class Real>
-HD_CALL void drop_hidden(const PlacedPair<Real>& pair, int first, int end, int n, const Real& margin,
-                         Candidate<Real>* candidate) {
+/// point to the body. Where own is a hull and the plane's contact is of that hull, too, it is above the plane as the contact is, which
+/// may have been turned to another gap than it has now: is_own(i) tells of which candidates.
+template <class Real, class IsOwn>
+HD void drop_hidden(const PlacedPair<Real>& pair, int first, int end, int n, const Real& margin, IsOwn is_own,
+                    Candidate<Real>* candidate) {
   for (int i = 0; i < n; ++i) {
     if (i >= first && i < end) continue;
     const Candidate<Real> plane = candidate[i];
     const Mask<Real> active = plane.dist < margin;
     if (!any(active)) continue;
+    const bool own = is_own(i);
     auto sideways = [&](const Candidate<Real>& c) {
-      return active & (c.dist < margin) & (c.dist >= plane.dist) & (dot(c.normal, plane.normal) < Real(0.9999995f));
+      const Mask<Real> deeper = own ? mask_of<Real>(false) : c.dist < plane.dist;
+      return active & (c.dist < margin) & negate(deeper) & (dot(c.normal, plane.normal) < Real(0.9999995f));
     };
     auto wanted = mask_of<Real>(false);
     for (int k = first; k < end; ++k) wanted = wanted | sideways(candidate[k]);
     if (!any(wanted)) continue;
     const Vec3<Real> up = plane.normal;
     const Real middle = dot(up, plane.pos), half = plane.dist * Real(0.5f);
-    const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own, -up);
     const Real highest = dot(up, pair.fixed.pose.p) + extent_along(pair.fixed, up);
-    const Mask<Real> parted = (lowest >= middle - abs(half) - pair.noise()) & (highest <= middle - half + pair.noise());
+    Mask<Real> parted = highest <= middle - half + pair.noise();
+    if (!own) {
+      const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own, -up);
+      parted = parted & (lowest >= middle - abs(half) - pair.noise());
+    }
     for (int k = first; k < end; ++k) {
       const Mask<Real> drop = parted & sideways(candidate[k]);
       candidate[k] = select<Real>(drop, absent<Real>(), candidate[k]);

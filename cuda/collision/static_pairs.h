@@ -110,19 +110,27 @@ HD void collide_placed(const PlacedPair<Real>& x, const Mask<Real>& near, const 
   for (int k = 0; k < candidate_count(x.own.type, x.fixed.type); ++k) out[k].normal = -out[k].normal;
 }
 
-/// What turning makes of the candidates of pair `i`, which are near in some world, and that of the geom's middle behind them.
+/// What turning makes of the candidates of pair `i`, which are near in some world; and that of the geom's middle behind them.
 template <class L, class Real = typename L::Real>
-HD void turn_placed(const typename L::Model& m, const StationModel& st, int i, const PlacedPair<Real>& x,
+HD void turn_shaped(const typename L::Model& m, const StationModel& st, int i, const PlacedPair<Real>& x,
                     Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body, Candidate<Real>* out) {
-  const auto& pair = m.pair[i];
-  const int shaped = pair.candidates - pair.middle, type = x.own.type;
+  const int type = x.own.type;
+  if (!body.straight && type != GeomKind::kEllipsoid && type != GeomKind::kMesh) return;
   auto solid = [&](Vec3<Real> at, const Real& within, const Mask<Real>& wanted) {
     return is_solid<L>(m, st, origin, at, within, wanted);
   };
-  if (body.straight || type == GeomKind::kEllipsoid || type == GeomKind::kMesh)
-    turn_candidates<typename L::Shape>(x.own, x.radius, x.fixed, reach, body, shaped, solid, out);
-  if (pair.middle)
-    out[shaped] = middle_candidate(out, shaped, x.own, x.fixed.type == GeomKind::kPlane, reach.margin, body, solid);
+  turn_candidates<typename L::Shape>(x.own, x.radius, x.fixed, reach, body, m.pair[i].candidates - m.pair[i].middle,
+                                     solid, out);
+}
+template <class L, class Real = typename L::Real>
+HD void add_middle(const typename L::Model& m, const StationModel& st, int i, const PlacedPair<Real>& x,
+                   Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body, Candidate<Real>* out) {
+  if (!m.pair[i].middle) return;
+  const int shaped = m.pair[i].candidates - 1;
+  auto solid = [&](Vec3<Real> at, const Real& within, const Mask<Real>& wanted) {
+    return is_solid<L>(m, st, origin, at, within, wanted);
+  };
+  out[shaped] = middle_candidate(out, shaped, x.own, x.fixed.type == GeomKind::kPlane, reach.margin, body, solid);
 }
 
 /// Worlds where the balls about the geoms of pair `i` of a station are within the margin of each other, or of a plane.
@@ -136,24 +144,6 @@ HD Mask<Real> is_near_static(const typename L::Model& m, int i, const Pose<Real>
   if (fixed.type != GeomKind::kPlane) return dot(d, d) < (radius + fixed.radius) * (radius + fixed.radius);
   const auto& R = fixed.pose.R;
   return dot(d, Vec3<Real>{Real(R.row[0].z), Real(R.row[1].z), Real(R.row[2].z)}) < radius;
-}
-
-/// Candidates of the geom pairs of a station against static geometry other than probes, in worlds that are looked at; calls
-/// found(number, candidate, surface) for those of pairs that are near in some world.
-template <class L, class Found, class Real = typename L::Real>
-HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                          const Reach<Real>& reach, const Turning<Real>& body, const Mask<Real>& looks, Found found) {
-  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
-    const auto& pair = m.pair[i];
-    const Mask<Real> near = looks & is_near_static<L>(m, i, link, origin, reach.margin);
-    if (!any(near)) continue;
-    const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
-    Candidate<Real> out[kMaxCandidates + 1];
-    for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
-    collide_placed<typename L::Shape>(x, near, reach, out);
-    turn_placed<L>(m, st, i, x, origin, reach, body, out);
-    for (int k = 0; k < pair.candidates; ++k) found(pair.id + k, out[k], surface_from<typename L::Number>(pair));
-  }
 }
 
 }  // namespace stiction

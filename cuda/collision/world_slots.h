@@ -78,7 +78,14 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
     int end = first;
     while (end < n && feature[end] < pair.id + pair.candidates) ++end;
     if (end == first || end - first == n || m.geom[pair.geom1].type == GeomKind::kPlane) continue;
-    drop_hidden(placed_pair<L>(m, i, link, origin), first, end, n, margin, candidate);
+    const int own = hull_of<L>(m, i);
+    auto is_own = [&](int k) {
+      if (own < 0 || feature[k] < st.probes) return false;
+      int j = st.static_begin;
+      while (m.pair[j].id + m.pair[j].candidates <= feature[k]) ++j;
+      return own == m.pair[j].geom1 || own == m.pair[j].geom2;
+    };
+    drop_hidden(placed_pair<L>(m, i, link, origin), first, end, n, margin, is_own, candidate);
   }
 }
 
