@@ -129,6 +129,17 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
   return turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + radius), body);
 }
 
+/// What turning makes of the candidate c, number k of those that a geom has with a plane; worlds where it may roll.
+template <class Real>
+HD Candidate<Real> on_plane_turned(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
+                                   const Reach<Real>& reach, const Turning<Real>& body, const Mask<Real>& rolls) {
+  if (own.type == GeomKind::kEllipsoid) return turning_ellipsoid(c, own, body);
+  const Candidate<Real> turned = turning_on_plane(c, k, own, body);
+  if (own.type != GeomKind::kMesh) return turned;
+  const Vec3<Real> at = c.pos + c.normal * (c.dist * Scalar<Real>(0.5));
+  return rolling_point(c, at, turned, reach.now, reach.way, body, rolls);
+}
+
 /// The radius of a ball about a geom's origin that is in it; of a mesh 0.   m
 template <class Real> HD Real inner_radius(const PlacedGeom<Real>& g) {
   if (g.type == GeomKind::kMesh) return Real(0);
