@@ -13,9 +13,10 @@ namespace stiction {
 
 /// How much static geoms may differ in height to be flush, and lie apart, in radii of what is on them.
 inline constexpr float kFlush = 1e-3f;
+/// How far beside the middle one asks for the normal of the floor, in radii: where the middle is above a joint, both geoms there have it.
+inline constexpr float kInward = 1e-2f;
 
 template <class Real> struct FlushFloor {
-  int own = -1;  // the geom that it is under
   int points = 0;
   Mask<Real> there = mask_of<Real>(false);
   Vec3<Real> normal = {Real(0), Real(0), Real(1)};
@@ -25,13 +26,20 @@ template <class Real> struct FlushFloor {
   Mask<Real> over[kMaxCandidates];        // those that may touch in the step
 };
 
-/// The geom of pair `i` of a station that may be on a floor with the static one; -1: none.
+/// The pairs begin .. end - 1 of one geom of a body with static ones, as they stand in a station.
+struct PairRange { int begin, end; };
+
+/// The geom of the body in pair `i`.
+template <class L> HD int own_geom(const typename L::Model& m, int i) {
+  return m.geom[m.pair[i].geom2].link < 0 ? m.pair[i].geom1 : m.pair[i].geom2;
+}
+
+/// Whether the static geom of pair `i` may be part of a floor.
 template <class L>
-HD int floored_geom(const typename L::Model& m, int i) {
+HD bool may_be_floor(const typename L::Model& m, int i) {
   const auto& pair = m.pair[i];
-  const int own = m.geom[pair.geom2].link < 0 ? pair.geom1 : pair.geom2,
-            fixed = m.geom[own == pair.geom1 ? pair.geom2 : pair.geom1].type;
-  return fixed >= GeomKind::kCylinder && plane_count(m.geom[own].type) <= pair.candidates - pair.middle ? own : -1;
+  const int own = own_geom<L>(m, i), fixed = own == pair.geom1 ? pair.geom2 : pair.geom1;
+  return m.geom[fixed].type >= GeomKind::kCylinder && plane_count(m.geom[own].type) <= pair.candidates - pair.middle;
 }
 
 /// Where the static geom of a pair is flush with the floor, which its candidates then are taken from.
@@ -42,54 +50,49 @@ HD Mask<Real> is_flush(const PlacedGeom<Real>& fixed, const FlushFloor<Real>& fl
   return near & floor.there & (abs(rises) < floor.near);
 }
 
-/// Calls visit(pair, worlds) of the static geoms that floor.own is near in some of the wanted worlds.
+/// Calls visit(pair, worlds) of those that may be part of a floor and are near in some of the wanted worlds.
 template <class L, class Visit, class Real = typename L::Real>
-HD void each_floor_pair(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                        const Real& margin, int own, const Mask<Real>& wanted, Visit visit) {
-  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
-    if (floored_geom<L>(m, i) != own) continue;
+HD void each_floor_pair(const typename L::Model& m, PairRange pairs, const Pose<Real>& link, Vec3<Real> origin,
+                        const Real& margin, const Mask<Real>& wanted, Visit visit) {
+  for (int i = pairs.begin; i < pairs.end; ++i) {
+    if (!may_be_floor<L>(m, i)) continue;
     const Mask<Real> near = wanted & is_near_static<L>(m, i, link, origin, margin);
     if (any(near)) visit(placed_pair<L>(m, i, link, origin), near);
   }
 }
 
-/// The plane through the point of the static geoms near floor.own that is nearest to its middle, where several are as high.
+/// The plane through the point of static geoms that is nearest to the middle of the body's geom, in worlds `several` where more than one is
+/// near; where more than one is as high.
 template <class L, class Real = typename L::Real>
-HD_CALL void find_plane(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
-                        const Real& margin, const Mask<Real>& looks, FlushFloor<Real>& floor) {
+HD_CALL void find_plane(const typename L::Model& m, PairRange pairs, const Pose<Real>& link, Vec3<Real> origin,
+                        const Real& margin, const Mask<Real>& several, FlushFloor<Real>& floor) {
   using S = Scalar<Real>;
-  auto one = mask_of<Real>(false), several = one;
-  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
-    if (floored_geom<L>(m, i) != floor.own) continue;
-    const Mask<Real> near = looks & is_near_static<L>(m, i, link, origin, margin);
-    several = several | (one & near), one = one | near;
-  }
-  floor.there = several, floor.level = Real(0);
-  if (!any(several)) return;
+  floor.level = Real(0);
   Real nearest(kFar);
-  each_floor_pair<L>(m, st, link, origin, margin, floor.own, several,
-                     [&](const PlacedPair<Real>& x, const Mask<Real>& near) {
-                       const Vec3<Real> middle = x.own.pose.p;
-                       Candidate<Real> c;
-                       collide<typename L::Shape>(as_geom(middle), x.fixed, near,
-                                                  {norm(middle - x.fixed.pose.p) * S(2), {}, {}, Real(0)}, &c);
-                       const Mask<Real> take = near & (c.dist > Real(0)) & (c.dist < nearest);
-                       nearest = select(take, c.dist, nearest), floor.normal = select(take, -c.normal, floor.normal);
-                       floor.level = select(take, dot(floor.normal, middle) - nearest, floor.level);
-                     });
+  each_floor_pair<L>(m, pairs, link, origin, margin, several, [&](const PlacedPair<Real>& x, const Mask<Real>& near) {
+    const Vec3<Real> middle = x.own.pose.p, inward = x.fixed.pose.p - middle;
+    const Real far = norm(inward);
+    const Vec3<Real> from = middle + inward * (x.radius * S(kInward) / max(far, Real(1e-30f)));
+    Candidate<Real> c;
+    collide<typename L::Shape>(as_geom(from), x.fixed, near, {far * S(2), {}, {}, Real(0)}, &c);
+    const Real height = c.dist - dot(c.normal, middle - from);
+    const Mask<Real> take = near & (c.dist > Real(0)) & (height < nearest);
+    nearest = select(take, height, nearest), floor.normal = select(take, -c.normal, floor.normal);
+    floor.level = select(take, dot(floor.normal, middle) - height, floor.level);
+  });
   floor.there = several & (nearest < Real(kFar));
-  one = several = mask_of<Real>(false);
-  each_floor_pair<L>(m, st, link, origin, margin, floor.own, floor.there,
+  auto one = mask_of<Real>(false), more = one;
+  each_floor_pair<L>(m, pairs, link, origin, margin, floor.there,
                      [&](const PlacedPair<Real>& x, const Mask<Real>& near) {
                        const Mask<Real> flush = is_flush(x.fixed, floor, near);
-                       several = several | (one & flush), one = one | flush;
+                       more = more | (one & flush), one = one | flush;
                      });
-  floor.there = several;
+  floor.there = more;
 }
 
-/// The floor under the geom floor.own, whose plane is known: where static geoms are under all points that may touch.
+/// The floor under a body's geom, whose plane is known: where static geoms are under all points that may touch.
 template <class L, class Real = typename L::Real>
-HD_CALL void find_points(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
+HD_CALL void find_points(const typename L::Model& m, PairRange pairs, const Pose<Real>& link, Vec3<Real> origin,
                          const Reach<Real>& reach, const Turning<Real>& body, const PlacedGeom<Real>& own,
                          FlushFloor<Real>& floor) {
   using S = Scalar<Real>;
@@ -110,7 +113,7 @@ HD_CALL void find_points(const typename L::Model& m, const StationModel& st, con
     const Mask<Real> look = near & negate(covered);
     if (any(look)) covered = covered | is_inside<typename L::Shape>(fixed, at, floor.near, look);
   };
-  each_floor_pair<L>(m, st, link, origin, reach.margin, floor.own, floor.there,
+  each_floor_pair<L>(m, pairs, link, origin, reach.margin, floor.there,
                      [&](const PlacedPair<Real>& x, const Mask<Real>& near) {
                        for (int k = 0; k < floor.points; ++k) {
                          cover(x.fixed, near & floor.over[k], floor.under[k], first[k]);
@@ -118,6 +121,17 @@ HD_CALL void find_points(const typename L::Model& m, const StationModel& st, con
                        }
                      });
   for (int k = 0; k < floor.points; ++k) floor.there = floor.there & (negate(floor.over[k]) | (first[k] & then[k]));
+}
+
+/// The floor under a geom of the body in worlds `several` where more than one static geom is near.
+template <class L, class Real = typename L::Real>
+HD void find_floor(const typename L::Model& m, PairRange pairs, const Pose<Real>& link, Vec3<Real> origin,
+                   const Reach<Real>& reach, const Turning<Real>& body, const Mask<Real>& several,
+                   FlushFloor<Real>& floor) {
+  const PlacedPair<Real> x = placed_pair<L>(m, pairs.begin, link, origin);
+  floor.near = x.radius * Scalar<Real>(kFlush);
+  find_plane<L>(m, pairs, link, origin, reach.margin, several, floor);
+  if (any(floor.there)) find_points<L>(m, pairs, link, origin, reach, body, x.own, floor);
 }
 
 /// The candidates of a geom and a static one in worlds where that is flush with the floor: points over it, at its own height.
@@ -140,28 +154,33 @@ HD_CALL void take_from_floor(const PlacedGeom<Real>& fixed, const FlushFloor<Rea
 template <class L, class Found, class Real = typename L::Real>
 HD void static_candidates(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
                           const Reach<Real>& reach, const Turning<Real>& body, const Mask<Real>& looks, Found found) {
+  const int end = st.static_begin + st.statics;
   FlushFloor<Real> floor;
-  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
-    const auto& pair = m.pair[i];
-    const Mask<Real> near = looks & is_near_static<L>(m, i, link, origin, reach.margin);
-    if (!any(near)) continue;
-    const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
-    Candidate<Real> out[kMaxCandidates + 1];
-    for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
-    auto flush = mask_of<Real>(false);
-    if (const int own = floored_geom<L>(m, i); own >= 0 && st.statics > 1) {
-      if (own != floor.own) {
-        floor.own = own, floor.near = x.radius * Scalar<Real>(kFlush);
-        find_plane<L>(m, st, link, origin, reach.margin, looks, floor);
-        if (any(floor.there)) find_points<L>(m, st, link, origin, reach, body, x.own, floor);
-      }
-      flush = is_flush(x.fixed, floor, near);
+  for (int begin = st.static_begin, next; begin < end; begin = next) {
+    PairRange near_ones{end, begin};  // of one geom of the body: first and last
+    auto one = mask_of<Real>(false), several = one;
+    for (next = begin; next < end && own_geom<L>(m, next) == own_geom<L>(m, begin); ++next) {
+      const Mask<Real> near = looks & is_near_static<L>(m, next, link, origin, reach.margin);
+      if (!any(near)) continue;
+      near_ones = {min(near_ones.begin, next), next + 1};
+      if (may_be_floor<L>(m, next)) several = several | (one & near), one = one | near;
     }
-    collide_placed<typename L::Shape>(x, near & negate(flush), reach, out);
-    turn_shaped<L>(m, st, i, x, origin, reach, body, out);
-    if (any(flush)) take_from_floor<typename L::Shape>(x.fixed, floor, flush, out);
-    add_middle<L>(m, st, i, x, origin, reach, body, out);
-    for (int k = 0; k < pair.candidates; ++k) found(pair.id + k, out[k], surface_from<typename L::Number>(pair));
+    floor.there = mask_of<Real>(false);
+    if (any(several)) find_floor<L>(m, near_ones, link, origin, reach, body, several, floor);
+    for (int i = near_ones.begin; i < near_ones.end; ++i) {
+      const auto& pair = m.pair[i];
+      const Mask<Real> near = looks & is_near_static<L>(m, i, link, origin, reach.margin);
+      if (!any(near)) continue;
+      const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
+      Candidate<Real> out[kMaxCandidates + 1];
+      for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
+      const Mask<Real> flush = may_be_floor<L>(m, i) ? is_flush(x.fixed, floor, near) : mask_of<Real>(false);
+      collide_placed<typename L::Shape>(x, near & negate(flush), reach, out);
+      turn_shaped<L>(m, st, i, x, origin, reach, body, out);
+      if (any(flush)) take_from_floor<typename L::Shape>(x.fixed, floor, flush, out);
+      add_middle<L>(m, st, i, x, origin, reach, body, out);
+      for (int k = 0; k < pair.candidates; ++k) found(pair.id + k, out[k], surface_from<typename L::Number>(pair));
+    }
   }
 }
 

@@ -220,10 +220,8 @@ class Compiler {
         PairModel<double> pair = surface_of(m_, p);
         // What stays where it is however it turns needs no other point.
         pair.middle = probes == 0 && free && own.type != GeomKind::kSphere;
-        pair.candidates = probes > 0 ? probes
-                          : free     ? free_count(own.type, fixed.type)
-                                     : candidate_count(g1.type, g2.type);
-        pair.candidates += pair.middle;
+        const int shaped = free ? free_count(own.type, fixed.type) : candidate_count(g1.type, g2.type);
+        pair.candidates = (probes > 0 ? probes : shaped) + pair.middle;
         (probes > 0 ? probes_ : statics_)[link].push_back(pair);
       }
     }
@@ -270,6 +268,8 @@ class Compiler {
     station.static_begin = static_cast<int>(out_->pair.size());
     for (const auto& p : probes_[link]) add_probes(p, station);
     int candidates = station.probes;
+    auto own = [&](const auto& p) { return out_->geom[p.geom2].link < 0 ? p.geom1 : p.geom2; };  // stand together
+    std::stable_sort(statics_[link].begin(), statics_[link].end(), [&](auto& a, auto& b) { return own(a) < own(b); });
     for (auto p : statics_[link]) {
       p.id = candidates;
       candidates += p.candidates;
