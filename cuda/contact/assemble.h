@@ -12,7 +12,7 @@
 #pragma once
 #include "contact/law.h"
 #include "contact/whiten.h"
-#include "dynamics/actuator.h"
+#include "dynamics/tendon_drive.h"
 #include "math/rotation.h"
 
 namespace stiction {
@@ -260,6 +260,22 @@ HD Real equality_of(const typename L::Group& g, const typename L::Model& m, cons
   return violation - value;
 }
 
+/// Takes joints that have the tendon's force in their own drive (bound_together) out of row i of an actuator, which keeps how they move.
+template <class L, class Real = typename L::Real>
+HD void leave_joints(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& v, int i,
+                     SoftDrive<Real>& soft, ContactProblem<L>& problem) {
+  Real *coef = problem.tie_coef[i], apart(0), ahead(0), kept(0);
+  for (int j = 0; j < m.tie[i].terms; ++j) {
+    const int flat = m.tie[i].link[j];
+    const Real by_row = coef[j] * dof_of<L>(g, m, problem.by_rows, flat), left = coef[j] - by_row;
+    apart = apart + left * dof_of<L>(g, m, v, flat), ahead = ahead + left * dof_of<L>(g, m, problem.free, flat);
+    coef[j] = by_row, kept = kept + abs(by_row);
+  }
+  soft.impulse = soft.impulse - soft.slope * apart;
+  problem.tie_ahead[i] = ahead - apart;
+  problem.tie[i].active = problem.tie[i].active & (kept > Real(0));
+}
+
 /// Rows over several dofs. Equality: y1 - poly(y2) = 0 of two sums of (q - q0). A tendon has the length sum coef (q - 0).
 template <class L, class Real = typename L::Real>
 HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
@@ -277,7 +293,7 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       return sum;
     };
     row.sign = one, row.e = row.R = zero, row.lower = -unbounded, row.upper = unbounded,
-    row.active = mask_of<Real>(true);
+    row.active = mask_of<Real>(tie.actuators > 0);
     for (int j = 0; j < tie.terms; ++j) {
       coef[j] = Real(tie.coef[j]);
       length = length + coef[j] * dof_of<L>(g, m, q, tie.link[j]);
@@ -302,12 +318,13 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       if (tie.kind == kTieSpring) {
         const Real k(tie.stiffness), force = k * (max(Real(tie.lower) - length, zero) - max(length - tie.upper, zero));
         drive = {force, Real(tie.damping), select((length > Real(tie.lower)) & (length < Real(tie.upper)), zero, k)};
+        drive = stepped(drive, rate, opt.implicit != 0);  // MuJoCo's Euler: everything about tendons is explicit
       } else {
-        drive = drive_of(tie.actuator, ctrl[i], length);
-        if (tie.actuator.clamp_force) range = force_range<Real>(tie.actuator);
+        const TendonDrive<Real> pull = tendon_drive<Real>(m.tie + i, ctrl + i, length, rate, opt.implicit != 0);
+        drive = pull.drive, range = pull.range;
       }
-      drive = stepped(drive, rate, opt.implicit != 0);  // MuJoCo's Euler: everything about tendons is explicit
-      const SoftDrive<Real> soft = softened(opt, drive, rate);
+      SoftDrive<Real> soft = softened(opt, drive, rate);
+      if (L::Shape::kPulls && tie.ranged > 0) leave_joints<L>(g, m, x.v, i, soft, problem);
       const Mask<Real> is_soft = soft_row(soft, range, zero, Real(opt.h), row);
       // Without stiffness and damping the force is constant: bounds that allow nothing else.
       const Real constant = clamp(soft.impulse, row.lower, row.upper);
@@ -318,20 +335,36 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
   }
 }
 
-/// The row of a tie in Y, and its W.
+/// The row of a tie in Y, and its W. Where the joints that an actuator's row has left are moved by more than half of what it sees
+/// itself, as by a strong servo on light links, it sees them as they go in the free motion and by its own impulse: else servo and
+/// links would drive each other on from step to step.
 template <class L, class Real = typename L::Real>
 HD void half_solve_tie(const typename L::Group& g, const typename L::Model& m, int i, ContactProblem<L>& problem) {
   const RowTable<L>& table = problem.table;
   const Places<Real> places(problem.tie_live[i] ? table.tie[i] : Real(-1));
-  TreeVector<L> x;
-  Real share[L::kTrunkDofs];
-  each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
-  for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
-  for (int j = 0; j < m.tie[i].terms; ++j) add_to_dof<L>(g, m, x, m.tie[i].link[j], problem.tie_coef[i][j]);
-  problem.tie[i].W = half_solve<L>(
-      g, m, problem.factor, x, share,
-      [&](const auto& limb, Place at, int k, Real y) { table.visit(limb, at, places)(false, k, y); },
+  const auto& tie = m.tie[i];
+  ScalarRow<Real>& row = problem.tie[i];
+  auto solve = [&](auto coef, auto put, auto put_trunk) {
+    TreeVector<L> x;
+    Real share[L::kTrunkDofs];
+    each_dof<L>(g, m, [](Real& a) { a = Real(0); }, x);
+    for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = Real(0);
+    for (int j = 0; j < tie.terms; ++j) add_to_dof<L>(g, m, x, tie.link[j], coef(j));
+    return half_solve<L>(g, m, problem.factor, x, share, put, put_trunk);
+  };
+  auto kept = [&](int j) { return problem.tie_coef[i][j]; };
+  row.W = solve(
+      kept, [&](const auto& limb, Place at, int k, Real y) { table.visit(limb, at, places)(false, k, y); },
       [&](int t, Real y) { table.visit(places)(true, t, y); });
+  if (!L::Shape::kPulls || tie.ranged == 0) return;
+  auto nowhere = [](const auto&, Place, int, Real) {};
+  auto not_there = [](int, Real) {};
+  const Real all = solve([&](int j) { return Real(tie.coef[j]); }, nowhere, not_there),
+             left = solve([&](int j) { return Real(tie.coef[j]) - kept(j); }, nowhere, not_there);
+  const Real zero(0), half(0.5f), moved = (all - left - row.W) * half;
+  const Mask<Real> strong = (row.R > zero) & (abs(moved) > (row.R + row.W) * half);
+  row.e = select(strong, row.e + problem.tie_ahead[i], row.e);
+  row.R = select(strong, max(row.R + moved, zero), row.R);
 }
 
 /// Limits, dry friction and drives (free_motion) of joints, but for W, which comes with the half-solved row.

@@ -78,13 +78,15 @@ struct ContactProblem {
   TreeMatrix<L> A;        // as it is
   TreeMatrix<L> factor;   // of A
   TreeVector<L> b, free;  // free: v* = A^-1 b
+  TreeVector<L> by_rows;  // of DriveRows
 
   PerSlot<L, ContactRow<Real>> row;
   ContactRow<Real> pair_row[kPairs];
   DofRows<L> dof[kDofRows];
   ScalarRow<Real> tie[kTies];
   Real tie_coef[kTies][Shape::kTieTerms];
-  Real tie_bend[kTies];  // of an equality as that of a bond
+  Real tie_bend[kTies];   // of an equality as that of a bond
+  Real tie_ahead[kTies];  // of joints that an actuator's row has left: J (v* - v)                     m/s
   int tie_live[kTies];
   BondRows<Real> bond[kBonds];
 

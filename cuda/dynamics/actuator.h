@@ -63,19 +63,20 @@ HD Drive<Real> held(const Drive<Real>& x, const ForceRange<Real>& range, Real v,
 }
 
 /// The force that held() foretells, and whether the range decides: the force is within it at some of the velocities that the step may end
-/// with, and beyond it at others. Those are 0, v, and that of held(). A contact, a load, damping or another joint may keep a light joint
+/// with, and beyond it at others. Those are 0 (kStill), v, and that of held(). A contact, a load, damping or another joint may keep a light joint
 /// from moving as held() says, and then its servo would push with more than it has.
 template <class Real>
 struct Foretold {
   Real force;
-  Mask<Real> open;
+  Mask<Real> open, binds;  // binds: it is beyond at some
 };
-template <class Real, class S>
+template <bool kStill = true, class Real, class S>
 HD Foretold<Real> foretell(const Drive<Real>& x, const ForceRange<Real>& range, Real v, Real mass, S h) {
   const Real slope = x.damping + x.stiffness * h, now = x.force - slope * v, end = now * mass / (mass + slope * h);
-  const Real least = min(x.force, min(now, end)), most = max(x.force, max(now, end));
-  const Mask<Real> open = (least < range.high) & (most > range.low) & ((most > range.high) | (least < range.low));
-  return {clamp(end, range.low, range.high), open};
+  const Real still = kStill ? x.force : now, least = min(still, min(now, end)), most = max(still, max(now, end));
+  const Mask<Real> binds = (most > range.high) | (least < range.low);
+  const Mask<Real> open = (least < range.high) & (most > range.low) & binds;
+  return {clamp(end, range.low, range.high), open, binds};
 }
 
 /// The impulse of a drive, impulse - slope v, v that at the end of the step: h f - b_s v.                  N s | N m s, and per m/s

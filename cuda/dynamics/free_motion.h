@@ -11,7 +11,9 @@
 //   newton       A = M + h t D + h^2 t u K,   b = h (f - D v - c) - M (v' - v0),   t, u = theta, theta_vq
 //
 // An actuator at its force limit counts as a constant force, as do all of a joint at the joint's; where the end of the step decides
-// whether it is, the drive is a row, and b has the force that is foretold; see actuator.h.
+// whether it is, the drive is a row, and b has the force that is foretold; see actuator.h. Actuators on tendons are rows
+// (contact/assemble.h), but where the range of a joint binds them together with the joint's own: there that joint has them in its drive;
+// see tendon_drive.h.
 //
 // The spring of a ball joint is -k r, r the rotation vector from where it rests, as in MuJoCo; in K it is k times the identity,
 // which leaves out how r changes with a turn across r. A free base has the same, and -k x, in world axes.
@@ -21,8 +23,10 @@
 #include "dynamics/crba.h"
 #include "dynamics/gyroscopic.h"
 #include "dynamics/rnea.h"
+#include "dynamics/tendon_drive.h"
 #include "kinematics/jacobian.h"
 #include "math/rotation.h"
+#include "model/gather.h"
 
 namespace stiction {
 
@@ -66,24 +70,86 @@ struct JointState {
 };
 
 /// Actuators are linear about `start`, where the step begins, and that tells which are held; `x`: the state to be evaluated. from: what
-/// b has M of; ctrl: of the joint's actuators; applied: its part of qfrc_applied.
+/// b has M of; ctrl: of the joint's actuators; applied: its part of qfrc_applied; flat: its link; pulls: of every tie, see pulls_of.
 template <class Real>
 struct JointInputs {
   JointState<Real> start, x;
   Real from;
   const Real* ctrl;
   Real applied;
+  int flat;
+  const TendonDrive<Real>* pulls;
 };
 
-/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -from / h on entry, b on exit; row: of its drive.
+/// What free_motion leaves of drives to the rows: those whose range the end of the step decides upon; and by which part, 1 or 0, rows of
+/// actuators on tendons move a dof (where ModelView::has_pulls).
+template <class L, class Row>
+struct DriveRows {
+  PerDof<L, Row>& row;
+  TreeVector<L>& by_rows;
+};
+
+/// What pulls tendons over joints with a force range, by tie, where the step begins.
+template <class L, class Real = typename L::Real>
+HD void pulls_of(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                 const State<L>& start, const Real* ctrl, TendonDrive<Real>* pulls) {
+  for (int i = 0; i < m.ties; ++i) {
+    const auto& tie = m.tie[i];
+    if (tie.kind != kTieActuator || tie.actuators == 0 || tie.ranged == 0) continue;
+    Real length(0), rate(0);
+    for (int j = 0; j < tie.terms; ++j) {
+      length = length + Real(tie.coef[j]) * dof_of<L>(g, m, start.q, tie.link[j]);
+      rate = rate + Real(tie.coef[j]) * dof_of<L>(g, m, start.v, tie.link[j]);
+    }
+    pulls[i] = tendon_drive<Real>(m.tie + i, ctrl + i, length, rate, opt.implicit != 0);
+  }
+}
+
+/// The drive of a joint whose range bounds actuators on tendons, too. own: of its own actuators, each within its range. Where the range
+/// of all binds, drive is the bound or, of a row, the force foretold, and the joint has its tendons in it: by_rows = 0.
+template <class L, class Row, class Real = typename L::Real>
+HD void bound_together(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link,
+                       const JointInputs<Real>& in, const InertDrive<Real>& own, Drive<Real>& drive, Row& row,
+                       Real& by_rows) {
+  const Real zero(0), one(1), v = in.start.v;
+  const bool alone = link.actuators == 0 && link.pulls == 1;
+  ForceRange<Real> range{Real(link.force_lower), Real(link.force_upper)};
+  Drive<Real> all = own.drive;
+  for (int i = 0; i < m.ties; ++i) {
+    const auto& tie = m.tie[i];
+    if (tie.kind != kTieActuator || tie.actuators == 0) continue;
+    for (int j = 0; j < tie.terms; ++j) {
+      if (tie.link[j] != in.flat) continue;
+      const Real coef(tie.coef[j]);
+      Drive<Real> part = on_joint(in.pulls[i], coef, tie.ranged, v, opt.h * opt.theta);
+      const ForceRange<Real> of = scaled(in.pulls[i].range, coef);
+      if (alone) range = {clamp(of.low, range.low, range.high), clamp(of.high, range.low, range.high)};
+      else part = held(part, of, v, own.inertia, opt.h);
+      all = all + part;
+    }
+  }
+  const Foretold<Real> end = foretell<false>(all, range, v, own.inertia, opt.h);
+  Row together;
+  together.active = end.open & soft_row(softened(opt, all, v), range, end.force * opt.h, Real(opt.h), together);
+  row.e = select(end.binds, together.e, row.e), row.R = select(end.binds, together.R, row.R);
+  row.lower = select(end.binds, together.lower, row.lower), row.upper = select(end.binds, together.upper, row.upper);
+  row.active = together.active | (row.active & negate(end.binds));
+  drive = {select(end.binds, end.force, drive.force), select(end.binds, zero, drive.damping),
+           select(end.binds, zero, drive.stiffness)};
+  by_rows = select(end.binds, zero, one);
+}
+
+/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -from / h on entry, b on exit; row, by_rows: of its
+/// drive, see DriveRows.
 template <class L, class Row, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link,
-                     const JointInputs<Real>& in, Real& mass, Real& bias, Row& row) {
-  const auto& [start, x, from, ctrl, applied] = in;
+                     const JointInputs<Real>& in, Real& mass, Real& bias, Row& row, Real& by_rows) {
+  const auto& [start, x, from, ctrl, applied, flat, pulls] = in;
   const Real h(opt.h), zero(0), inertia = mass + link.armature;
   Drive<Real> drive{zero, zero, zero};
   ForceRange<Real> range{Real(link.force_lower), Real(link.force_upper)};
-  const bool alone = !L::Shape::kAnyJoint || link.actuators == 1;
+  const bool alone = !L::Shape::kAnyJoint || link.actuators == 1, pulled = L::Shape::kPulls && link.pulls > 0;
+  if (pulled) range = {Real(-1e30f), Real(1e30f)};  // the joint's bounds the sum with tendons, see bound_together
   auto add = [&](const auto& a, Real u) {
     Drive<Real> own = stepped(drive_of(a, u, start.q), start.v, opt.implicit != 0);
     if (a.clamp_force) {
@@ -105,6 +171,11 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
     row.active = end.open & soft_row(softened(opt, asked, start.v), range, end.force * h, h, row);
     drive = {select(row.active, end.force, drive.force), select(row.active, zero, drive.damping),
              select(row.active, zero, drive.stiffness)};
+  }
+  if (L::Shape::kPulls && m.has_pulls) by_rows = Real(1);
+  if (pulled) {
+    const InertDrive<Real> own{held(asked, range, start.v, inertia, opt.h), inertia};
+    bound_together<L>(m, opt, link, in, own, drive, row, by_rows);
   }
   if (opt.newton) drive.force = drive.force - drive.stiffness * (x.q - start.q);
   if (m.has_springs) {
@@ -135,11 +206,11 @@ struct MotionInputs {
 };
 
 /// A and b; M needs no copy: it is A on the way. bias: what b has of inverse dynamics, b = h (... - bias), where
-/// centres move (see Options); scratch elsewhere. drives: rows of those drives whose range the end of the step decides upon.
+/// centres move (see Options); scratch elsewhere.
 template <class L, class Row>
 HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                     const Options<Scalar<typename L::Real>>& opt, const MotionInputs<L>& in, TreeVector<L>& bias,
-                    TreeMatrix<L>& A, TreeVector<L>& b, PerDof<L, Row>& drives) {
+                    TreeMatrix<L>& A, TreeVector<L>& b, const DriveRows<L, Row>& drives) {
   const auto& [at, kin, I, loads] = in;
   const auto& [start, x, from] = at;
   using Real = typename L::Real;
@@ -167,6 +238,8 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
     if constexpr (L::Shape::kAnyJoint)
       if (m.has_base_spring) base_spring<L>(opt, base, kin.pose.trunk[0].R, x, A, b);
   }
+  TendonDrive<Real> pulls[L::Shape::kPulls ? at_least_one(L::Shape::kTies) : 1];
+  if (L::Shape::kPulls && m.has_pulls) pulls_of<L>(g, m, opt, start, loads.tie_ctrl, pulls);
   int act = 0;
   UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) {
     const auto& link = m.trunk[m.link_of_dof(t)];
@@ -174,8 +247,10 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                                   {x.q.trunk[t], x.v.trunk[t]},
                                   from.trunk[t],
                                   loads.ctrl + act,
-                                  loads.has_force() ? loads.force.trunk[t] : zero};
-    joint_motion<L>(m, opt, link, joint, A.trunk[t][t], b.trunk[t], drives.trunk[t]);
+                                  loads.has_force() ? loads.force.trunk[t] : zero,
+                                  m.link_of_dof(t),
+                                  pulls};
+    joint_motion<L>(m, opt, link, joint, A.trunk[t][t], b.trunk[t], drives.row.trunk[t], drives.by_rows.trunk[t]);
     act += link.actuators;  // a shape tells those of limbs
   }
   each_limb<L>(g, m, [&](const auto& limb, Place place) {
@@ -197,8 +272,11 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                                     {q, x.v.limb[i]},
                                     from.limb[i],
                                     loads.ctrl + own,
-                                    loads.has_force() ? loads.force.limb[i] : zero};
-      joint_motion<L>(m, opt, link, joint, A.limb[place.entry + entry_of(k, k)], b.limb[i], drives.limb[i]);
+                                    loads.has_force() ? loads.force.limb[i] : zero,
+                                    L::kLimbsFrom + limb.t.first_link + k,
+                                    pulls};
+      Real& mass = A.limb[place.entry + entry_of(k, k)];
+      joint_motion<L>(m, opt, link, joint, mass, b.limb[i], drives.row.limb[i], drives.by_rows.limb[i]);
       own += L::Shape::actuators(link);
     }
   });

@@ -47,6 +47,7 @@ struct LinkModel {
   int has_body = 0;  // mass is not 0
   int limited = 0;
   int actuators = 0, actuator_begin = 0;        // ModelView::actuator
+  int pulls = 0;                                // ties of actuators that its force range bounds, too
   StationModel station;                         // limb links; a trunk link's is LimbModel::station of its host
   Quat<S> ball_frame{S(1), S(0), S(0), S(0)};   // kBallLink: from the parent's axes to the body's at the identity
   Quat<S> spring_quat{S(1), S(0), S(0), S(0)};  // kBallLink, free base: where its spring rests
@@ -58,7 +59,7 @@ struct LinkModel {
   SymMat3<S> inertia{};  // about com                                                             kg m^2
   S armature{}, damping{}, stiffness{}, spring_ref{}, friction{};  // friction: dry friction loss           N | N m
   S lower{}, upper{};              // joint limits                                                   rad, m
-  S force_lower{}, force_upper{};  // bounds on the sum of the actuators' forces                     N | N m
+  S force_lower{}, force_upper{};  // bounds on the sum of the actuators' forces, tendons' too       N | N m
   S buoyant_mass{};                // sum of gravcomp * mass of the link's bodies                    kg
   Vec3<S> buoyant_com{};           // its centre                                                     m
   Vec3<S> bound_center{};          // sphere around the geoms that may touch other moving bodies     m
@@ -144,6 +145,9 @@ struct TieModel {
   S lower{}, upper{};  // limits; dead band of a spring
   S stiffness{}, damping{}, friction{};
   ActuatorModel<S> actuator{};
+  int actuators = 1;               // that have their row here: of those of a tendon under one range the first has all
+  int ranged = 0;                  // of its joints, those with a force range
+  S force_lower{}, force_upper{};  // bounds on the sum of those actuators' forces                  N
 };
 enum BondKind : int { kBondPoint, kBondTurn };
 /// Three rows that hold two frames together, on two links or on a link and the world. A connect is a point, a weld both.
@@ -204,6 +208,7 @@ struct ModelCounts {
   int link_pairs = 0, ties = 0, bonds = 0, pair_slots = 0;
   int has_limits = 0, has_friction = 0, has_buoyancy = 0;
   int has_ranges = 0;  // some joint's servo has bounds of its force
+  int has_pulls = 0;   // the force range of some joint bounds actuators on tendons, too
   int has_loops = 0;   // welds, connects, equalities of joints or tendons
   int has_bends = 0;   // rows of some of them change as they move: not those of equalities of the first degree
   int has_spin = 0;    // some pair or probe has torsional or rolling friction

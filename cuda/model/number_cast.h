@@ -30,7 +30,7 @@ LinkModel<S> number_cast(const LinkModel<F>& a) {
   LinkModel<S> b;
   b.kind = a.kind, b.joint = a.joint, b.parent = a.parent, b.dof = a.dof, b.qpos = a.qpos, b.has_body = a.has_body,
   b.limited = a.limited, b.hung = a.hung;
-  b.actuators = a.actuators, b.actuator_begin = a.actuator_begin, b.station = a.station;
+  b.actuators = a.actuators, b.actuator_begin = a.actuator_begin, b.pulls = a.pulls, b.station = a.station;
   b.ball_frame = number_cast<S>(a.ball_frame), b.spring_quat = number_cast<S>(a.spring_quat);
   b.offset = number_cast<S>(a.offset), b.axis = number_cast<S>(a.axis), b.q0 = S(a.q0);
   b.mass = S(a.mass), b.com = number_cast<S>(a.com), b.inertia = number_cast<S>(a.inertia);
@@ -89,6 +89,8 @@ TieModel<S> number_cast(const TieModel<F>& a) {
   for (int i = 0; i < 5; ++i) b.poly[i] = S(a.poly[i]);
   b.lower = S(a.lower), b.upper = S(a.upper), b.stiffness = S(a.stiffness), b.damping = S(a.damping);
   b.friction = S(a.friction), b.actuator = number_cast<S>(a.actuator);
+  b.actuators = a.actuators, b.ranged = a.ranged;
+  b.force_lower = S(a.force_lower), b.force_upper = S(a.force_upper);
   return b;
 }
 template <class S, class F>

@@ -40,6 +40,7 @@ struct Capacity {
   static constexpr bool kAnyJoint =
       true;  // ball joints, joints of several links, several actuators of one, springs of a base
   static constexpr bool kRanges = true;  // joints' servos with bounds of their force
+  static constexpr bool kPulls = true;   // joints' force ranges that bound actuators on tendons, too
   static constexpr bool kWalls = true;   // static geoms besides planes
   static constexpr bool kLoops = true;   // welds, connects, equalities of joints or tendons
   /// All limbs are chains of kLimbLinks links with as many actuators each, so that it is known where they begin.

@@ -39,7 +39,8 @@ HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Mode
   link_inertias<L>(g, m, w.kin, w.I);
   place_loads<L>(g, m, worlds.arrays, worlds.rows, w.kin, w.applied, w.loads, bad);
   ContactProblem<L>& problem = w.problem;
-  free_motion<L>(g, m, opt, {at, w.kin, w.I, w.loads}, w.v, problem.A, problem.b, problem.dof[kDriveRow].row);
+  const DriveRows<L, ScalarRow<Real>> drives{problem.dof[kDriveRow].row, problem.by_rows};
+  free_motion<L>(g, m, opt, {at, w.kin, w.I, w.loads}, w.v, problem.A, problem.b, drives);
   if (opt.moves_centres()) each_dof<L>(g, m, [](Real owed, Real& b) { b = b + owed; }, at.x.owed, problem.b);
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
   factor<L>(g, m, problem.factor);

@@ -210,6 +210,7 @@ int ModelBuilder::add_tendon(const TendonSpec& spec) {
   append(m.tendon_lengthspring, spec.lengthspring.value_or(Range{}));
   default_lengthspring_.push_back(!spec.lengthspring);
   append_range(spec.range, m.tendon_range, m.tendon_limited);
+  append_range(spec.actuatorfrcrange, m.tendon_actfrcrange, m.tendon_actfrclimited);
   return m.ntendon++;
 }
 

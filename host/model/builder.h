@@ -89,7 +89,7 @@ struct TendonSpec {
   std::vector<std::pair<int, double>> terms = {};  // joint, coefficient: length = sum of coefficient * q
   double stiffness = 0, damping = 0, frictionloss = 0;
   std::optional<Range> lengthspring = {};  // default: the length at qpos_spring
-  std::optional<Range> range = {};
+  std::optional<Range> range = {}, actuatorfrcrange = {};
 };
 
 struct EqualitySpec {

@@ -426,6 +426,7 @@ class Compiler {
   void ties() {
     const auto link = [this](int joint) { return flat_of_joint(joint); };
     out_->tie = ties_of(m_, room_, link);
+    bound_pulls(view(), out_->tie);
     const auto flat = [this](int body) {
       const int node = graph_.place[body].node;
       return node < 0 ? -1 : flat_.at(node);
@@ -433,11 +434,10 @@ class Compiler {
     out_->bond = bonds_of(m_, graph_, room_, flat);
     view().ties = static_cast<int>(out_->tie.size()), view().bonds = static_cast<int>(out_->bond.size());
     view().has_loops = view().has_bends = view().bonds > 0;
-    for (const TieModel<double>& tie : out_->tie) {
-      if (tie.kind != kTieEquality) continue;
-      view().has_loops = true;
-      view().has_bends |= std::any_of(tie.poly + 2, tie.poly + 5, [](double c) { return c != 0; });
-    }
+    for (const TieModel<double>& tie : out_->tie)
+      if (tie.kind == kTieEquality)
+        view().has_loops = true,
+        view().has_bends |= std::any_of(tie.poly + 2, tie.poly + 5, [](double c) { return c != 0; });
   }
 
   void bodies() {

@@ -73,7 +73,8 @@ void visit_mechanism_fields(M& m, F&& f) {
   f("tendon_stiffness", m.tendon_stiffness, m.ntendon, 1), f("tendon_damping", m.tendon_damping, m.ntendon, 1);
   f("tendon_frictionloss", m.tendon_frictionloss, m.ntendon, 1);
   f("tendon_lengthspring", m.tendon_lengthspring, m.ntendon, 2), f("tendon_range", m.tendon_range, m.ntendon, 2);
-  f("tendon_limited", m.tendon_limited, m.ntendon, 1);
+  f("tendon_limited", m.tendon_limited, m.ntendon, 1), f("tendon_actfrcrange", m.tendon_actfrcrange, m.ntendon, 2);
+  f("tendon_actfrclimited", m.tendon_actfrclimited, m.ntendon, 1);
   f("eq_type", m.eq_type, m.neq, 1), f("eq_obj1id", m.eq_obj1id, m.neq, 1), f("eq_obj2id", m.eq_obj2id, m.neq, 1);
   f("eq_active", m.eq_active, m.neq, 1), f("eq_data", m.eq_data, m.neq, 11);
   f("actuator_trntype", m.actuator_trntype, m.nu, 1), f("actuator_trnid", m.actuator_trnid, m.nu, 1);

@@ -98,7 +98,8 @@ struct Model {
   Reals wrap_coef;                                              // (nwrap)         length = sum of coef * q
   Reals tendon_stiffness, tendon_damping, tendon_frictionloss;  // (ntendon)
   Reals tendon_lengthspring, tendon_range;                      // (ntendon, 2)    dead band of the spring; limits
-  Ints tendon_limited;                                          // (ntendon)
+  Reals tendon_actfrcrange;                                     // (ntendon, 2)    of its actuators' sum without gears
+  Ints tendon_limited, tendon_actfrclimited;                    // (ntendon)
   // joint, tendon: y1 - y1_0 = poly(y2 - y2_0), obj2 = -1: y1 - y1_0 = data[0]. connect: the anchor on body 1, the same on
   // body 2. weld: the anchor on body 2; position and orientation, in body 1, of a frame at it parallel to body 2;
   // torquescale. m, 1

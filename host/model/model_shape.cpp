@@ -127,6 +127,7 @@ std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
   number("LaneEntries", at_least_one(lane.entries)), number("LaneSlots", at_least_one(lane.slots));
   out << "  static constexpr bool kAnyJoint = " << (has_any_joint(m, springs_vary) ? "true" : "false") << ";\n";
   out << "  static constexpr bool kRanges = " << (m.has_ranges ? "true" : "false") << ";\n";
+  out << "  static constexpr bool kPulls = " << (m.has_pulls ? "true" : "false") << ";\n";
   out << "  static constexpr bool kWalls = " << (has_walls(m) ? "true" : "false") << ";\n";
   out << "  static constexpr bool kLoops = " << (m.has_loops ? "true" : "false") << ";\n";
   out << "  HD static constexpr bool has_pair(int a, int b) { return 0x" << std::hex << kinds_that_meet(m) << std::dec

@@ -1,6 +1,7 @@
 #include "host/model/ties.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace stiction {
 namespace {
@@ -80,15 +81,33 @@ class Ties {
         x.stiffness = k, x.damping = d;
         x.lower = m_.tendon_lengthspring[2 * t], x.upper = m_.tendon_lengthspring[2 * t + 1];
       });
+    const size_t first = out_.size();
+    const bool bounded = m_.tendon_actfrclimited[t];
     for (int a = 0; a < m_.nu && !(m_.disableflags & kDisableActuation); ++a)
       if (static_cast<Transmission>(m_.actuator_trntype[a]) == Transmission::kTendon && m_.actuator_trnid[a] == t)
-        add(kTieActuator, [&](auto& x) { x.actuator = actuator_of(m_, a, m_.actuator_gear[6 * a]); });
+        add(kTieActuator, [&](auto& x) {
+          const double gear = m_.actuator_gear[6 * a];
+          x.actuator = actuator_of(m_, a, gear), x.force_lower = -kUnlimited, x.force_upper = kUnlimited;
+          if (!bounded) return;
+          const auto [low, high] =
+              std::minmax({gear * m_.tendon_actfrcrange[2 * t], gear * m_.tendon_actfrcrange[2 * t + 1]});
+          x.force_lower = low, x.force_upper = high;
+        });
+    for (size_t i = first; i < out_.size() && bounded; ++i) {
+      const ActuatorModel<double>&one = out_[first].actuator, &other = out_[i].actuator;
+      if (other.gear != one.gear || (i > first && (one.clamp_force || other.clamp_force)))
+        throw std::invalid_argument("tendon " + std::to_string(t) +
+                                    ": several actuators under its force range with different gears, or force ranges "
+                                    "of their own, are not supported");
+      out_[i].actuators = i == first ? static_cast<int>(out_.size() - first) : 0;
+    }
   }
 
   const Model& m_;
   const Room& room_;
   const std::function<int(int)>& link_;
   std::vector<TieModel<double>> out_;
+  static constexpr double kUnlimited = 1e30;
 };
 
 const Pose<double> kNowhere{{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {0, 0, 0}};
@@ -97,6 +116,18 @@ const Pose<double> kNowhere{{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {0, 0, 0}};
 
 std::vector<TieModel<double>> ties_of(const Model& model, const Room& room, const std::function<int(int)>& link) {
   return Ties(model, room, link).run();
+}
+
+void bound_pulls(ModelView<Capacity, double>& view, std::vector<TieModel<double>>& ties) {
+  for (TieModel<double>& tie : ties) {
+    if (tie.kind != kTieActuator || tie.actuators == 0) continue;
+    for (int j = 0; j < tie.terms; ++j) {
+      const int limb_link = tie.link[j] - kLimbsFrom<Capacity>;
+      LinkModel<double>& link = limb_link < 0 ? view.trunk[tie.link[j]] : view.link[limb_link];
+      if (link.force_lower < -1e29 && link.force_upper > 1e29) continue;
+      ++tie.ranged, ++link.pulls, view.has_pulls = view.has_ranges = 1;
+    }
+  }
 }
 
 int mocap_of(const Model& m, int body) {

@@ -280,6 +280,7 @@ void check_tendons(const Model& m) {
     if (!is_scalar_joint(m, m.wrap_jntid[w])) fail("wrap_jntid[", w, "] is no slide or hinge joint");
   }
   expect_ranges("tendon_range", m.tendon_range, m.tendon_limited);
+  expect_ranges("tendon_actfrcrange", m.tendon_actfrcrange, m.tendon_actfrclimited);
   expect_not_negative("tendon_stiffness", m.tendon_stiffness);
   expect_not_negative("tendon_damping", m.tendon_damping);
   expect_not_negative("tendon_frictionloss", m.tendon_frictionloss);

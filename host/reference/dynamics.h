@@ -7,9 +7,9 @@
 //
 // with Jc the Jacobian of the centre of mass and Jw of the angular velocity (Newton-Euler projected on the joints; textbook).
 // Forces are MuJoCo's: springs of hinges and slides about qpos_spring, dampers, fixed tendons with a spring outside the
-// dead band lengthspring, gravity compensation; actuators force = gain ctrl + bias . (1, length, velocity) with ctrl and
-// force clamped to their ranges, and the sum on a joint clamped to jnt_actfrcrange. disableflags
-// are honoured. As in MuJoCo, gravity compensation is off when springs and dampers are both disabled.
+// dead band lengthspring, gravity compensation; actuators force = gain ctrl + bias . (1, length, velocity) with ctrl
+// clamped to its range, those on a tendon scaled so that their sum is within tendon_actfrcrange, then each clamped to its range, and
+// what all do on a joint to jnt_actfrcrange. disableflags are honoured. As in MuJoCo, gravity compensation is off when springs and dampers are both disabled.
 //
 // Shapes: q (nq), v (nv), ctrl (nu), qfrc_applied (nv) N | N m, xfrc_applied (nbody, 6) force and torque at the centre of
 // mass in world axes. Empty applied forces mean zero. Errors: std::invalid_argument for wrong sizes.
@@ -40,7 +40,7 @@ PassiveForces passive_forces(const Model& model, const Kinematics& kinematics, c
 /// Forces of the actuators; row i of moment maps force[i] to the joints.
 struct ActuatorForces {
   Vector length, velocity;  // (nu)
-  Vector asked, force;      // (nu)      before and after its forcerange
+  Vector asked, force;      // (nu)      before and after its tendon's range and its forcerange
   Matrix moment;            // (nu, nv)
   Vector total;             // (nv)      after jnt_actfrcrange
 };

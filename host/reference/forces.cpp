@@ -82,9 +82,21 @@ ActuatorForces actuator_forces(const Model& model, const Vector& q, const Vector
     const double* b = &model.actuator_biasprm[3 * i];
     f.asked[i] = model.actuator_gainprm[i] * control + b[0] + b[1] * f.length[i] + b[2] * f.velocity[i];
     f.force[i] = f.asked[i];
-    if (model.actuator_forcelimited[i])
-      f.force[i] = std::clamp(f.asked[i], model.actuator_forcerange[2 * i], model.actuator_forcerange[2 * i + 1]);
   }
+  for (int t = 0; t < model.ntendon; ++t) {
+    double sum = 0;
+    auto drives = [&](int i) {
+      return static_cast<Transmission>(model.actuator_trntype[i]) == Transmission::kTendon &&
+             model.actuator_trnid[i] == t;
+    };
+    for (int i = 0; i < model.nu; ++i) sum += drives(i) ? f.force[i] : 0;
+    if (!model.tendon_actfrclimited[t] || sum == 0) continue;
+    const double part = std::clamp(sum, model.tendon_actfrcrange[2 * t], model.tendon_actfrcrange[2 * t + 1]) / sum;
+    for (int i = 0; i < model.nu; ++i) f.force[i] *= drives(i) ? part : 1;
+  }
+  for (int i = 0; i < model.nu; ++i)
+    if (model.actuator_forcelimited[i])
+      f.force[i] = std::clamp(f.force[i], model.actuator_forcerange[2 * i], model.actuator_forcerange[2 * i + 1]);
   f.total = f.moment.transpose() * f.force;
   for (int joint = 0; joint < model.njnt; ++joint) {
     auto type = static_cast<JointType>(model.jnt_type[joint]);

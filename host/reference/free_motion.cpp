@@ -55,12 +55,92 @@ void add_tendon_rows(const Model& model, const PassiveForces& passive, const Vec
 
 /// Force at (q, v) of servos, and how it falls with velocity and position.
 struct Servo { double force = 0, damping = 0, stiffness = 0; };
-Servo held(const Servo& s, Range range, double v, double mass, double h) {
+Servo operator+(const Servo& a, const Servo& b) {
+  return {a.force + b.force, a.damping + b.damping, a.stiffness + b.stiffness};
+}
+/// Of an actuator on what it drives, its range aside.
+Servo servo_of(const Model& model, const ActuatorForces& actuators, int i) {
+  const double gear = model.actuator_gear[6 * i];
+  return {gear * actuators.asked[i], gear * gear * std::max(0.0, -model.actuator_biasprm[3 * i + 2]),
+          gear * gear * std::max(0.0, -model.actuator_biasprm[3 * i + 1])};
+}
+Range range_of(const Model& model, int i) {
+  if (!model.actuator_forcelimited[i]) return {};
+  return scaled(model.actuator_forcerange[2 * i], model.actuator_forcerange[2 * i + 1], model.actuator_gear[6 * i]);
+}
+
+/// The force with which a joint of this inertia would end the step; infinite: that has v then.
+double ending(const Servo& s, double v, double mass, double h) {
   double slope = s.damping + h * s.stiffness;
-  double end = (s.force + s.damping * v - slope * v) / (1 + h * slope / mass);
+  return (s.force + s.damping * v - slope * v) / (1 + h * slope / mass);
+}
+Servo held(const Servo& s, Range range, double v, double mass, double h) {
+  double end = ending(s, v, mass, h);
   if (end > range.high) return {range.high, 0, 0};
   if (end < range.low) return {range.low, 0, 0};
   return s;
+}
+
+Range narrowed(const Range& a, double low, double high) {
+  return {std::clamp(a.low, low, high), std::clamp(a.high, low, high)};
+}
+
+/// What pulls along a tendon: an actuator, or all that share the tendon's force range.
+struct Pull {
+  Vector row;  // (nv)
+  Servo servo;
+  Range range;
+  int ranged = 0;  // joints of the tendon with a force range
+};
+std::vector<Pull> pulls_of(const Model& model, const ActuatorForces& actuators) {
+  std::vector<Pull> pulls;
+  std::vector<int> shared(model.ntendon, -1);
+  auto on = [&](int i, int t) {
+    return static_cast<Transmission>(model.actuator_trntype[i]) == Transmission::kTendon &&
+           model.actuator_trnid[i] == t;
+  };
+  for (int i = 0; i < model.nu; ++i) {
+    const int t = model.actuator_trnid[i];
+    if (!on(i, t)) continue;
+    const double gear = model.actuator_gear[6 * i];
+    Servo s = servo_of(model, actuators, i);
+    Range range = range_of(model, i);
+    const bool together = model.tendon_actfrclimited[t];
+    if (together) {
+      const Range all = scaled(model.tendon_actfrcrange[2 * t], model.tendon_actfrcrange[2 * t + 1], gear);
+      range = narrowed(all, range.low, range.high);
+    }
+    if (together && shared[t] >= 0) {
+      pulls[shared[t]].servo = pulls[shared[t]].servo + s;
+      continue;
+    }
+    shared[t] = static_cast<int>(pulls.size());
+    Pull pull{tendon_row(model, t), s, range};
+    for (int j = 0; j < model.njnt; ++j) {
+      bool has = false;
+      for (int w = model.tendon_adr[t]; w < model.tendon_adr[t] + model.tendon_num[t]; ++w)
+        has |= model.wrap_jntid[w] == j;
+      pull.ranged += has && model.jnt_actfrclimited[j];
+    }
+    pulls.push_back(pull);
+  }
+  return pulls;
+}
+
+/// A pull's part in what drives one joint, as if all others kept their velocities.
+Servo part_of(const Pull& pull, int dof, const Vector& v, double h) {
+  const double coef = pull.row[dof], square = pull.ranged * coef * coef, k = pull.servo.stiffness;
+  return {coef * (pull.servo.force - h * k * pull.row.dot(v)) + h * square * k * v[dof], square * pull.servo.damping,
+          square * k};
+}
+
+/// The servo of a dof that its range binds, as constant force or, where the end of the step decides, as row.
+Servo hold(const Servo& asked, Range range, int dof, double v, double h, FreeMotion& m) {
+  const double foretold = std::clamp(ending(asked, v, m.M(dof, dof), h), range.low, range.high);
+  Vector unit = Vector::Unit(m.M.rows(), dof);
+  add_soft_row(unit, v * unit, h, asked.force - foretold, asked.stiffness, asked.damping,
+               {range.low - foretold, range.high - foretold}, m);
+  return {foretold, 0, 0};
 }
 
 /// along_tendons: f of what has neither stiffness nor damping.
@@ -68,57 +148,75 @@ void add_actuators(const Model& model, const ActuatorForces& actuators, const Ve
                    Vector& along_tendons, FreeMotion& m) {
   if (disabled(model, kDisableActuation)) return;
   std::vector<Servo> joint(model.nv);
-  std::vector<Range> joint_range(model.nv);
+  std::vector<Range> own_range(model.nv);
   std::vector<int> drivers(model.nv);
   for (int i = 0; i < model.nu; ++i)
     if (on_hinge_or_slide(model, i)) ++drivers[model.jnt_dofadr[model.actuator_trnid[i]]];
   for (int i = 0; i < model.nu; ++i) {
-    double gear = model.actuator_gear[6 * i];
-    double k = gear * gear * std::max(0.0, -model.actuator_biasprm[3 * i + 1]);
-    double d = gear * gear * std::max(0.0, -model.actuator_biasprm[3 * i + 2]);
-    Range range;
-    if (model.actuator_forcelimited[i])
-      range = scaled(model.actuator_forcerange[2 * i], model.actuator_forcerange[2 * i + 1], gear);
-    if (on_hinge_or_slide(model, i)) {
-      int dof = model.jnt_dofadr[model.actuator_trnid[i]];
-      Servo s{gear * actuators.asked[i], d, k};
-      if (drivers[dof] == 1) joint_range[dof] = range;
-      else s = held(s, range, v[dof], m.M(dof, dof), h);
-      joint[dof].force += s.force, joint[dof].damping += s.damping, joint[dof].stiffness += s.stiffness;
-    } else if (static_cast<Transmission>(model.actuator_trntype[i]) == Transmission::kTendon) {
-      // The row is the tendon's own, so that l is along the tendon: force and gains take one and two factors of the gear.
-      Vector tendon = tendon_row(model, model.actuator_trnid[i]);
-      if (!add_soft_row(tendon, v, h, gear * actuators.asked[i], k, d, range, m))
-        along_tendons += tendon * (gear * actuators.force[i]);
-    } else {
+    if (static_cast<Transmission>(model.actuator_trntype[i]) == Transmission::kTendon) continue;
+    if (!on_hinge_or_slide(model, i)) {
       f += actuators.moment.row(i).transpose() * actuators.force[i];
+      continue;
     }
+    int dof = model.jnt_dofadr[model.actuator_trnid[i]];
+    Servo s = servo_of(model, actuators, i);
+    if (drivers[dof] == 1) own_range[dof] = range_of(model, i);
+    else s = held(s, range_of(model, i), v[dof], m.M(dof, dof), h);
+    joint[dof] = joint[dof] + s;
   }
+  std::vector<Pull> pulls = pulls_of(model, actuators);
+  std::vector<bool> apart(model.nv);
   for (int j = 0; j < model.njnt; ++j) {
     auto type = static_cast<JointType>(model.jnt_type[j]);
     if (type != JointType::kHinge && type != JointType::kSlide) continue;
-    int dof = model.jnt_dofadr[j];
-    Servo s = joint[dof];
-    Range range = joint_range[dof];
+    const int dof = model.jnt_dofadr[j];
+    const double mass = m.M(dof, dof);
+    const Servo asked = joint[dof];
+    Range range = own_range[dof];
+    int touching = 0;
+    for (const Pull& pull : pulls) touching += pull.row[dof] != 0;
     if (model.jnt_actfrclimited[j]) {
       const double low = model.jnt_actfrcrange[2 * j], high = model.jnt_actfrcrange[2 * j + 1];
-      range = {std::clamp(range.low, low, high), std::clamp(range.high, low, high)};
+      if (touching == 0) {
+        range = narrowed(range, low, high);
+      } else {  // all actuators of the joint together, where that binds
+        Servo all = held(asked, range, v[dof], mass, h);
+        Range total{low, high};
+        for (const Pull& pull : pulls) {
+          if (pull.row[dof] == 0) continue;
+          const Servo part = part_of(pull, dof, v, h);
+          const Range of = scaled(pull.range.low, pull.range.high, pull.row[dof]);
+          if (drivers[dof] == 0 && touching == 1) total = narrowed(of, low, high), all = part;
+          else all = all + held(part, of, v[dof], mass, h);
+        }
+        const double now = ending(all, v[dof], kInfinity, h), end = ending(all, v[dof], mass, h);
+        apart[dof] = std::min(now, end) < total.low || std::max(now, end) > total.high;
+        if (apart[dof]) {
+          const bool constant = (now > total.high && end > total.high) || (now < total.low && end < total.low);
+          f[dof] += constant ? std::clamp(end, total.low, total.high) : hold(all, total, dof, v[dof], h, m).force;
+          continue;
+        }
+      }
     }
-    const Servo asked = s;
-    s = held(asked, range, v[dof], m.M(dof, dof), h);
+    Servo s = held(asked, range, v[dof], mass, h);
     // Where it is unclear at which end of the step's velocities the range binds, the servo is a row beside the force foretold.
     const double slope = asked.damping + h * asked.stiffness, still = asked.force + asked.damping * v[dof],
-                 now = still - slope * v[dof], end = now / (1 + h * slope / m.M(dof, dof));
+                 now = ending(asked, v[dof], kInfinity, h), end = ending(asked, v[dof], mass, h);
     int within = 0, beyond = 0;
     for (double force : {still, now, end}) (force >= range.low && force <= range.high ? within : beyond) += 1;
     const bool both = std::min({still, now, end}) < range.low && std::max({still, now, end}) > range.high;
-    if (slope > 0 && ((within > 0 && beyond > 0) || both)) {
-      const double foretold = std::clamp(end, range.low, range.high);
-      add_soft_row(Vector::Unit(model.nv, dof), v, h, asked.force - foretold, asked.stiffness, asked.damping,
-                   {range.low - foretold, range.high - foretold}, m);
-      s = {foretold, 0, 0};
-    }
+    if (slope > 0 && ((within > 0 && beyond > 0) || both)) s = hold(asked, range, dof, v[dof], h, m);
     f[dof] += s.force, m.damping[dof] += s.damping, m.stiffness[dof] += s.stiffness;
+  }
+  for (Pull& pull : pulls) {
+    // The row is the tendon's own, so that l is along the tendon. It knows how joints with this force in theirs moved.
+    Vector lost = Vector::Zero(model.nv);
+    for (int dof = 0; dof < model.nv; ++dof)
+      if (apart[dof]) std::swap(lost[dof], pull.row[dof]);
+    const Servo& s = pull.servo;
+    const double F = s.force - h * s.stiffness * lost.dot(v);
+    if (add_soft_row(pull.row, v, h, F, s.stiffness, s.damping, pull.range, m)) m.soft_rows.back().apart = lost;
+    else along_tendons += pull.row * std::clamp(F, pull.range.low, pull.range.high);
   }
 }
 
@@ -258,6 +356,13 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const S
   if (integrator == Integrator::kImplicit && owed.size() > 0) m.b += owed;
   m.v_free = m.A.llt().solve(m.b);
   if (integrator == Integrator::kImplicit) settle_coriolis(model, q, v, h, m);
+  for (SoftRow& s : m.soft_rows) {
+    if (s.apart.size() == 0) continue;
+    const Vector mobility = m.A.llt().solve(s.J);
+    const double moved = s.apart.dot(mobility);
+    if (std::abs(moved) > (s.R + s.J.dot(mobility)) / 2)
+      s.e += s.apart.dot(m.v_free - v), s.R = std::max(s.R + moved, 0.0);
+  }
   m.b += h * m.along_tendons;
   m.v_free = m.A.llt().solve(m.b);
   return m;

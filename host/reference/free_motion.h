@@ -12,14 +12,19 @@
 // actuators on free and ball joints too. An actuator beyond its forcerange at the end of the step, its joint alone with
 // inertia m = M_ii,
 //   F+ = (F + d v - (d + h k) v) / (1 + h (d + h k) / m),     F its force at (q, v) without the range,
-// is a constant force; then so are all of a joint whose sum is beyond jnt_actfrcrange by the same rule. That range is for
-// actuators on the joint: those on tendons come on top.
+// is a constant force; then so are all of a joint whose sum is beyond jnt_actfrcrange by the same rule.
+//
+// A joint whose jnt_actfrcrange bounds actuators on tendons, too, has of each, with force F along the row J and J_i of it, n joints of the
+// tendon having such ranges, J_i (F - h k J v) - n J_i^2 (d + h k) (v_i+ - v_i). Where the sum with its own actuators is beyond at
+// v_i+ = v_i or at F+, it is the joint's drive, as constant force or as row; rows of tendons then have 0 for J_i, and F - h k J_i v_i for F. With J_a
+// the lost part of J, and s = J_a A^-1 J' beyond half of R + J A^-1 J', they see v_a as in the free motion and by their own impulse:
+// e + J_a (v* - v) for e, max(R + s, 0) for R.
 //
 // Under "implicit", tendon springs, tendon dampers and tendon actuators leave f and become soft rows
 //   J v+ + e + R l = 0,   R = 1 / b_s,   b_s = h d + h^2 k,   e = -h (F + d J v) / b_s
 // with F the force along the tendon at (q, v): l = h (F - h k J v+ - d (J v+ - J v)); a spring has F + d J v = -k stretch,
-// hence e = k_s stretch / b_s with k_s = h k. An actuator's l is held between h times its forcerange. One without
-// stiffness and damping stays in f. A spring inside its dead band has k = 0.
+// hence e = k_s stretch / b_s with k_s = h k. An actuator's l is held between h times its forcerange and that of its tendon,
+// tendon_actfrcrange, within which several are a row together. One without stiffness and damping stays in f. A spring inside its dead band has k = 0.
 //
 // Under "implicit", free joints and ball joints that hang from the world have an implicit gyroscopic torque. With the other
 // joints held, I is the inertia of what the joint carries about its centre of mass (ball: about the anchor), w its angular
@@ -56,6 +61,7 @@ struct SoftRow {
   Vector J;             // (nv)
   double e, R;          // m/s, 1/kg
   double lower, upper;  // N s
+  Vector apart = {};    // (nv)  what the row of a tendon's actuator has lost of it
 };
 
 struct FreeMotion {

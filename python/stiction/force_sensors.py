@@ -32,11 +32,8 @@ class ForceSensors:
 
     def _torques(self):
         """(N, nv)"""
-        force, moments = self._forces(), self._moments
-        through = self._constant("on tendons", lambda: np.asarray(self._model.actuator_trntype) == TRN_TENDON)
-        own = _times(force * ~through, moments)
         low, high = (self._constant(f"actfrcrange {side}", lambda side=side: self._bounds()[side]) for side in (0, 1))
-        return _held(low, own, high) + _times(force * through, moments)
+        return _held(low, _times(self._forces(), self._moments), high)
 
     def _bounds(self) -> np.ndarray:
         """(2, nv): what the actuators of each dof's joint may do together, N or N m."""
@@ -54,7 +51,22 @@ class ForceSensors:
         ctrl = self._within("ctrlrange", clamps, self._array("ctrl"))
         gain, bias = self._parameter("actuator_gainprm"), self._parameter("actuator_biasprm")
         force = gain * ctrl + bias[:, :, 0] + bias[:, :, 1] * length + bias[:, :, 2] * speed
+        if np.any(model.tendon_actfrclimited):
+            force = self._within_tendons(force)
         return self._within("forcerange", np.asarray(model.actuator_forcelimited).astype(bool), force)
+
+    def _within_tendons(self, force):
+        """Those of a tendon (N, nu) scaled so that their sum is within its ``actuatorfrcrange``."""
+        model = self._model
+        limited = np.flatnonzero(model.tendon_actfrclimited)
+        pull = self._constant("pull", lambda: 1.0 * _pulls(model)[:, limited])
+        low, high = (
+            self._constant(f"pull {side}", lambda side=side: np.asarray(model.tendon_actfrcrange)[limited, side])
+            for side in (0, 1)
+        )
+        total = _times(force, pull)
+        lost = 1 - _held(low, total, high) / (total + (total == 0))
+        return force * (1 - _times(lost * (total != 0), pull.T))
 
     @property
     def _moments(self):
@@ -128,6 +140,12 @@ class ForceSensors:
             else:
                 chosen[model.body_id(name)] = True
         return chosen
+
+
+def _pulls(model) -> np.ndarray:
+    """(nu, ntendon): whether an actuator pulls a tendon."""
+    on_tendon = np.asarray(model.actuator_trntype) == TRN_TENDON
+    return on_tendon[:, None] & (np.asarray(model.actuator_trnid)[:, None] == np.arange(model.ntendon))
 
 
 def _moments(model) -> np.ndarray:

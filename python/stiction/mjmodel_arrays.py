@@ -147,6 +147,8 @@ def _tendons(m, found: Findings, out: dict) -> None:
     out.update(wrap_jntid=np.asarray(m.wrap_objid)[wraps], wrap_coef=np.asarray(m.wrap_prm)[wraps])
     for name in ("stiffness", "damping", "frictionloss", "lengthspring", "range", "limited"):
         out[f"tendon_{name}"] = np.array(getattr(m, f"tendon_{name}"))[kept]
+    out["tendon_actfrclimited"] = found.keep_force_range[kept]
+    out["tendon_actfrcrange"] = array(m, "tendon_actfrcrange", (m.ntendon, 2))[kept]
     names = names_of(m, "tendon")
     out["tendon_names"] = [names[t] for t in kept]
     for tendon, armature in enumerate(np.asarray(m.tendon_armature)):

@@ -31,6 +31,7 @@ class Findings:
     keep_mocap: np.ndarray | None = None  # others stand still
     keep_equality: np.ndarray | None = None
     keep_tendon: np.ndarray | None = None
+    keep_force_range: np.ndarray | None = None  # of tendons
     keep_actuator: np.ndarray | None = None
     keep_geom_contact: np.ndarray | None = None
     colliding: np.ndarray | None = None  # geoms that can meet another one
@@ -230,8 +231,12 @@ def _geoms(m, found: Findings) -> None:
         found.note("approximated", f"condim 1 of {np.sum(condim == 1)} geoms or pairs -> friction 0 where it decides")
 
 
-def _terms(m, tendon: int) -> slice:
-    return slice(m.tendon_adr[tendon], m.tendon_adr[tendon] + m.tendon_num[tendon])
+def _pull_unlike(m, tendon: int) -> bool:
+    """Whether it has several actuators whose sum, held in a range, is not a range of their sum."""
+    on = (np.asarray(m.actuator_trntype) == TRN_TENDON) & (np.asarray(m.actuator_trnid)[:, 0] == tendon)
+    outputs = np.asarray(getattr(m, "actuator_outadr", np.arange(len(on))))[on]
+    gears = np.asarray(m.actuator_gear)[outputs, 0]
+    return len(gears) > 1 and bool(np.any(gears != gears[0]) or np.any(np.asarray(m.actuator_forcelimited)[on]))
 
 
 def _tendons(m, found: Findings) -> None:
@@ -247,19 +252,18 @@ def _tendons(m, found: Findings) -> None:
     if np.any(spatial & ~effect):
         found.note("ignored", f"spatial tendon without effect {listed(m, 'tendon', np.flatnonzero(spatial & ~effect))}")
     found.keep_tendon = ~spatial
-    terms = [int(j) for t in set(driven[driven >= 0]) if not spatial[t] for j in m.wrap_objid[_terms(m, t)]]
-    ranged = sorted({j for j in terms if m.jnt_actfrclimited[j]})
-    if ranged:
-        found.note(
-            "approximated", f"actuator force range of {listed(m, 'jnt', ranged)} -> does not bound tendons' forces"
-        )
     joint = np.array([m.tendon_num[t] == 1 for t in ids], bool)
     several = ~spatial & ~joint & (np.asarray(m.tendon_armature) != 0)
     if several.any():
         found.refuse(f"armature of a tendon over several joints {listed(m, 'tendon', np.flatnonzero(several))}")
-    limited = ~spatial & (array(m, "tendon_actfrclimited", m.ntendon) != 0)
-    if limited.any():
-        found.refuse(f"actuator force range of tendon {listed(m, 'tendon', np.flatnonzero(limited))}")
+    found.keep_force_range = ~spatial & (array(m, "tendon_actfrclimited", m.ntendon) != 0)
+    unlike = [t for t in np.flatnonzero(found.keep_force_range) if _pull_unlike(m, t)]
+    if unlike:
+        found.refuse(
+            "force range over several actuators with different gears, or force ranges of their own, of tendon "
+            + listed(m, "tendon", unlike)
+        )
+    found.keep_force_range[unlike] = False
     for name, what in (
         ("tendon_stiffnesspoly", "polynomial stiffness"),
         ("tendon_dampingpoly", "polynomial damping"),

@@ -17,6 +17,7 @@ struct FreeMotionSpace {
   TreeMatrix<L> A;
   TreeVector<L> b, v, bias;
   PerDof<L, ScalarRow<typename L::Real>> drives;
+  TreeVector<L> by_rows;
 };
 
 /// q, v, out: (nv) by the links' dofs, hinges and slides behind a free base that stands at the origin.
@@ -39,7 +40,8 @@ HD void free_velocity(const typename L::Group& g, const typename L::Model& m, co
   w.loads.any_force = w.loads.any_wrench = false;
   forward_kinematics<L>(g, m, x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
-  free_motion<L>(g, m, opt, {{x, x, x.v}, w.kin, w.I, w.loads}, w.bias, w.A, w.b, w.drives);
+  const DriveRows<L, ScalarRow<Real>> drives{w.drives, w.by_rows};
+  free_motion<L>(g, m, opt, {{x, x, x.v}, w.kin, w.I, w.loads}, w.bias, w.A, w.b, drives);
   factor<L>(g, m, w.A);
   Real share[L::kTrunkDofs];
   UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = zero;

@@ -20,7 +20,8 @@ SAME = """
     dof_frictionloss qpos0 qpos_spring geom_type geom_bodyid geom_contype geom_conaffinity geom_condim
     geom_priority geom_size geom_pos
     geom_quat geom_friction pair_geom1 pair_geom2 site_bodyid site_pos site_quat tendon_num tendon_stiffness
-    tendon_damping tendon_frictionloss tendon_lengthspring tendon_range tendon_limited actuator_trntype actuator_gear
+    tendon_damping tendon_frictionloss tendon_lengthspring tendon_range tendon_limited tendon_actfrclimited
+    tendon_actfrcrange actuator_trntype actuator_gear
     actuator_ctrllimited actuator_ctrlrange actuator_forcelimited actuator_forcerange key_qpos key_qvel key_ctrl
 """.split()
 
@@ -315,8 +316,11 @@ REFUSED = {
         "armature of a tendon over several joints 'f'",
     ),
     "tendon force range": (
-        HINGE.format('<tendon><fixed name="f" actuatorfrcrange="-1 1"><joint joint="j" coef="1"/></fixed></tendon>'),
-        "actuator force range of tendon 'f'",
+        HINGE.format(
+            '<tendon><fixed name="f" actuatorfrcrange="-1 1"><joint joint="j" coef="1"/></fixed></tendon>'
+            '<actuator><motor tendon="f"/><motor tendon="f" gear="2"/></actuator>'
+        ),
+        "force range over several actuators with different gears, or force ranges of their own, of tendon 'f'",
     ),
     "flex": (
         scene('<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" mass="1" dim="2"/>'),

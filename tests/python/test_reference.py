@@ -186,7 +186,7 @@ def test_contact_rows_match_mujoco():
 def test_implicit_step_is_the_linearised_end_of_step_force():
     """Joint springs, servos and tendons together: the soft rows, solved, fold into A as stiffness and damping do."""
     m = mixed('<flag contact="disable" limit="disable"/>')
-    m.jnt_actfrclimited[:] = 0  # which here does not bound the tendon's servo
+    m.jnt_actfrclimited[:] = 0  # no joint has its tendon's servo: tests/python/test_shared_ranges.py
     model, arrays, _ = converted(m)
     h = m.opt.timestep
     arm, elbow, tip, hinge = (m.jnt_dofadr[m.joint(n).id] for n in ("arm", "elbow", "tip", "hinge"))

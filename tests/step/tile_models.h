@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "host/model/builder.h"
@@ -18,7 +19,8 @@ struct LegOptions {
   int joints = 2;          // 2: hip yaw and knee; 3: abduction, hip, knee
   bool feet_only = false;  // geometry: a sphere at the tip, else capsules
   double frictionloss = 0, stiffness = 0, base_stiffness = 0;
-  bool servo = false;  // position servo with damping, else a motor
+  bool servo = false;                // position servo with damping, else a motor
+  std::optional<Range> effort = {};  // of each joint, N m
   bool limited = true;
   int legs = 4;
 };
@@ -52,7 +54,8 @@ inline ModelBuilder legged(const LegOptions& o, ModelOptions options = {}) {
                       .stiffness = o.stiffness,
                       .damping = 0.3,
                       .armature = 0.01,
-                      .frictionloss = o.frictionloss};
+                      .frictionloss = o.frictionloss,
+                      .actuatorfrcrange = o.effort};
       if (o.limited) joint.range = Range{-0.5, 0.4};
       const int hinge = b.add_joint(joint);
       if (o.servo) b.add_actuator({.joint = hinge, .gain = 20, .bias = {0, -20, -0.5}, .forcerange = Range{-6, 6}});
@@ -73,9 +76,15 @@ inline ModelBuilder legged(const LegOptions& o, ModelOptions options = {}) {
 }
 
 /// A quadruped of capsules beside a free box, with a tail on a ball joint with a limit, a joint equality, a tendon with spring,
-/// limit, dry friction and an actuator, weight compensation, dry friction in the joints and springs in all of them.
+/// limit, dry friction and two actuators under force ranges of its and of its joints', weight compensation, dry friction in the joints and
+/// springs in all of them.
 inline ModelBuilder menagerie_builder() {
-  ModelBuilder b = legged({.joints = 3, .frictionloss = 0.05, .stiffness = 0.5, .base_stiffness = 2, .servo = true});
+  ModelBuilder b = legged({.joints = 3,
+                           .frictionloss = 0.05,
+                           .stiffness = 0.5,
+                           .base_stiffness = 2,
+                           .servo = true,
+                           .effort = Range{-3, 2}});
   const int box =
       b.add_body({.name = "box", .pos = {0.42, 0.37, 0.1}, .mass = 1, .inertia = box_inertia(1, {.1, .1, .1})});
   b.add_joint({.body = box, .type = JointType::kFree, .stiffness = 1});
@@ -105,8 +114,10 @@ inline ModelBuilder menagerie_builder() {
                                    .damping = 0.1,
                                    .frictionloss = 0.1,
                                    .lengthspring = Range{-0.02, 0.02},
-                                   .range = Range{-0.3, 0.3}});
+                                   .range = Range{-0.3, 0.3},
+                                   .actuatorfrcrange = Range{-1, 1.5}});
   b.add_actuator({.tendon = tendon, .gain = 5, .bias = {0, -5, -0.1}});
+  b.add_actuator({.tendon = tendon});
   return b;
 }
 inline Model menagerie() { return menagerie_builder().build(); }
