@@ -144,7 +144,7 @@ def steps_of_the_oracle(oracle, sim, d, count=5):
     forces = d.qfrc_applied.copy(), d.xfrc_applied.copy()
     q, v, owed = d.qpos.copy(), d.qvel.copy(), 0 * d.qvel
     for _ in range(count):
-        step = reference.step(oracle, q, v, d.ctrl, {}, "implicit", sim.timestep, 0.2, 1.0, *forces, owed=owed)
+        step = reference.step(oracle, q, v, d.ctrl, {}, sim.integrator, sim.timestep, 0.2, 1.0, *forces, owed=owed)
         q, v, owed = step["q"], step["v"], step["owed"]
         sim.step()
         yield q, v

@@ -8,7 +8,7 @@ mujoco = pytest.importorskip("mujoco")
 from scenes import EXACT  # noqa: E402
 from stiction import Model, Simulation  # noqa: E402
 from stiction.solver_options import SolverOptions  # noqa: E402
-from test_against_mujoco import error, put, random_state  # noqa: E402
+from test_against_mujoco import error, random_state, steps_of_the_oracle  # noqa: E402
 
 H = 0.01
 WAYS = pytest.mark.parametrize("integrator", ["implicit", "euler"])
@@ -85,12 +85,7 @@ def test_fast_steps_against_limits_match_the_oracle(kind, integrator):
     for seed in range(10):
         d = random_state(m, seed, spread=0.1)
         d.qvel *= 10
-        put(sim, d)
-        q, v, owed, forces = d.qpos, d.qvel, 0 * d.qvel, (d.qfrc_applied, d.xfrc_applied)
-        for _ in range(5):
-            step = reference.step(oracle, q, v, d.ctrl, {}, integrator, H, 0.2, 1.0, *forces, owed=owed)
-            q, v, owed = step["q"], step["v"], step["owed"]
-            sim.step()
+        for q, v in steps_of_the_oracle(oracle, sim, d):
             held += np.count_nonzero(sim.contact_problem(0).row_impulse > 1e-6)
             assert error(sim.qpos[0], q) <= 1e-9 and error(sim.qvel[0], v) <= 1e-7
     assert held > 20

@@ -12,7 +12,7 @@ import pytest
 mujoco = pytest.importorskip("mujoco")
 
 from stiction import Model, Simulation, Status  # noqa: E402
-from test_against_mujoco import error, put  # noqa: E402
+from test_against_mujoco import error, steps_of_the_oracle  # noqa: E402
 
 H = 0.00025
 INTEGRATORS = pytest.mark.parametrize("integrator", ["implicit", "euler"])
@@ -213,23 +213,28 @@ def test_a_finger_presses_a_wall_with_no_more_than_its_servo_has(mass, kp, kv, d
     assert not np.any(sim.status)
 
 
+def each_moves_as_alone(model, targets, steps, **options):
+    """Environments under the controls ``targets`` (times, envs, nu), ``steps`` long each, to the bit."""
+
+    def run(envs):
+        sim = Simulation(model, len(envs), num_threads=1, **options)
+        for target in targets:
+            sim.ctrl[:] = target[envs]
+            sim.step(steps)
+        assert not np.any(sim.status & ~Status.FALLBACK)
+        return np.concatenate([sim.qpos, sim.qvel], 1)
+
+    together = run(np.arange(targets.shape[1]))
+    for env in range(0, targets.shape[1], 5):
+        assert np.array_equal(run([env])[0], together[env])
+
+
 @DTYPES
 def test_servos_at_their_bounds_do_not_hang_on_neighbours(dtype):
     """Of a pack some are at a bound, some are not, and some change over."""
     model = Model.from_mjcf(FINGER.format(mass=0.02, kp=500, kv=20))
-    targets = np.random.default_rng(2).uniform(-0.05, 0.08, (4, 24))
-
-    def run(envs):
-        sim = Simulation(model, len(envs), dtype=dtype, num_threads=1)
-        for target in targets:
-            sim.ctrl[:, 0] = target[envs]
-            sim.step(40)
-        assert not np.any(sim.status & ~Status.FALLBACK)
-        return np.concatenate([sim.qpos, sim.qvel], 1)
-
-    together = run(np.arange(24))
-    for env in range(0, 24, 5):
-        assert np.array_equal(run([env])[0], together[env])
+    targets = np.random.default_rng(2).uniform(-0.05, 0.08, (4, 24, 1))
+    each_moves_as_alone(model, targets, 40, dtype=dtype)
 
 
 @KINDS
@@ -247,10 +252,5 @@ def test_steps_of_servos_match_the_oracle(name, on, kind):
         for _ in range(10):
             d.qpos[:], d.qvel[:] = 0.2 * rng.standard_normal((2, 2))
             d.ctrl[:] = 0.2 * rng.standard_normal(count)
-            put(sim, d)
-            q, v, owed = d.qpos, d.qvel, 0 * d.qvel
-            for _ in range(3):
-                step = reference.step(oracle, q, v, d.ctrl, {}, "implicit", 0.01, 0.2, 1.0, owed=owed)
-                q, v, owed = step["q"], step["v"], step["owed"]
-                sim.step()
+            for q, v in steps_of_the_oracle(oracle, sim, d, 3):
                 assert error(sim.qpos[0], q) <= 1e-7 and error(sim.qvel[0], v) <= 1e-5

@@ -12,8 +12,8 @@ import pytest
 mujoco = pytest.importorskip("mujoco")
 
 from stiction import Model, Sensors, Simulation, Status, UnsupportedModelError  # noqa: E402
-from test_against_mujoco import error, put  # noqa: E402
-from test_servos import ACTUATORS, DTYPES, INTEGRATORS, KINDS, H, check, deviation  # noqa: E402
+from test_against_mujoco import error, steps_of_the_oracle  # noqa: E402
+from test_servos import ACTUATORS, DTYPES, INTEGRATORS, KINDS, H, check, deviation, each_moves_as_alone  # noqa: E402
 
 SCENE = """
 <mujoco><compiler autolimits="true" angle="radian"/><option timestep="{h}" gravity="0 0 0" integrator="{scheme}"/>
@@ -176,18 +176,7 @@ def test_shared_ranges_do_not_hang_on_neighbours(integrator, dtype):
     actuators = drive("velocity", "t") + drive("damped position", "a") + drive("motor", "u") * 2
     model = Model.from_mjcf(scene("hinge", "implicit", actuators, 0.005, b=B, u='actuatorfrcrange="-1 1"'))
     targets = np.random.default_rng(2).uniform(-1.5, 1.5, (6, 24, 4))
-
-    def run(envs):
-        sim = Simulation(model, len(envs), dtype=dtype, integrator=integrator, num_threads=1)
-        for target in targets:
-            sim.ctrl[:] = target[envs]
-            sim.step(20)
-        assert not np.any(sim.status & ~Status.FALLBACK)
-        return np.concatenate([sim.qpos, sim.qvel], 1)
-
-    together = run(np.arange(24))
-    for env in range(0, 24, 5):
-        assert np.array_equal(run([env])[0], together[env])
+    each_moves_as_alone(model, targets, 20, dtype=dtype, integrator=integrator)
 
 
 @KINDS
@@ -211,12 +200,7 @@ def test_steps_of_shared_ranges_match_the_oracle(names, integrator, kind):
         for _ in range(10):
             d.qpos[:], d.qvel[:] = 0.3 * rng.standard_normal((2, 2))
             d.ctrl[:] = 0.3 * rng.standard_normal(4)
-            put(sim, d)
-            q, v, owed = d.qpos, d.qvel, 0 * d.qvel
-            for _ in range(3):
-                step = reference.step(oracle, q, v, d.ctrl, {}, integrator, 0.01, 0.2, 1.0, owed=owed)
-                q, v, owed = step["q"], step["v"], step["owed"]
-                sim.step()
+            for q, v in steps_of_the_oracle(oracle, sim, d, 3):
                 assert error(sim.qpos[0], q) <= 1e-7 and error(sim.qvel[0], v) <= 1e-5
 
 
