@@ -1,13 +1,15 @@
-// Coriolis and centrifugal forces of jointed trees, taken at the mean of the velocities before and after the free motion.
+// Coriolis and centrifugal forces of jointed trees, taken at the mean of the velocities before and after the free motion, or after it.
 //
 // Explicit ones, c(v0), give a tree energy by the square of what they change in a step: a chain that tumbles runs away. At the
 // geometry of the step's beginning the mean velocity u = (v0 + v) / 2 in
 //   A v = M v0 + h (f - c(u))
-// makes them do the work u . c(u), which is that of the turning inertia, and what energy gains or loses swings. docs/theory.md, (2.3a).
+// makes them do the work u . c(u), which is that of the turning inertia, and what energy gains or loses swings: docs/theory.md, (2.3a).
+// Where a step turns a tree by so much that it does not settle soon, swings grow until it runs away. There u = v, as in implicit Euler,
+// which takes energy. Where that has no solution the mean is tried again, and where that is not found forces are those of rest.
 //
-// Solved by v <- A^-1 (M v0 + h (f - c(u))) from the explicit v on, a pass of Newton-Euler each. What c's derivative is, is nearly
-// skew, so a part 1 / (1 + m^2) of each change converges where m, about the angle of a step, is more than 1: the part is halved
-// while changes do not shrink. Worlds that still change by kTurnFound of their speeds after kTurnPasses keep the explicit v.
+// Solved by v <- A^-1 (M v0 + h (f - c(u))) from the explicit v on, a pass of Newton-Euler each. The second change as a part of the
+// first tells by how much c turns velocities in a step. After kPlainPasses each pass is extrapolated along the last two by Anderson's
+// acceleration [Walker2011].
 //
 // v knows nothing of what closes loops, whose impulses undo most of it in every step: worlds with welds, connects or equalities of joints
 // and tendons keep explicit forces here, and take the mean of velocities that do not open them, in step/loops.h.
@@ -29,11 +31,13 @@ namespace stiction {
 /// after and kTurnFloor of the sum of all.
 template <class S> inline constexpr S kTurnTolerance = sizeof(S) == 4 ? S(3e-4) : S(1e-10);
 inline constexpr float kTurnFloor = 0.1f;
+/// The second change as a part of the first, in the norm of A's diagonal, from which on u = v.
+inline constexpr float kWildTurn = 0.4f;
 /// For v to be taken: the sum of the changes, as a part of that of the speeds.
 inline constexpr float kTurnFound = 1e-2f;
 /// Sum of the speeds, times h, that explicit forces are good for: energy grows by less than the square of it in a step.   rad
 inline constexpr float kSlowTurn = 1e-3f;
-inline constexpr int kTurnPasses = 30;
+inline constexpr int kTurnPasses = 30, kPlainPasses = 3;
 
 /// body(own, x...) for every dof of jointed trees, or of all others: the trunk's, then those of this lane's own limbs.
 template <class L, class Body, class... Vectors>
@@ -88,19 +92,21 @@ struct CoriolisInputs {
 /// What a step's b was found with.
 template <class L>
 struct MeanForces {
-  TreeVector<L> rest;                // of worlds that are `taken`: b without inverse dynamics                   N s, N m s
+  TreeVector<L> rest;            // of worlds that are `taken`: b without inverse dynamics                       N s, N m s
+  typename L::Real part;         // of v in u = (1 - part) v0 + part v
   Mask<typename L::Real> taken;  // have c(u)
 };
-/// Inverse dynamics for the acceleration -v0 / h, forces being those at (v0 + v) / 2.
+/// Inverse dynamics for the acceleration -v0 / h, forces being those at u = (1 - part) v0 + part v.
 template <class L, class Real = typename L::Real>
 HD void dynamics_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
-                         const TreeVector<L>& v, TreeVector<L>& tau) {
+                         const TreeVector<L>& v, const Real& part, TreeVector<L>& tau) {
   using S = Scalar<Real>;
   const S h = in.h;
+  const Real rest = Real(1) - part;
   TreeVector<L> u, a;
-  each_dof<L>(g, m, [h](Real x, Real y, Real& mean, Real& rate) { mean = (x + y) * S(0.5), rate = x * (S(-1) / h); },
+  each_dof<L>(g, m, [&](Real x, Real y, Real& mean, Real& rate) { mean = x * rest + y * part, rate = x * (S(-1) / h); },
               in.v0, v, u, a);
-  hold_centres<L>(g, m, in.kin, in.I, in.A, u, false, a);
+  hold_centres<L>(g, m, in.kin, u, false, a);
   inverse_dynamics<L>(g, m, in.kin, in.I, u, a, tau);
 }
 /// b without any inverse dynamics, from b and what it has of that.
@@ -109,17 +115,65 @@ HD void without_coriolis(const typename L::Group& g, const typename L::Model& m,
                          const TreeVector<L>& bias, TreeVector<L>& rest) {
   each_jointed<L>(g, m, [h](bool, Real bi, Real c, Real& r) { r = bi + c * h; }, b, bias, rest);
 }
-/// b and free = A^-1 b with c((v0 + v) / 2), in worlds that are `active`. base: b without inverse dynamics.
+/// b and free = A^-1 b with c(u), in worlds that are `active`. base: b without inverse dynamics.
 template <class L, class Real = typename L::Real>
 HD_ONCE void move_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
-                          const TreeVector<L>& v, const TreeVector<L>& base, const Mask<Real>& active, TreeVector<L>& b,
-                          TreeVector<L>& free) {
+                          const TreeVector<L>& v, const Real& part, const TreeVector<L>& base, const Mask<Real>& active,
+                          TreeVector<L>& b, TreeVector<L>& free) {
   const Scalar<Real> h = in.h;
-  dynamics_at_mean<L>(g, m, in, v, free);
+  dynamics_at_mean<L>(g, m, in, v, part, free);
   each_jointed<L>(
       g, m, [&](bool, Real all, Real c, Real& bi) { bi = select(active, all - c * h, bi); }, base, free, b);
   solve_for<L>(g, m, in.factor, b, free);
 }
+
+/// Anderson's acceleration of v <- v + f(v) with a memory of two steps, in the norm of A's diagonal. [Walker2011],
+/// by Gram and Schmidt in the place of least squares.
+template <class L>
+struct TurnSecants {
+  using Real = typename L::Real;
+  TreeVector<L> weight;          // A_ii                                                                       kg, kg m^2
+  TreeVector<L> moved[2], by[2]; // a step, and what it changed f by: orthogonal to the other's and of length 1; or 0
+  TreeVector<L> step, f;         // the last ones
+
+  HD TurnSecants(const typename L::Group& g, const typename L::Model& m, const TreeMatrix<L>& A) {
+    UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) weight.trunk[t] = A.trunk[t][t];
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      UNROLL for (int k = 0; k < limb.links(); ++k) weight.limb[at.link + k] = A.limb[at.entry + entry_of(k, k)];
+    });
+    const Real zero(0);
+    for (int i = 0; i < 2; ++i) each_jointed<L>(g, m, [&](bool, Real& s, Real& t) { s = t = zero; }, moved[i], by[i]);
+  }
+  HD Real product(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x, const TreeVector<L>& y) const {
+    return sum_of_jointed<L>(g, m, [](Real w, Real a, Real b) { return w * a * b; }, weight, x, y);
+  }
+  /// Remembers what the last step did to f, which is `now`.
+  HD_ONCE void learn(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& now) {
+    each_jointed<L>(g, m, [](bool, Real to, Real& from) { from = to - from; }, now, f);
+    const Real along = product(g, m, f, by[1]);
+    each_jointed<L>(g, m, [&](bool, Real t, Real s, Real& f_, Real& step_) { f_ = f_ - along * t, step_ = step_ - along * s; },
+                    by[1], moved[1], f, step);
+    const Real square = product(g, m, f, f);
+    const Mask<Real> counts = square > Real(0);
+    const Real scale = select(counts, Real(1) / sqrt(select(counts, square, Real(1))), Real(0));
+    each_jointed<L>(g, m,
+                    [&](bool, Real f_, Real step_, Real& s0, Real& t0, Real& s1, Real& t1) {
+                      s0 = s1, t0 = t1, t1 = f_ * scale, s1 = step_ * scale;
+                    },
+                    f, step, moved[0], by[0], moved[1], by[1]);
+  }
+  /// v after a pass that would change it by `now`, in worlds that are `active`.
+  HD_ONCE void extrapolate(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& now,
+                           const Mask<Real>& active, TreeVector<L>& v) {
+    const Real along0 = product(g, m, now, by[0]), along1 = product(g, m, now, by[1]);
+    each_jointed<L>(g, m,
+                    [&](bool, Real n, Real s0, Real t0, Real s1, Real t1, Real& f_, Real& step_) {
+                      f_ = n, step_ = n - along0 * (s0 + t0) - along1 * (s1 + t1);
+                    },
+                    now, moved[0], by[0], moved[1], by[1], f, step);
+    each_jointed<L>(g, m, [&](bool, Real d, Real& vi) { vi = select(active, vi + d, vi); }, step, v);
+  }
+};
 
 /// b and free = A^-1 b by the explicit forces on entry, `bias` as b has it: inverse dynamics for the acceleration -v0 / h. Worlds
 /// with loops keep both.
@@ -127,7 +181,7 @@ template <class L, class Real = typename L::Real>
 HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                              const TreeVector<L>& bias, TreeVector<L>& b, TreeVector<L>& free, MeanForces<L>& mean) {
   using S = Scalar<Real>;
-  mean.taken = mask_of<Real>(false);
+  mean.taken = mask_of<Real>(false), mean.part = Real(0.5f);
   if (m.has_loops) return;
   auto apart = [](Real x, Real y) { return abs(x - y); };
   const Real moved = sum_of_jointed<L>(g, m, apart, in.v0, free);
@@ -135,25 +189,40 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
   Mask<Real> active = size * in.h > S(kSlowTurn), found = mask_of<Real>(true);
   if (!g.any(active)) return;
 
-  TreeVector<L> v, first;
-  each_dof<L>(g, m, [](Real x, Real& to, Real bi, Real& copy) { to = x, copy = bi; }, free, v, b, first);
+  TreeVector<L> v, change;
   without_coriolis<L>(g, m, in.h, b, bias, mean.rest);
   const Mask<Real> fast = active;
-  Real part(1), last = moved;
-  for (int pass = 0; pass < kTurnPasses && g.any(active); ++pass) {
-    move_at_mean<L>(g, m, in, v, mean.rest, active, b, free);
-    const Real change = sum_of_jointed<L>(g, m, apart, v, free);
-    const Real most = change_of_jointed<L>(g, m, in.v0, v, free, size * S(kTurnFloor));
-    const Real next = most * min(change / max(last, size * kEpsilon<S>), Real(1));
-    part = select(active & (change > last * S(0.7)), part * S(0.5), part), last = change;
-    each_dof<L>(g, m, [&](Real x, Real& to) { to = select(active, to + (x - to) * part, to); }, free, v);
-    found = (active & (change <= size * S(kTurnFound))) | (negate(active) & found);
-    active = active & (next > kTurnTolerance<S>);
+  for (const bool again : {false, true}) {
+    if (again) active = fast & negate(found), mean.part = select(active, Real(0.5f), mean.part);
+    if (!g.any(active)) break;
+    if (again) move_at_mean<L>(g, m, in, v, Real(0), mean.rest, active, b, free);
+    each_dof<L>(g, m, [](Real x, Real& to) { to = x; }, free, v);
+    TurnSecants<L> secants(g, m, in.A);
+    Real last = moved, first(0);
+    for (int pass = 0; pass < kTurnPasses && g.any(active); ++pass) {
+      move_at_mean<L>(g, m, in, v, mean.part, mean.rest, active, b, free);
+      each_jointed<L>(g, m, [](bool, Real to, Real from, Real& by) { by = to - from; }, free, v, change);
+      const Real sum = sum_of_jointed<L>(g, m, [](Real x) { return abs(x); }, change);
+      const Real most = change_of_jointed<L>(g, m, in.v0, v, free, size * S(kTurnFloor));
+      const Real next = most * min(sum / max(last, size * kEpsilon<S>), Real(1));
+      last = sum;
+      found = (active & (sum <= size * S(kTurnFound))) | (negate(active) & found);
+      active = active & (next > kTurnTolerance<S>);
+      if (!again && pass < 2) {
+        const Real square = secants.product(g, m, change, change);
+        if (pass == 0) first = square;
+        else mean.part = select(active & (square > first * S(kWildTurn * kWildTurn)), Real(1), mean.part);
+      }
+      if (pass >= kPlainPasses) secants.learn(g, m, change);
+      if (pass + 1 >= kPlainPasses) secants.extrapolate(g, m, change, active, v);
+      else each_jointed<L>(g, m, [&](bool, Real d, Real& vi) { vi = select(active, vi + d, vi); }, change, v);
+    }
   }
   mean.taken = fast & found;
   if (!g.any(negate(found))) return;
-  each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(found, bi, old); }, first, b);
-  solve_for<L>(g, m, in.factor, b, free);
+  const Real zero(0);
+  each_dof<L>(g, m, [&](Real& vi) { vi = zero; }, v);
+  move_at_mean<L>(g, m, in, v, Real(1), mean.rest, negate(found), b, free);
 }
 
 /// What the step to the velocity v owes the next one, in worlds that are `moving`.
@@ -165,7 +234,7 @@ HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m
   const Mask<Real> owes = mean.taken & moving;
   const Real zero(0);
   if (!g.any(owes)) return each_dof<L>(g, m, [&](Real& d) { d = zero; }, owed);
-  dynamics_at_mean<L>(g, m, in, v, owed);
+  dynamics_at_mean<L>(g, m, in, v, mean.part, owed);
   each_jointed<L>(
       g, m, [&](bool, Real all, Real bi, Real& d) { d = select(owes, all - d * h - bi, zero); }, mean.rest, b, owed);
   each_tree_dof<L>(g, m, false, [&](bool, Real& d) { d = zero; }, owed);

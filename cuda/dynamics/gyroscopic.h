@@ -10,11 +10,12 @@
 // discretisation; of Euler's top, Hirota and Kimura 2000); scaling w + d to the energy of w makes it so for any h.
 // `torque`: gravity's about a ball's anchor. All else turns the root on top, by A, which stays as it is.
 //
-// A centre of mass at c from the origin of a free root keeps its own velocity, v + w x c, in the free motion, and after the solve
-// goes straight with it while c turns to c': the origin moves by h (v + w x c) - (c' - c) and then has v + w x c - w x c'
+// The centre of mass of a free root itself, at c from its origin, keeps its own velocity, v + w x c, in the free motion, and after the
+// solve goes straight with it while c turns to c': the origin moves by h (v + w x c) - (c' - c) and then has v + w x c - w x c'
 // (move_centres). So nothing depends on where a body's frame is, whatever a contact does to its spin.
 //
-// The joints' own Coriolis forces, and ball joints that hang from something that moves: dynamics/coriolis.h.
+// The joints' own Coriolis forces, ball joints that hang from something that moves, and the turning of roots that carry joints, where
+// nothing closes loops: dynamics/coriolis.h.
 #pragma once
 #include "kinematics/fk.h"
 
@@ -83,8 +84,8 @@ HD bool has_jointed_trunk(const typename L::Model& m) {
   return m.trunk_dofs() > 0 && limbs;
 }
 
-/// m times what makes of w the velocity w x c of the centre of mass about the origin, of a free base and of a free body that a
-/// limb begins with: blocks of A. w about the axes of the turning, c in world axes.
+/// m times what makes of w the velocity w x c of the centre of mass about the origin, c that of a free base or a free body with all it
+/// carries: blocks of A. w about the axes of the turning, c in world axes.
 template <class L, class Real = typename L::Real>
 HD Mat3<Real> moment_of_base(const TreeMatrix<L>& A) {
   const auto& H = A.trunk;
@@ -96,63 +97,52 @@ HD Mat3<Real> moment_of_free_body(const Real* H) {
   return {{moving(0), moving(1), moving(2)}};
 }
 
-/// Of all links of a limb, and of a free base with all it carries.   kg
+/// The centre of mass of a free root itself from its origin.   m, world axes
 template <class L, class Real = typename L::Real>
-HD Real mass_of_limb(const LimbView<L>& limb, Place at, const PerLink<L, RigidInertia<Real>>& I) {
-  Real mass(0);
-  for (int k = 0; k < limb.links(); ++k)
-    if (!L::Shape::kAnyJoint || limb.link(k).has_body) mass = mass + I.limb[at.link + k].m;
-  return mass;
+HD Vec3<Real> centre_of_base(const typename L::Model& m, const Kinematics<L>& kin) {
+  return kin.pose.trunk[0].R * m.trunk[0].com;
 }
 template <class L, class Real = typename L::Real>
-HD Real mass_of_base(const typename L::Group& g, const typename L::Model& m, const PerLink<L, RigidInertia<Real>>& I) {
-  Real mass(0);
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    if (limb.on_trunk()) mass = mass + mass_of_limb<L>(limb, at, I);
-  });
-  mass = g.sum(mass);
-  for (int t = 0; t < m.trunk_links(); ++t) mass = mass + I.trunk[t].m;
-  return mass;
+HD Vec3<Real> centre_of_free_body(const LimbView<L>& limb, Place at, const Kinematics<L>& kin) {
+  return kin.pose.limb[at.link + 5].R * limb.link(5).com;
 }
 
 /// What the origins of free roots are accelerated by while their centres of mass go straight, w x (w x c), taken off a; `lone`:
 /// of bodies on their own, too.
 template <class L, class Real = typename L::Real>
 HD void hold_centres(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                     const PerLink<L, RigidInertia<Real>>& I, const TreeMatrix<L>& A, const TreeVector<L>& v, bool lone,
-                     TreeVector<L>& a) {
+                     const TreeVector<L>& v, bool lone, TreeVector<L>& a) {
   if (m.free_base()) {
-    const Vec3<Real> w = twist(v.trunk).w, f = cross(w, moment_of_base<L>(A) * w);
-    const Real inverse = over_mass(Real(1), mass_of_base<L>(g, m, I));
-    a.trunk[3] = a.trunk[3] - f.x * inverse, a.trunk[4] = a.trunk[4] - f.y * inverse,
-    a.trunk[5] = a.trunk[5] - f.z * inverse;
+    const Vec3<Real> w = twist(v.trunk).w, f = cross(w, cross(w, centre_of_base<L>(m, kin)));
+    a.trunk[3] = a.trunk[3] - f.x, a.trunk[4] = a.trunk[4] - f.y, a.trunk[5] = a.trunk[5] - f.z;
   }
   if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       if (!is_free_body(limb) || (is_lone_body(limb) && !lone)) return;
-      const Real *H = A.limb + at.entry, *u = v.limb + at.link;
+      const Real* u = v.limb + at.link;
       Real* to = a.limb + at.link;
-      const Vec3<Real> w{u[3], u[4], u[5]}, f = cross(kin.pose.limb[at.link + 3].R * w, moment_of_free_body(H) * w);
-      const Real inverse = over_mass(Real(1), mass_of_limb<L>(limb, at, I));
-      to[0] = to[0] - f.x * inverse, to[1] = to[1] - f.y * inverse, to[2] = to[2] - f.z * inverse;
+      const Vec3<Real> w = kin.pose.limb[at.link + 3].R * Vec3<Real>{u[3], u[4], u[5]},
+                       f = cross(w, cross(w, centre_of_free_body(limb, at, kin)));
+      to[0] = to[0] - f.x, to[1] = to[1] - f.y, to[2] = to[2] - f.z;
     });
 }
 
 /// What the bias of a free root has too much of, times h: of its turning (about `turn`'s axes) and its moving.
-/// J, m, moment: its blocks of M, [J moment'; moment m]. p: momentum of its joints' own motion, turning and moving. to_world:
-/// columns are the axes of its turning.
+/// J, m, moment: its blocks of M, [J moment'; moment m]. p: momentum of its joints' own motion, turning and moving. held: the
+/// acceleration w x (w x c) of its origin, world axes. turns: its turning is this file's, not coriolis.h's.
 template <class Real, class S>
 HD Force<Real> free_root_correction(const SymMat3<Real>& J, const Mat3<Real>& moment, const Real& mass,
-                                    const Force<Real>& p, const Vec3<Real>& w, const Mat3<Real>& to_world, S h) {
-  const Real zero(0), one(1);
-  const Real inverse = over_mass(one, mass);
+                                    const Force<Real>& p, const Vec3<Real>& w, const Vec3<Real>& held, bool turns,
+                                    S h) {
+  const Real zero(0), inverse = over_mass(Real(1), mass);
   auto carried = [&](const Vec3<Real>& f) {
     return transposed_times(moment, f * inverse);
   };  // torque of f at the centre
   const Vec3<Real> x = carried(column(moment, 0)), y = carried(column(moment, 1)), z = carried(column(moment, 2));
   const SymMat3<Real> I{J.xx - x.x, J.xy - x.y, J.xz - x.z, J.yy - y.y, J.yz - y.z, J.zz - z.z};
+  const Vec3<Real> f = held * (mass * h);
+  if (!turns) return {carried(f), f};
   const Vec3<Real> l = p.n - carried(p.f), d = midpoint_turn(I, l, w, Vec3<Real>{zero, zero, zero}, h);
-  const Vec3<Real> f = cross(to_world * w, moment * w) * h;
   return {I * d + cross(w, I * w + l) * h + carried(f), f};
 }
 
@@ -161,7 +151,7 @@ template <class L>
 HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, Scalar<typename L::Real> h,
                        const Kinematics<L>& kin, const State<L>& x, const TreeMatrix<L>& M, TreeVector<L>& bias) {
   using Real = typename L::Real;
-  const Real zero(0), one(1);
+  const Real zero(0);
   const Scalar<Real> per_step = -1 / h;
   if (m.free_base()) {
     Real p[6] = {zero, zero, zero, zero, zero, zero};
@@ -175,14 +165,14 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
       UNROLL for (int t = 0; t < 6; ++t) p[t] = p[t] + M.trunk[u][t] * x.v.trunk[u];
     const auto& H = M.trunk;
     const SymMat3<Real> J{H[0][0], H[1][0], H[2][0], H[1][1], H[2][1], H[2][2]};
-    const Mat3<Real> moment = moment_of_base<L>(M), axes{{{one, zero, zero}, {zero, one, zero}, {zero, zero, one}}};
-    const Force<Real> more = free_root_correction(J, moment, H[3][3], Force<Real>{{p[0], p[1], p[2]}, {p[3], p[4], p[5]}},
-                                                  twist(x.v.trunk).w, axes, h);
+    const Vec3<Real> w = twist(x.v.trunk).w, held = cross(w, cross(w, centre_of_base<L>(m, kin)));
+    const Force<Real> more = free_root_correction(J, moment_of_base<L>(M), H[3][3],
+                                                  Force<Real>{{p[0], p[1], p[2]}, {p[3], p[4], p[5]}}, w, held, m.has_loops || !has_jointed_trunk<L>(m), h);
     Real f[6];
     put(more, f);
     UNROLL for (int t = 0; t < 6; ++t) bias.trunk[t] = bias.trunk[t] + f[t] * per_step;
     // The joints feel the origin's part as they feel every motion of it.
-    const Vec3<Real> jump = more.f * over_mass(Real(per_step), H[3][3]);
+    const Vec3<Real> jump = -held;
     UNROLL for (int u = 6; u < m.trunk_dofs(); ++u)
       bias.trunk[u] = bias.trunk[u] + dot(Vec3<Real>{M.trunk[u][3], M.trunk[u][4], M.trunk[u][5]}, jump);
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
@@ -197,7 +187,8 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       const bool free_body = is_free_body(limb);
       const bool ball = !limb.on_trunk() && limb.link(0).kind == kBallLink;
-      if (!free_body && !ball) return;
+      const bool turns = m.has_loops || !is_jointed(limb);
+      if (!free_body && (!ball || !turns)) return;
       const int first = free_body ? 3 : 0;  // of the ball's three links, about the axes of its body
       const Real *H = M.limb + at.entry, *v = x.v.limb + at.link;
       Real* to = bias.limb + at.link;
@@ -211,11 +202,11 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
       const SymMat3<Real> J{turning(0, 0), turning(1, 0), turning(2, 0), turning(1, 1), turning(2, 1), turning(2, 2)};
       const Vec3<Real> w{v[first], v[first + 1], v[first + 2]};
       if (free_body) {
+        const Vec3<Real> spin = kin.pose.limb[at.link + 3].R * w,
+                         held = cross(spin, cross(spin, centre_of_free_body(limb, at, kin))), jump = -held;
         const Force<Real> more =
-            free_root_correction(J, moment_of_free_body(H), H[entry_of(0, 0)], Force<Real>{n, f},
-                                 w, kin.pose.limb[at.link + 3].R, h);
+            free_root_correction(J, moment_of_free_body(H), H[entry_of(0, 0)], Force<Real>{n, f}, w, held, turns, h);
         n = more.n;
-        const Vec3<Real> jump = more.f * over_mass(Real(per_step), H[0]);
         for (int k = 6; k < limb.links(); ++k) {
           const Real* row = H + entry_of(k, 0);
           to[k] = to[k] + dot(Vec3<Real>{row[0], row[1], row[2]}, jump);
@@ -257,35 +248,25 @@ struct RootTurn {
 };
 
 /// Of the velocities v that a step has found, those of free roots' origins: `along` moves positions, as they turn with it, `end`
-/// (v on entry) is there when they have. `along` is v on entry, too, but where overlaps are recovered. A: its blocks between
-/// turning and moving are those of M.
+/// (v on entry) is there when they have. `along` is v on entry, too, but where overlaps are recovered.
 template <class L, class Real = typename L::Real>
 HD void move_centres(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const Kinematics<L>& kin,
-                     const PerLink<L, RigidInertia<Real>>& I, const TreeMatrix<L>& A, TreeVector<L>& along,
-                     TreeVector<L>& end) {
-  // p, v: three numbers each, of `along` and `end`; w: of `along`. moment(w): mass times w x c.
-  auto move = [&](Real mass, const Vec3<Real>& w, const Vec3<Real>& moment_along, const Vec3<Real>& moment_end, Real* p,
-                  Real* v) {
-    const Real inverse = over_mass(Real(1), mass);
+                     TreeVector<L>& along, TreeVector<L>& end) {
+  // p, v: three numbers each, of `along` and `end`; w, w_end: theirs.
+  auto move = [&](const Vec3<Real>& c, const Vec3<Real>& w, const Vec3<Real>& w_end, Real* p, Real* v) {
     const RootTurn<Real> turn(w, h);
-    const Vec3<Real> u = moment_along * inverse, mean = u - turn.change(u) * (Real(1) / (turn.rate * h)),
-                     less = turn.lost(moment_end * inverse);
+    const Vec3<Real> u = cross(w, c), mean = u - turn.change(u) * (Real(1) / (turn.rate * h)), less = turn.lost(cross(w_end, c));
     p[0] = p[0] + mean.x, p[1] = p[1] + mean.y, p[2] = p[2] + mean.z;
     v[0] = v[0] - less.x, v[1] = v[1] - less.y, v[2] = v[2] - less.z;
   };
-  if (m.free_base()) {
-    const Mat3<Real> moment = moment_of_base<L>(A);
-    const Vec3<Real> w = twist(along.trunk).w;
-    move(mass_of_base<L>(g, m, I), w, moment * w, moment * twist(end.trunk).w, along.trunk + 3, end.trunk + 3);
-  }
+  if (m.free_base())
+    move(centre_of_base<L>(m, kin), twist(along.trunk).w, twist(end.trunk).w, along.trunk + 3, end.trunk + 3);
   if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       if (!is_free_body(limb)) return;
-      const Real* H = A.limb + at.entry;
       Real *p = along.limb + at.link, *v = end.limb + at.link;
-      const Mat3<Real> moment = moment_of_free_body(H);
-      const Vec3<Real> w{p[3], p[4], p[5]};
-      move(mass_of_limb<L>(limb, at, I), kin.pose.limb[at.link + 3].R * w, moment * w, moment * Vec3<Real>{v[3], v[4], v[5]}, p, v);
+      const Mat3<Real>& R = kin.pose.limb[at.link + 3].R;
+      move(centre_of_free_body(limb, at, kin), R * Vec3<Real>{p[3], p[4], p[5]}, R * Vec3<Real>{v[3], v[4], v[5]}, p, v);
     });
 }
 

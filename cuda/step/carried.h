@@ -52,15 +52,15 @@ HD void link_paths(const typename L::Group& g, const typename L::Model& m, const
 /// The bends of contacts between two moving links. V, A: scratch.
 template <class L, class Real = typename L::Real>
 HD_ONCE void bend_contacts(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                           const Kinematics<L>& kin, const PerLink<L, RigidInertia<Real>>& I, const TreeVector<L>& v,
-                           const Contacts<L>& contacts, PerLink<L, Motion<Real>>& V, PerLink<L, Motion<Real>>& A,
+                           const Kinematics<L>& kin, const TreeVector<L>& v, const Contacts<L>& contacts,
+                            PerLink<L, Motion<Real>>& V, PerLink<L, Motion<Real>>& A,
                            ContactProblem<L>& problem) {
   if (contacts.pairs == 0) return;
   using S = Scalar<Real>;
   const Real zero(0), one(1), fall(S(9.81) * opt.h);
   TreeVector<L> a;
   each_dof<L>(g, m, [&](Real& x) { x = zero; }, a);
-  if (opt.moves_centres()) hold_centres<L>(g, m, kin, I, problem.A, v, true, a);
+  if (opt.moves_centres()) hold_centres<L>(g, m, kin, v, true, a);
   link_paths<L>(g, m, kin, v, a, V, A);
   g.sync();
   for (int s = 0; s < contacts.pairs; ++s) {

@@ -183,7 +183,7 @@ HD_ONCE void bend_loops(const typename L::Group& g, const typename L::Model& m, 
     at.position = x.position, at.orientation = x.orientation, at.position_low = {zero, zero, zero};
     copy_dofs<L>(g, m, x.q, at.q), copy_dofs<L>(g, m, x.qw, at.qw), copy_dofs<L>(g, m, x.v, at.v);
     each_dof<L>(g, m, [&](Real& low) { low = zero; }, at.q_low);
-    move_centres<L>(g, m, until, w.kin, w.I, problem.A, along, then);
+    move_centres<L>(g, m, until, w.kin, along, then);
     integrate<L>(g, m, until, w.kin.pose.trunk[0].R, along, then, mask_of<Real>(true), at);
     forward_kinematics<L>(g, m, at, kin);
     link_motions<L>(g, m, kin, then, w.motions);
@@ -268,8 +268,8 @@ HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m
       const Real changed = apart(v, w.v);
       each_dof<L>(g, m, [&](Real to, Real& vi) { vi = select(active, to, vi); }, w.v, v);
       if (m.has_bends) bend_loops<L>(g, m, opt.h, x, v, mocap, active, w);
-      move_at_mean<L>(g, m, {opt.h, w.kin, w.I, x.v, problem.A, problem.factor}, v, w.mean.rest, active, problem.b,
-                      problem.free);
+      move_at_mean<L>(g, m, {opt.h, w.kin, w.I, x.v, problem.A, problem.factor}, v, w.mean.part, w.mean.rest, active,
+                      problem.b, problem.free);
       if (pass == 0) copy_dofs<L>(g, m, v, plain);
       const Real size = before + size_of<L>(g, m, v);
       const Real next = pass == 0 ? changed : changed * min(changed / max(last, size * kEpsilon<S>), Real(1));

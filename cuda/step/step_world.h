@@ -65,7 +65,7 @@ HD_ONCE void assemble_rows(const typename L::Group& g, const typename L::Model& 
   dof_rows<L>(g, m, opt, x.q, problem);
   tie_rows<L>(g, m, opt, x, w.loads.tie_ctrl, problem);
   bond_rows<L>(g, m, opt, w.kin, mocap, problem);
-  bend_contacts<L>(g, m, opt, w.kin, w.I, x.v, w.contacts, w.free, w.motions, problem);
+  bend_contacts<L>(g, m, opt, w.kin, x.v, w.contacts, w.free, w.motions, problem);
   row_velocities<L>(
       g, m, w.kin, w.contacts, problem.free, w.motions,
       [&](const auto&, int c, const Motion<Real>& V) { free_row(m, w.contacts.point.slot[c], V, problem.row.slot[c]); },
@@ -235,7 +235,7 @@ template <class L, class Real = typename L::Real>
 HD void move_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                 const Mask<Real>& moving, const Workspace<L>& w, TreeVector<L>& along, TreeVector<L> v, State<L>& x) {
   const Scalar<Real> before = 1 - opt.theta_vq;  // of the velocity before
-  if (opt.moves_centres()) move_centres<L>(g, m, opt.h, w.kin, w.I, w.problem.A, along, v);
+  if (opt.moves_centres()) move_centres<L>(g, m, opt.h, w.kin, along, v);
   if (before != 0) each_dof<L>(g, m, [&](Real v0, Real vi, Real& to) { to = to + (v0 - vi) * before; }, x.v, v, along);
   integrate<L>(g, m, opt.h, w.kin.pose.trunk[0].R, along, v, moving, x);
   if (opt.moves_centres()) turn_spin<L>(m, w.kin.pose.trunk[0].R, rotation(x.orientation), x.owed);

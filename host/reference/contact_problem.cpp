@@ -116,8 +116,9 @@ Vector3d parting(const Model& model, const Kinematics& k, const StepInput& input
   const auto [body1, body2] = bodies;
   if (model.body_weldid[body1] == 0 || model.body_weldid[body2] == 0) return Vector3d::Zero();
   const std::vector<BodyMotion> motions = body_motions(model, k, input.q, input.v);
-  const std::vector<Root> roots =
-      o.integrator == Integrator::kImplicit ? free_roots(model, input.q) : std::vector<Root>{};
+  const std::vector<Root> roots = o.integrator == Integrator::kImplicit
+                                      ? free_roots(model, forward_kinematics(model, input.q))
+                                      : std::vector<Root>{};
   auto velocity = [&](int body) -> Vector3d {
     return motions[body].linear + motions[body].angular.cross(x - k.body_pos[body]);
   };

@@ -1,5 +1,7 @@
 #include "host/reference/free_motion.h"
 
+#include "host/reference/centres.h"
+
 #include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 #include <Eigen/LU>
@@ -235,29 +237,6 @@ Vector3d midpoint_turn(const Matrix3d& I, const Vector3d& w, const Vector3d& L, 
   return next - w + J.solve(h * torque);
 }
 
-/// M without armature; c: bias(), which is what f has of it.
-void add_gyroscopic(const Model& model, const Kinematics& k, const Vector& v, double h, const Matrix& M,
-                    const Vector& c, Vector& f) {
-  for (int j = 0; j < model.njnt; ++j) {
-    auto type = static_cast<JointType>(model.jnt_type[j]);
-    int body = model.jnt_bodyid[j], dof = model.jnt_dofadr[j], turn = dof + 3;
-    if (type == JointType::kBall && model.body_weldid[model.body_parentid[body]] == 0 && model.body_jntadr[body] == j) {
-      Matrix3d I = M.block<3, 3>(dof, dof);
-      Vector3d w = v.segment<3>(dof), L = M.middleRows<3>(dof) * v, all = -c.segment<3>(dof);
-      f.segment<3>(dof) += I * midpoint_turn(I, w, L, all + w.cross(L), h) / h - all;
-    } else if (type == JointType::kFree) {
-      double mass = M(dof, dof);
-      Matrix3d moment = M.block<3, 3>(dof, turn), R = k.body_rot[body];
-      Matrix3d I = M.block<3, 3>(turn, turn) - moment.transpose() * moment / mass;
-      Vector3d w = v.segment<3>(turn);
-      Vector3d L = M.middleRows<3>(turn) * v - moment.transpose() * (M.middleRows<3>(dof) * v) / mass;
-      Vector3d d = midpoint_turn(I, w, L, Vector3d::Zero(), h), F = (R * w).cross(moment * w);
-      f += M.middleCols<3>(dof) * (F / mass);  // as if the origin moved by it and carried all along
-      f.segment<3>(turn) += I * d / h + w.cross(L);
-    }
-  }
-}
-
 /// Which dofs are of trees of more than one joint.
 std::vector<int> jointed_dofs(const Model& model) {
   auto root = [&](int body) {
@@ -271,35 +250,85 @@ std::vector<int> jointed_dofs(const Model& model) {
   return dofs;
 }
 
+/// Whether something closes loops.
+bool has_loops(const Model& model) {
+  if (disabled(model, kDisableEquality)) return false;
+  return std::any_of(model.eq_active.begin(), model.eq_active.end(), [](auto active) { return bool(active); });
+}
+
+/// Force as if the origins of free joints were accelerated by w x (w x c), and carried all along. M without armature.
+Vector to_hold_centres(const Model& model, const Kinematics& k, const Vector& v, const Matrix& M) {
+  Vector f = Vector::Zero(model.nv);
+  for (const auto& [dof, R, c] : free_roots(model, k)) {
+    const Vector3d w = R * v.segment<3>(dof + 3);
+    f += M.middleCols<3>(dof) * w.cross(w.cross(c));
+  }
+  return f;
+}
+
+/// M without armature; c: bias(), which is what f has of it.
+void add_gyroscopic(const Model& model, const Kinematics& k, const Vector& v, double h, const Matrix& M,
+                    const Vector& c, Vector& f) {
+  const std::vector<int> jointed = has_loops(model) ? std::vector<int>{} : jointed_dofs(model);
+  auto turns = [&](int dof) { return std::find(jointed.begin(), jointed.end(), dof) == jointed.end(); };
+  for (int j = 0; j < model.njnt; ++j) {
+    auto type = static_cast<JointType>(model.jnt_type[j]);
+    int body = model.jnt_bodyid[j], dof = model.jnt_dofadr[j], turn = dof + 3;
+    if (type == JointType::kBall && model.body_weldid[model.body_parentid[body]] == 0 && model.body_jntadr[body] == j) {
+      Matrix3d I = M.block<3, 3>(dof, dof);
+      Vector3d w = v.segment<3>(dof), L = M.middleRows<3>(dof) * v, all = -c.segment<3>(dof);
+      if (turns(dof)) f.segment<3>(dof) += I * midpoint_turn(I, w, L, all + w.cross(L), h) / h - all;
+    } else if (type == JointType::kFree) {
+      double mass = M(dof, dof);
+      Matrix3d moment = M.block<3, 3>(dof, turn);
+      Matrix3d I = M.block<3, 3>(turn, turn) - moment.transpose() * moment / mass;
+      Vector3d w = v.segment<3>(turn);
+      Vector3d L = M.middleRows<3>(turn) * v - moment.transpose() * (M.middleRows<3>(dof) * v) / mass;
+      if (turns(dof)) f.segment<3>(turn) += I * midpoint_turn(I, w, L, Vector3d::Zero(), h) / h + w.cross(L);
+    }
+  }
+  f += to_hold_centres(model, k, v, M);
+}
+
 /// c(u) of free_motion.h, where m has the explicit solution.
 void settle_coriolis(const Model& model, const Vector& q, const Vector& v, double h, FreeMotion& m) {
   const std::vector<int> jointed = jointed_dofs(model);
   auto sum = [&](const Vector& x) { return x(jointed).cwiseAbs().sum(); };
-  const double moved = sum(m.v_free - v), size = sum(v) + moved;
-  if (size * h <= 1e-3) return;
-  if (!disabled(model, kDisableEquality))
-    for (int active : model.eq_active)
-      if (active) return;
+  auto length = [&](const Vector& x) { return x.cwiseAbs2().dot(m.A.diagonal()); };
+  if ((sum(v) + sum(m.v_free - v)) * h <= 1e-3) return;
+  if (has_loops(model)) return;
   const Vector first = m.b;
   const Eigen::LLT<Matrix> A(m.A);
-  Vector now = m.v_free;
-  double part = 1, last = moved, change = kInfinity;
-  for (int pass = 0; pass < 30; ++pass) {
-    m.coriolis = coriolis_change(model, q, v, (v + now) / 2, h, m);
-    m.b = first + m.coriolis;
-    m.v_free = A.solve(m.b);
-    change = sum(m.v_free - now);
-    double most = 0;
-    for (int dof : jointed)
-      most = std::max(most, std::abs(m.v_free[dof] - now[dof]) / (std::abs(v[dof]) + std::abs(now[dof]) + 0.1 * size));
-    if (most * std::min(change / std::max(last, 2.2e-16 * size), 1.0) <= 1e-10) break;
-    if (change > 0.7 * last) part /= 2;
-    last = change;
-    now += part * (m.v_free - now);
+  auto change_at = [&](const Vector& end) { return coriolis_change(model, q, v, v + m.end_part * (end - v), h, m); };
+  auto missing = [&](const Vector& end) -> Vector { return A.solve(first + change_at(end)) - end; };
+  // change_at is quadratic: its central differences are its derivative.
+  auto newton = [&](Vector now) {
+    for (int i = 0; i < 50; ++i) {
+      const Vector f = missing(now);
+      if (sum(f) <= 1e-13 * (sum(v) + sum(now))) break;
+      Matrix slope = m.A;
+      for (int dof : jointed) {
+        const Vector unit = Vector::Unit(model.nv, dof);
+        slope.col(dof) -= (change_at(now + unit) - change_at(now - unit)) / 2;
+      }
+      const Vector step = slope.partialPivLu().solve(m.A * f);
+      double part = 1;
+      while (part > 1e-3 && length(missing(now + part * step)) > (1 - part / 2) * length(f)) part /= 2;
+      now += part * step;
+    }
+    return now;
+  };
+  const Vector explicit_v = m.v_free, f0 = missing(explicit_v), f1 = missing(explicit_v + f0);
+  m.end_part = length(f1) > 0.4 * 0.4 * length(f0) && sum(f0) > 1e-10 * sum(explicit_v) ? 1 : 0.5;
+  Vector now = newton(explicit_v);
+  m.at_mean = sum(missing(now)) <= 1e-9 * (sum(v) + sum(now));
+  if (!m.at_mean && m.end_part == 1) {
+    m.end_part = 0.5;
+    now = newton(explicit_v);
+    m.at_mean = sum(missing(now)) <= 1e-9 * (sum(v) + sum(now));
   }
-  m.at_mean = change <= 1e-2 * size;
-  if (m.at_mean) return;
-  m.b = first;
+  m.coriolis = m.at_mean ? change_at(now) : coriolis_change(model, q, v, 0 * v, h, m);
+  m.b = first + m.coriolis;
   m.v_free = A.solve(m.b);
 }
 
@@ -308,20 +337,15 @@ void settle_coriolis(const Model& model, const Vector& q, const Vector& v, doubl
 Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
                   const FreeMotion& m) {
   if (!m.at_mean) return Vector::Zero(model.nv);
-  return coriolis_change(model, q, v, (v + end) / 2, h, m) - m.coriolis;
+  return coriolis_change(model, q, v, v + m.end_part * (end - v), h, m) - m.coriolis;
 }
 
 Vector coriolis_change(const Model& model, const Vector& q, const Vector& v, const Vector& u, double h,
                        const FreeMotion& m) {
   const Kinematics k = forward_kinematics(model, q);
   const Matrix bare = m.M - Matrix(Eigen::Map<const Vector>(model.dof_armature.data(), model.nv).asDiagonal());
-  Vector more = bias(model, k, q, v) - bias(model, k, q, u), change = Vector::Zero(model.nv);
-  for (int j = 0; j < model.njnt; ++j) {
-    if (static_cast<JointType>(model.jnt_type[j]) != JointType::kFree) continue;
-    const int dof = model.jnt_dofadr[j];
-    const Vector3d w = u.segment<3>(dof + 3), turning = k.body_rot[model.jnt_bodyid[j]] * w;
-    more += bare.middleCols<3>(dof) * turning.cross(bare.block<3, 3>(dof, dof + 3) * w) / bare(dof, dof);
-  }
+  Vector change = Vector::Zero(model.nv);
+  const Vector more = bias(model, k, q, v) - bias(model, k, q, u) + to_hold_centres(model, k, u, bare);
   for (int dof : jointed_dofs(model)) change[dof] = h * (more - m.gyroscopic)[dof];
   return change;
 }

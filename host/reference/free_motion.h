@@ -30,16 +30,17 @@
 // joints held, I is the inertia of what the joint carries about its centre of mass (ball: about the anchor), w its angular
 // velocity and L its angular momentum, all in the axes of the joint's body. In place of -w x L the torque is I d / h with
 //   J d' = -h w x L,   J = I + h/2 ([w]x I - [L]x),   d = s (w + d') - w,   s so that w . I w stays as it is,
-// and in place of m w x (w x x), x from the origin of a free joint to the centre of mass, the force is there
-//   m (w' x (R x - x)) / h,   w' = w + d,   R = exp(h w').
-// Of a ball joint, gravity's torque and the Coriolis forces of the joints beyond it add J^-1 h torque to d.
+// The origin of a free joint, x from which its body has the centre of mass, is accelerated by w x (w x x) and carries all along: (2.4).
+// Of a ball joint, gravity's torque and the Coriolis forces of the joints beyond it add J^-1 h torque to d. Joints of trees with several
+// have the force alone, unless the model has equalities.
 //
 // owed (nv, N s) is added to b: what Coriolis forces of the step before lacked. After a step from v to v', which contacts have changed,
-// that is h (c(u) - c(u')), u' = (v + v') / 2, of trees that had c(u).
+// that is h (c(u) - c(u')), u' with v' for v* in u, of trees that had c(u).
 //
-// Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v) and those torques, without the part of
-// m w x (w x x) of a free root; found, without tendons, by iterating from the solution with them, docs/theory.md, (2.3a). Where that does not
-// converge that solution stays, and where the model has equalities: loops.h.
+// Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v), without the part of
+// w x (w x x) of a free root; without tendons, docs/theory.md, (2.3a). u = v* where of two passes v <- A^-1 (b with c((v + v_before) / 2)) from
+// the solution with c(v) the second changes v by more than 0.4 of what the first does, if Newton finds such a v*; u = 0, and nothing is owed, where
+// it finds none for the mean either. Where the model has equalities: loops.h.
 //
 // Shapes as in dynamics.h; h in s. Errors: std::invalid_argument for wrong sizes or h <= 0.
 #pragma once
@@ -71,6 +72,7 @@ struct FreeMotion {
   Vector gyroscopic;          // (nv)  what b / h has of implicit gyroscopic torques, less the explicit ones
   Vector along_tendons;       // (nv)  what b / h has of tendons
   bool at_mean = false;       // whether b has c(u)
+  double end_part = 0.5;      // of v* in u
   Vector coriolis;            // (nv)  what b has of c(u) more than of c(v), N s
   std::vector<SoftRow> soft_rows;
 };

@@ -87,9 +87,9 @@ TEST(FreeMotion, ImplicitStepSolvesTheLinearisedEquation) {
   Kinematics k = forward_kinematics(model, s.q);
   FreeMotion m = free_motion(model, k, {s.q, s.v, Vector(0)}, Integrator::kImplicit, h);
   Vector u = (s.v + m.v_free) / 2, f = passive_forces(model, k, s.q, s.v).total - bias(model, k, s.q, u);
-  // The free joint's origin is not thrown about by the centre of mass.
-  Eigen::Vector3d w = u.segment<3>(3), push = (k.body_rot[1] * w).cross(m.M.block<3, 3>(0, 3) * w);
-  f += m.M.leftCols<3>() * push / m.M(0, 0);
+  // The free joint's origin is not thrown about by its body's centre of mass.
+  Eigen::Vector3d w = k.body_rot[1] * u.segment<3>(3);
+  f += m.M.leftCols<3>() * w.cross(w.cross(k.com[1] - k.body_pos[1]));
   Vector end_force = f - h * m.stiffness.cwiseProduct(m.v_free) - m.damping.cwiseProduct(m.v_free - s.v);
   EXPECT_LT((m.M * (m.v_free - s.v) - h * end_force).norm(), 1e-8 * m.b.norm());
   FreeMotion e = free_motion(model, k, {s.q, s.v, Vector(0)}, Integrator::kEuler, h);
