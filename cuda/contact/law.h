@@ -55,7 +55,9 @@ struct NearRigid {
 /// r = min(erp, 1/2) of an overlap goes in a step. Neither loads of a thousand times that mass nor impacts are to notice:
 /// beyond a the force grows as the depth cubed, what closes by c g h, faster than by gravity, meets a spring stiffer by
 /// c^(1/2), what stays open in the free motion, and is then driven against another, one that is as stiff as if it were as
-/// deep as it is open; and softer than 1/150 W_nn nothing is. Beyond 100 a contact is rigid. An error of the depth changes by
+/// deep as it is open; and softer than 1/150 W_nn nothing is: under its own weight a contact sinks by g h^2 / (150 r) at most,
+/// below 2 ms less than the allowance. Where a is more for rounding's sake that is too little, at 1 ms ten times what gaps of feet
+/// round to, and 1/150 grows as a does, until it sinks as far as at 2 ms. Beyond 100 a contact is rigid. An error of the depth changes by
 /// 1 - 3 r in a step, or it would swing: hence the bound on r. free: the normal velocity J v*. far: how far the contact is from
 /// the origin of its tree (m), of which the gap has its rounding; a is more than that, or forces would follow it.
 template <class Real, class S>
@@ -70,7 +72,10 @@ HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W
   const Real stiffer = max(max(one, apart * apart), sqrt(closing * (S(1) / fall)));
   const auto shallow = depth < Real(S(100));
   const Real e = select(gap > zero, bias, max(gap * (r / opt.h), Real(-kept_recovery(opt))));
-  const Real R_n = W_n * min(Real(S(1) / 150), a * (r / (fall * opt.h))) / stiffer;
+  const S shorter = max(S(0.002) / opt.h, S(1));
+  const Real softer = max(min(Real(shorter * shorter), a * (S(1) / opt.penetration_allowance)), one);
+  const Real softest = (sizeof(S) == 8 ? one : softer) * (S(1) / 150);
+  const Real R_n = W_n * min(softest, a * (r / (fall * opt.h))) / stiffer;
   return {select(shallow, R_n, zero), select(shallow, e, bias)};
 }
 

@@ -179,7 +179,9 @@ void add_contact(const Model& model, const Kinematics& k, const StepInput& input
     double impact = -J.row(2).dot(free.v_free) - std::max(0.0, c.dist) / h;
     double apart = impact > 0 ? depth : std::abs(c.dist) / o.penetration_allowance;
     double stiffer = std::max({1.0, apart * apart, std::sqrt(std::max(0.0, impact) / (kStandardGravity * h))});
-    R = std::min(rate / (h * h * stiffness), 1 / (150 * mass)) / stiffer;
+    double shorter = std::max(0.002 / h, 1.0), rounded = o.rounding > 0 ? allowance / o.penetration_allowance : 1;
+    double softer = std::max(std::min(shorter * shorter, rounded), 1.0);
+    R = std::min(rate / (h * h * stiffness), softer / (150 * mass)) / stiffer;
     if (c.dist <= 0) e = std::max(rate * c.dist / h, -kept_recovery(o));
   }
   const Vector3d bend =

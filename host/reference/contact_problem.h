@@ -10,7 +10,8 @@
 //   contact     J = frame (point Jacobian of geom2's body - geom1's), e = (0, 0, bias(dist)), R = (R_t, R_t, R_n),
 //               R_t = tangential_compliance w, w = tr(J_i A^-1 J_i') / 3, R_n = 0
 //   near rigid  where the overlap is below 100 allowances: with r = min(erp, 1/2), W_nn >= 1e-3 tr W of J_i A^-1 J_i',
-//               R_n = W_nn min(1/150, r allowance / (9.81 m/s^2 h^2)) / max(1, (dist / allowance)^2, sqrt(c)), the
+//               R_n = W_nn min(k / 150, r allowance / (9.81 m/s^2 h^2)) / max(1, (dist / allowance)^2, sqrt(c)), k = 1
+//               or with rounding, allowance over the option's, at most (2 ms / h)^2, at least 1; the
 //               second only for dist < 0 or c <= 0, where
 //               c = (-n'J v_free - max(dist, 0) / h) / (9.81 m/s^2 h); e_n = max(r dist / h, -max_recovery) when overlapping
 //   compliant   where a geom has a stiffness: k = k1 k2 / (k1 + k2) (one of them 0: the other's), tau = (k2 tau1 + k1 tau2)

@@ -83,7 +83,8 @@ def test_box_on_incline_sticks_and_slides_at_the_cone(how, tilt):
         assert np.linalg.norm(sim.qvel[0, :3]) == pytest.approx(speed, abs=tolerance(how, 1e-9, 1e-5))
         assert np.abs(sim.qvel[0, 3:]).max() <= tolerance(how, 1e-9, 5e-5)
         travel = speed * h * (steps + 1) / 2
-        assert np.linalg.norm((sim.qpos - start)[0, :3]) == pytest.approx(travel, abs=tolerance(how, 1e-9, 1e-6))
+        # single: it sinks by half a micrometre, and tips over as much
+        assert np.linalg.norm((sim.qpos - start)[0, :3]) == pytest.approx(travel, abs=tolerance(how, 1e-9, 2e-6))
         assert not sim.status.any()
 
 

@@ -147,7 +147,7 @@ class LanePasses {
       const Real dz = g_.max(soft * abs(next - z)), dl = g_.max(soft * abs(l - lambda_));
       lambda_ = l, z = next, push = z - free + lambda_;
       ++pass;
-      done = max(dz, dl) <= allowed;
+      done = max(dz, dl) <= allowed_in(pass, allowed);
     }
     stats.iterations = stats.iterations + Real(static_cast<S>(pass));
     if (opt.anderson && !done && pass > kWorthKeeping) lambda_ = best;

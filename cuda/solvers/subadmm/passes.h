@@ -28,6 +28,11 @@ namespace stiction {
 
 /// B W_ii; of rows that are no limits 1. On rollouts of robots these need 10 to 15 % fewer passes than 1 throughout.
 inline constexpr double kContactPenalty = 1.5, kLimitPenalty = 5;
+/// The first passes, and what a change in them is to be of what is allowed later. What a pass changes is less than what is left, W B times
+/// as much where rows are coupled: a warm start that is just good enough leaves gaps to drift, until a step has to solve anew and finds
+/// another of the answers that are good enough. Feet, and fingers about a cube, changed their forces by percents so.
+inline constexpr int kFirstPasses = 2;
+inline constexpr double kFirstChange = 0.1;
 /// Passes before the best one is kept, and without a better one before a world goes on in another way.
 inline constexpr int kWorthKeeping = 30, kPatience = 100;
 
@@ -39,6 +44,12 @@ HD Real change_weight(const Problem& p, int block, Real own, Scalar<Real> tolera
   using S = Scalar<Real>;
   const Real rounding(S(8) * kEpsilon<S> / tolerance), V = max(p.scale, Real(1e-20f)), scale = p.scale_of(block);
   return V / max(select(scale > Real(0), scale, V), own * rounding);
+}
+
+/// What pass `pass`, from 1, may change for a world to be done; negative: never.
+template <class Real>
+HD Real allowed_in(int pass, Real allowed) {
+  return pass <= kFirstPasses ? allowed * Scalar<Real>(kFirstChange) : allowed;
 }
 
 /// The pass that changed the multipliers least, and whether worlds go on without extrapolation.
@@ -138,7 +149,7 @@ class Passes {
   }
 
   /// From pass `pass` to `last` of at most `most`, or until all worlds are done, which they are when nothing changes by more than `allowed` m/s
-  /// (negative: never). Returns what the last pass changed. `count`: passes of each world.
+  /// (allowed_in; negative: never). Returns what the last pass changed. `count`: passes of each world.
   HD AdmmChange<Real> run(const Opt& opt, int most, Real allowed, int& pass, int last, Mask<Real>& done, Real& count) {
     AdmmChange<Real> change;
     while (pass < last) {
@@ -147,7 +158,7 @@ class Passes {
       if (opt.anderson && pass >= kWorthKeeping && anderson_.pass > 1) keep_best();
       change = opt.anderson ? multipliers<true>(opt, done) : multipliers<false>(opt, done);
       count = select(done, count, count + Real(1)), ++pass;
-      done = done | (change.largest() <= allowed);
+      done = done | (change.largest() <= allowed_in(pass, allowed));
       const int left = kWidth<Real> - lanes_of(done);
       if (left == 0) break;
       if constexpr (kNarrows)
