@@ -97,67 +97,115 @@ HD Mat3<Real> moment_of_free_body(const Real* H) {
   return {{moving(0), moving(1), moving(2)}};
 }
 
-/// The centre of mass of a free root itself from its origin.   m, world axes
+/// Of all links of a limb, and of a free base with all it carries.   kg
 template <class L, class Real = typename L::Real>
-HD Vec3<Real> centre_of_base(const typename L::Model& m, const Kinematics<L>& kin) {
-  return kin.pose.trunk[0].R * m.trunk[0].com;
+HD Real mass_of_limb(const LimbView<L>& limb, Place at, const PerLink<L, RigidInertia<Real>>& I) {
+  Real mass(0);
+  for (int k = 0; k < limb.links(); ++k)
+    if (!L::Shape::kAnyJoint || limb.link(k).has_body) mass = mass + I.limb[at.link + k].m;
+  return mass;
 }
 template <class L, class Real = typename L::Real>
-HD Vec3<Real> centre_of_free_body(const LimbView<L>& limb, Place at, const Kinematics<L>& kin) {
-  return kin.pose.limb[at.link + 5].R * limb.link(5).com;
+HD Real mass_of_base(const typename L::Group& g, const typename L::Model& m, const PerLink<L, RigidInertia<Real>>& I) {
+  Real mass(0);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    if (limb.on_trunk()) mass = mass + mass_of_limb<L>(limb, at, I);
+  });
+  mass = g.sum(mass);
+  for (int t = 0; t < m.trunk_links(); ++t) mass = mass + I.trunk[t].m;
+  return mass;
 }
 
-/// What the origins of free roots are accelerated by while their centres of mass go straight, w x (w x c), taken off a; `lone`:
-/// of bodies on their own, too.
+/// body(column, x...) for the dofs of a free base's tree but its own moving: `column` is what M has of the dof and the moving, its
+/// linear momentum per speed.   kg, kg m
+template <class L, class Body, class... Vectors>
+HD void each_moment_of_base(const typename L::Group& g, const typename L::Model& m, const TreeMatrix<L>& M, Body body,
+                            Vectors&... x) {
+  using Real = typename L::Real;
+  const auto& H = M.trunk;
+  UNROLL for (int j = 0; j < 3; ++j) body(false, Vec3<Real>{H[3][j], H[4][j], H[5][j]}, x.trunk[j]...);
+  UNROLL for (int u = 6; u < m.trunk_dofs(); ++u) body(false, Vec3<Real>{H[u][3], H[u][4], H[u][5]}, x.trunk[u]...);
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    if (!limb.on_trunk()) return;
+    UNROLL for (int k = 0; k < limb.links(); ++k) {
+      const Real* row = M.cross[at.link + k];
+      body(true, Vec3<Real>{row[3], row[4], row[5]}, x.limb[at.link + k]...);
+    }
+  });
+}
+/// Inverse dynamics for the acceleration -v0 / h of a tree on a free root, tau, loses what Coriolis forces accelerate its centre of mass
+/// by, a, as if its origin had been accelerated by -a and carried all along: then the centre goes straight while nothing acts. tau, v0: of
+/// the origin's moving; each(body): body(column, tau, v0) of all other dofs, column being what M has of the dof and the moving;
+/// gathered: sums over lanes.
+template <class Real, class S, class Each, class Gather>
+HD void hold_centre(const Real& mass, const Vec3<Real>& gravity, S h, Real* tau, const Real* v0, Each each, Gather gathered) {
+  const Real zero(0);
+  Vec3<Real> shared{zero, zero, zero}, own = shared;
+  each([&](bool is_own, const Vec3<Real>& column, Real&, Real v) {
+    Vec3<Real>& sum = is_own ? own : shared;
+    sum = sum + column * v;
+  });
+  const Vec3<Real> momentum = Vec3<Real>{v0[0], v0[1], v0[2]} * mass + shared + gathered(own),
+                   a = (Vec3<Real>{tau[0], tau[1], tau[2]} + momentum * (1 / h)) * over_mass(Real(1), mass) + gravity;
+  each([&](bool, const Vec3<Real>& column, Real& t, Real) { t = t - dot(column, a); });
+  tau[0] = tau[0] - a.x * mass, tau[1] = tau[1] - a.y * mass, tau[2] = tau[2] - a.z * mass;
+}
+/// Of trees on free roots, and of bodies on their own if `lone`. M: off its diagonal A will do.
 template <class L, class Real = typename L::Real>
-HD void hold_centres(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                     const TreeVector<L>& v, bool lone, TreeVector<L>& a) {
-  if (m.free_base()) {
-    const Vec3<Real> w = twist(v.trunk).w, f = cross(w, cross(w, centre_of_base<L>(m, kin)));
-    a.trunk[3] = a.trunk[3] - f.x, a.trunk[4] = a.trunk[4] - f.y, a.trunk[5] = a.trunk[5] - f.z;
+HD void hold_centres(const typename L::Group& g, const typename L::Model& m, const PerLink<L, RigidInertia<Real>>& I, const TreeMatrix<L>& M, Scalar<Real> h, const TreeVector<L>& v0,
+                     bool lone, TreeVector<L>& tau) {
+  const Vec3<Real> gravity = vec<Real>(m.gravity);
+  if (m.free_base() && (lone || has_jointed_trunk<L>(m))) {
+    auto each = [&](auto body) {
+      each_moment_of_base<L>(
+          g, m, M, [&](bool own, const Vec3<Real>& column, Real& t, const Real& v) { body(own, column, t, v); }, tau, v0);
+    };
+    hold_centre(mass_of_base<L>(g, m, I), gravity, h, tau.trunk + 3, v0.trunk + 3, each, [&](const Vec3<Real>& x) {
+      return Vec3<Real>{g.sum(x.x), g.sum(x.y), g.sum(x.z)};
+    });
   }
   if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       if (!is_free_body(limb) || (is_lone_body(limb) && !lone)) return;
-      const Real* u = v.limb + at.link;
-      Real* to = a.limb + at.link;
-      const Vec3<Real> w = kin.pose.limb[at.link + 3].R * Vec3<Real>{u[3], u[4], u[5]},
-                       f = cross(w, cross(w, centre_of_free_body(limb, at, kin)));
-      to[0] = to[0] - f.x, to[1] = to[1] - f.y, to[2] = to[2] - f.z;
+      const Real* H = M.limb + at.entry;
+      Real* t = tau.limb + at.link;
+      const Real* v = v0.limb + at.link;
+      auto each = [&](auto body) {
+        for (int k = 3; k < limb.links(); ++k) {
+          const Real* row = H + entry_of(k, 0);
+          body(false, Vec3<Real>{row[0], row[1], row[2]}, t[k], v[k]);
+        }
+      };
+      hold_centre(mass_of_limb<L>(limb, at, I), gravity, h, t, v, each, [](const Vec3<Real>& x) { return x; });
     });
 }
-
-/// What the bias of a free root has too much of, times h: of its turning (about `turn`'s axes) and its moving.
-/// J, m, moment: its blocks of M, [J moment'; moment m]. p: momentum of its joints' own motion, turning and moving. held: the
-/// acceleration w x (w x c) of its origin, world axes. turns: its turning is this file's, not coriolis.h's.
+/// h times the torque of the implicit midpoint rule on a free root, less the explicit one; about the axes of its turning.
+/// J, m, moment: its blocks of M, [J moment'; moment m]. p: momentum of its joints' own motion, turning and moving.
 template <class Real, class S>
-HD Force<Real> free_root_correction(const SymMat3<Real>& J, const Mat3<Real>& moment, const Real& mass,
-                                    const Force<Real>& p, const Vec3<Real>& w, const Vec3<Real>& held, bool turns,
-                                    S h) {
+HD Vec3<Real> gyroscopic_impulse(const SymMat3<Real>& J, const Mat3<Real>& moment, const Real& mass, const Force<Real>& p,
+                                 const Vec3<Real>& w, S h) {
   const Real zero(0), inverse = over_mass(Real(1), mass);
-  auto carried = [&](const Vec3<Real>& f) {
-    return transposed_times(moment, f * inverse);
-  };  // torque of f at the centre
+  auto carried = [&](const Vec3<Real>& f) { return transposed_times(moment, f * inverse); };  // torque of f at the centre
   const Vec3<Real> x = carried(column(moment, 0)), y = carried(column(moment, 1)), z = carried(column(moment, 2));
   const SymMat3<Real> I{J.xx - x.x, J.xy - x.y, J.xz - x.z, J.yy - y.y, J.yz - y.z, J.zz - z.z};
-  const Vec3<Real> f = held * (mass * h);
-  if (!turns) return {carried(f), f};
   const Vec3<Real> l = p.n - carried(p.f), d = midpoint_turn(I, l, w, Vec3<Real>{zero, zero, zero}, h);
-  return {I * d + cross(w, I * w + l) * h + carried(f), f};
+  return I * d + cross(w, I * w + l) * h;
 }
 
-/// Puts it into the bias: M without armature, bias as inverse_dynamics gives it for a = -v / h.
+/// Puts it into the bias, and holds centres of mass: M without armature, bias as inverse_dynamics gives it for a = -v / h.
 template <class L>
 HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, Scalar<typename L::Real> h,
-                       const Kinematics<L>& kin, const State<L>& x, const TreeMatrix<L>& M, TreeVector<L>& bias) {
+                       const PerLink<L, RigidInertia<typename L::Real>>& I, const State<L>& x,
+                       const TreeMatrix<L>& M, TreeVector<L>& bias) {
   using Real = typename L::Real;
   const Real zero(0);
   const Scalar<Real> per_step = -1 / h;
-  if (m.free_base()) {
+  hold_centres<L>(g, m, I, M, h, x.v, true, bias);
+  if (m.free_base() && (m.has_loops || !has_jointed_trunk<L>(m))) {
     Real p[6] = {zero, zero, zero, zero, zero, zero};
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       if (!limb.on_trunk()) return;
-    UNROLL for (int k = 0; k < limb.links(); ++k)
+      UNROLL for (int k = 0; k < limb.links(); ++k)
         UNROLL for (int t = 0; t < 6; ++t) p[t] = p[t] + M.cross[at.link + k][t] * x.v.limb[at.link + k];
     });
     UNROLL for (int t = 0; t < 6; ++t) p[t] = g.sum(p[t]);
@@ -165,30 +213,16 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
       UNROLL for (int t = 0; t < 6; ++t) p[t] = p[t] + M.trunk[u][t] * x.v.trunk[u];
     const auto& H = M.trunk;
     const SymMat3<Real> J{H[0][0], H[1][0], H[2][0], H[1][1], H[2][1], H[2][2]};
-    const Vec3<Real> w = twist(x.v.trunk).w, held = cross(w, cross(w, centre_of_base<L>(m, kin)));
-    const Force<Real> more = free_root_correction(J, moment_of_base<L>(M), H[3][3],
-                                                  Force<Real>{{p[0], p[1], p[2]}, {p[3], p[4], p[5]}}, w, held, m.has_loops || !has_jointed_trunk<L>(m), h);
-    Real f[6];
-    put(more, f);
-    UNROLL for (int t = 0; t < 6; ++t) bias.trunk[t] = bias.trunk[t] + f[t] * per_step;
-    // The joints feel the origin's part as they feel every motion of it.
-    const Vec3<Real> jump = -held;
-    UNROLL for (int u = 6; u < m.trunk_dofs(); ++u)
-      bias.trunk[u] = bias.trunk[u] + dot(Vec3<Real>{M.trunk[u][3], M.trunk[u][4], M.trunk[u][5]}, jump);
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      if (!limb.on_trunk()) return;
-    UNROLL for (int k = 0; k < limb.links(); ++k) {
-        const Real* row = M.cross[at.link + k];
-        bias.limb[at.link + k] = bias.limb[at.link + k] + dot(Vec3<Real>{row[3], row[4], row[5]}, jump);
-      }
-    });
+    const Vec3<Real> n = gyroscopic_impulse(J, moment_of_base<L>(M), H[3][3], Force<Real>{{p[0], p[1], p[2]}, {p[3], p[4], p[5]}},
+                                            twist(x.v.trunk).w, h);
+    bias.trunk[0] = bias.trunk[0] + n.x * per_step, bias.trunk[1] = bias.trunk[1] + n.y * per_step,
+    bias.trunk[2] = bias.trunk[2] + n.z * per_step;
   }
   if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       const bool free_body = is_free_body(limb);
       const bool ball = !limb.on_trunk() && limb.link(0).kind == kBallLink;
-      const bool turns = m.has_loops || !is_jointed(limb);
-      if (!free_body && (!ball || !turns)) return;
+      if ((!free_body && !ball) || (is_jointed(limb) && !m.has_loops)) return;
       const int first = free_body ? 3 : 0;  // of the ball's three links, about the axes of its body
       const Real *H = M.limb + at.entry, *v = x.v.limb + at.link;
       Real* to = bias.limb + at.link;
@@ -202,16 +236,7 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
       const SymMat3<Real> J{turning(0, 0), turning(1, 0), turning(2, 0), turning(1, 1), turning(2, 1), turning(2, 2)};
       const Vec3<Real> w{v[first], v[first + 1], v[first + 2]};
       if (free_body) {
-        const Vec3<Real> spin = kin.pose.limb[at.link + 3].R * w,
-                         held = cross(spin, cross(spin, centre_of_free_body(limb, at, kin))), jump = -held;
-        const Force<Real> more =
-            free_root_correction(J, moment_of_free_body(H), H[entry_of(0, 0)], Force<Real>{n, f}, w, held, turns, h);
-        n = more.n;
-        for (int k = 6; k < limb.links(); ++k) {
-          const Real* row = H + entry_of(k, 0);
-          to[k] = to[k] + dot(Vec3<Real>{row[0], row[1], row[2]}, jump);
-        }
-        to[0] = to[0] + more.f.x * per_step, to[1] = to[1] + more.f.y * per_step, to[2] = to[2] + more.f.z * per_step;
+        n = gyroscopic_impulse(J, moment_of_free_body(H), H[entry_of(0, 0)], Force<Real>{n, f}, w, h);
       } else {
         const Vec3<Real> L0 = J * w + n, impulse = Vec3<Real>{to[0], to[1], to[2]} * (-h) - L0;  // of all there is
         const Vec3<Real> torque = impulse * (1 / h) + cross(w, L0);
