@@ -272,6 +272,29 @@ struct RootTurn {
   }
 };
 
+/// Sums over the links of trees on free roots, and what of them a step keeps.
+template <class Real>
+struct TreeCentre {
+  Vec3<Real> moment, momentum;  // mass times the centre from the root's origin; of all dofs but the origin's moving   kg m, N s
+};
+template <class L, class Real = typename L::Real>
+HD TreeCentre<Real> centre_of_base(const typename L::Group& g, const typename L::Model& m, const PerLink<L, RigidInertia<Real>>& I,
+                                   const PerLink<L, Motion<Real>>& V) {
+  const Real zero(0);
+  TreeCentre<Real> all{{zero, zero, zero}, {zero, zero, zero}};
+  auto add = [&](const RigidInertia<Real>& i, const Motion<Real>& v) {
+    all.moment = all.moment + i.h, all.momentum = all.momentum + v.v * i.m + cross(v.w, i.h);
+  };
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    if (!limb.on_trunk()) return;
+    for (int k = 0; k < limb.links(); ++k)
+      if (!L::Shape::kAnyJoint || limb.link(k).has_body) add(I.limb[at.link + k], V.limb[at.link + k]);
+  });
+  auto gathered = [&](const Vec3<Real>& x) { return Vec3<Real>{g.sum(x.x), g.sum(x.y), g.sum(x.z)}; };
+  all = {gathered(all.moment), gathered(all.momentum)};
+  for (int t = 0; t < m.trunk_links(); ++t) add(I.trunk[t], V.trunk[t]);
+  return all;
+}
 /// Of the velocities v that a step has found, those of free roots' origins: `along` moves positions, as they turn with it, `end`
 /// (v on entry) is there when they have. `along` is v on entry, too, but where overlaps are recovered.
 template <class L, class Real = typename L::Real>
