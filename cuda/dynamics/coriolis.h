@@ -18,8 +18,8 @@
 // owed to the next step, d = h (c(u) - c(u+)), and added to its b. So the sums over steps are those of c(u+), the power of what holds
 // a tree does not leak into its turning, and nothing is solved twice.
 //
-// Trees of one joint do not need c(u) for themselves: dynamics/gyroscopic.h. Nor is the origin of a free root thrown about by its
-// centre of mass here: its part w x (w x c) of c is left out, as there.
+// Trees of one joint do not need c(u) for themselves: dynamics/gyroscopic.h. Of trees on free roots c is without what would accelerate
+// their centres of mass: dynamics/centres.h.
 #pragma once
 #include "dynamics/gyroscopic.h"
 #include "dynamics/rnea.h"
@@ -94,7 +94,7 @@ template <class L>
 struct MeanForces {
   TreeVector<L> rest;            // of worlds that are `taken`: b without inverse dynamics                       N s, N m s
   typename L::Real part;         // of v in u = (1 - part) v0 + part v
-  Mask<typename L::Real> taken;  // have c(u)
+  Mask<typename L::Real> taken;  // have c(u) of the mean
 };
 /// Inverse dynamics for the acceleration -v0 / h, forces being those at u = (1 - part) v0 + part v.
 template <class L, class Real = typename L::Real>
@@ -106,8 +106,8 @@ HD void dynamics_at_mean(const typename L::Group& g, const typename L::Model& m,
   TreeVector<L> u, a;
   each_dof<L>(g, m, [&](Real x, Real y, Real& mean, Real& rate) { mean = x * rest + y * part, rate = x * (S(-1) / h); },
               in.v0, v, u, a);
-  hold_centres<L>(g, m, in.kin, u, false, a);
   inverse_dynamics<L>(g, m, in.kin, in.I, u, a, tau);
+  hold_centres<L>(g, m, in.I, in.A, h, in.v0, false, tau);
 }
 /// b without any inverse dynamics, from b and what it has of that.
 template <class L, class Real = typename L::Real>
@@ -218,7 +218,7 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
       else each_jointed<L>(g, m, [&](bool, Real d, Real& vi) { vi = select(active, vi + d, vi); }, change, v);
     }
   }
-  mean.taken = fast & found;
+  mean.taken = fast & found & (mean.part < Real(1));
   if (!g.any(negate(found))) return;
   const Real zero(0);
   each_dof<L>(g, m, [&](Real& vi) { vi = zero; }, v);

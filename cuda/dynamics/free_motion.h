@@ -221,7 +221,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
   inverse_dynamics<L>(g, m, kin, I, x.v, bias, b);
   mass_matrix<L>(g, m, kin, I, A);
   if (opt.moves_centres()) {
-    add_gyroscopic<L>(g, m, h, kin, x, A, b);
+    add_gyroscopic<L>(g, m, h, I, x, A, b);
     each_dof<L>(g, m, [](Real bi, Real& copy) { copy = bi; }, b, bias);
   }
 

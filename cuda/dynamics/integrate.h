@@ -12,6 +12,13 @@ HD void add_compensated(const Mask<Real>& moving, Real step, Real& x, Real& low)
   low = select(moving, (x - (sum - part)) + (y - part), low), x = select(moving, sum, x);
 }
 
+/// x += step, of `moving` worlds.
+template <class Real>
+HD void add_position(const Mask<Real>& moving, Real step, Real& x, Real& low) {
+  if constexpr (kCompensated<Real>) add_compensated(moving, step, x, low);
+  else x = select(moving, x + step, x);
+}
+
 /// Positions move with v, velocities become `end`. Worlds whose `moving` is false keep their state. R: how a free base stands.
 template <class L>
 HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar<typename L::Real> h,
@@ -22,10 +29,7 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
     w = select(moving, fresh.w, w), qx = select(moving, fresh.x, qx);
     qy = select(moving, fresh.y, qy), qz = select(moving, fresh.z, qz);
   };
-  auto add = [&](Real vi, Real& q, Real& low) {
-    if constexpr (kCompensated<Real>) add_compensated(moving, vi * h, q, low);
-    else q = select(moving, q + vi * h, q);
-  };
+  auto add = [&](Real vi, Real& q, Real& low) { add_position<Real>(moving, vi * h, q, low); };
   if (m.free_base()) {
     Motion<Real> V = twist(v.trunk);
     add(V.v.x, x.position.x, x.position_low.x), add(V.v.y, x.position.y, x.position_low.y);

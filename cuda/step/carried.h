@@ -14,19 +14,18 @@
 // docs/theory.md, section 3.3.
 #pragma once
 #include "contact/problem.h"
-#include "dynamics/gyroscopic.h"
+#include "dynamics/centres.h"
 
 namespace stiction {
 
-/// Twists V of all links, and their accelerations A while joints and roots keep theirs but for `a`; at the origin of their tree.
+/// Twists V of all links, and their accelerations A while joints and roots keep their velocities; at the origin of their tree.
 template <class L, class Real = typename L::Real>
 HD void link_paths(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                   const TreeVector<L>& v, const TreeVector<L>& a, PerLink<L, Motion<Real>>& V,
-                   PerLink<L, Motion<Real>>& A) {
+                   const TreeVector<L>& v, PerLink<L, Motion<Real>>& V, PerLink<L, Motion<Real>>& A) {
   const Motion<Real> still = zero_motion<Real>();
   if (m.free_base()) {
-    V.trunk[0] = twist(v.trunk), A.trunk[0] = twist(a.trunk);
-    A.trunk[0].v = A.trunk[0].v + cross(V.trunk[0].v, V.trunk[0].w);
+    V.trunk[0] = twist(v.trunk), A.trunk[0] = still;
+    A.trunk[0].v = cross(V.trunk[0].v, V.trunk[0].w);
   }
   UNROLL for (int t = m.base_links(); t < m.trunk_links(); ++t) {
     const int dof = t + m.base_dofs() - m.base_links();
@@ -44,24 +43,38 @@ HD void link_paths(const typename L::Group& g, const typename L::Model& m, const
                          qd = kin.S.limb[i] * v.limb[i];
       if (L::Shape::kAnyJoint && link.kind == kBallLink) ball = up_V;
       V.limb[i] = up_V + qd;
-      A.limb[i] = up_A + kin.S.limb[i] * a.limb[i] + cross(L::Shape::kAnyJoint && link.kind == kBallNextLink ? ball : up_V, qd);
+      A.limb[i] = up_A + cross(L::Shape::kAnyJoint && link.kind == kBallNextLink ? ball : up_V, qd);
     }
+  });
+}
+
+/// These, where centres of mass of what is free go straight.
+template <class L, class Real = typename L::Real>
+HD void straighten_paths(const typename L::Group& g, const typename L::Model& m, const PerLink<L, RigidInertia<Real>>& I,
+                         const PerLink<L, Motion<Real>>& V, PerLink<L, Motion<Real>>& A) {
+  each_free_tree<L>(g, m, true, [&](const auto& tree) {
+    const Vec3<Real> a = sum_of_bodies(
+                             tree, zero3<Real>(),
+                             [](const RigidInertia<Real>& i, const Motion<Real>& V, const Motion<Real>& A) {
+                               return A.v * i.m + cross(A.w, i.h) + cross(V.w, V.v * i.m + cross(V.w, i.h));
+                             },
+                             I, V, A) *
+                         over_mass(Real(1), mass_of<L>(tree, I));
+    tree.each_link([&](Motion<Real>& of) { of.v = of.v - a; }, A);
   });
 }
 
 /// The bends of contacts between two moving links. V, A: scratch.
 template <class L, class Real = typename L::Real>
 HD_ONCE void bend_contacts(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                           const Kinematics<L>& kin, const TreeVector<L>& v, const Contacts<L>& contacts,
-                            PerLink<L, Motion<Real>>& V, PerLink<L, Motion<Real>>& A,
+                           const Kinematics<L>& kin, const PerLink<L, RigidInertia<Real>>& I, const TreeVector<L>& v,
+                           const Contacts<L>& contacts, PerLink<L, Motion<Real>>& V, PerLink<L, Motion<Real>>& A,
                            ContactProblem<L>& problem) {
   if (contacts.pairs == 0) return;
   using S = Scalar<Real>;
   const Real zero(0), one(1), fall(S(9.81) * opt.h);
-  TreeVector<L> a;
-  each_dof<L>(g, m, [&](Real& x) { x = zero; }, a);
-  if (opt.moves_centres()) hold_centres<L>(g, m, kin, v, true, a);
-  link_paths<L>(g, m, kin, v, a, V, A);
+  link_paths<L>(g, m, kin, v, V, A);
+  if (opt.moves_centres()) straighten_paths<L>(g, m, I, V, A);
   g.sync();
   for (int s = 0; s < contacts.pairs; ++s) {
     const PairContact<L>& c = contacts.pair[s];

@@ -176,17 +176,17 @@ HD_ONCE void bend_loops(const typename L::Group& g, const typename L::Model& m, 
   for (int i = 0; i < m.ties; ++i) tie[i] = zero;
   for (const bool early : {true, false}) {
     const Scalar<Real> until = h * static_cast<Scalar<Real>>(early ? kLoopPoint : 1 - kLoopPoint);
-    TreeVector<L> along, then;
+    TreeVector<L> along;
     State<L> at;
-    Kinematics<L> kin;
-    copy_dofs<L>(g, m, v, along), copy_dofs<L>(g, m, v, then);
+    Kinematics<L> kin = w.kin;
+    PerLink<L, RigidInertia<Real>> I = w.I;
     at.position = x.position, at.orientation = x.orientation, at.position_low = {zero, zero, zero};
     copy_dofs<L>(g, m, x.q, at.q), copy_dofs<L>(g, m, x.qw, at.qw), copy_dofs<L>(g, m, x.v, at.v);
     each_dof<L>(g, m, [&](Real& low) { low = zero; }, at.q_low);
-    move_centres<L>(g, m, until, w.kin, along, then);
-    integrate<L>(g, m, until, w.kin.pose.trunk[0].R, along, then, mask_of<Real>(true), at);
-    forward_kinematics<L>(g, m, at, kin);
-    link_motions<L>(g, m, kin, then, w.motions);
+    copy_dofs<L>(g, m, v, along);
+    if (!move_centres<L>(g, m, until, problem.A, mask_of<Real>(true), along, v, kin, I, w.motions, at))
+      forward_kinematics<L>(g, m, at, kin);
+    link_motions<L>(g, m, kin, at.v, w.motions);
     for (int i = 0; i < m.bonds; ++i) {
       const BondFrames<Real> frames = bond_frames<L>(g, m, kin, mocap, i);
       Real same(0);  // below 0 where a turn's rows are those of the other sign of its quaternion

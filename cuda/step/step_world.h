@@ -65,7 +65,7 @@ HD_ONCE void assemble_rows(const typename L::Group& g, const typename L::Model& 
   dof_rows<L>(g, m, opt, x.q, problem);
   tie_rows<L>(g, m, opt, x, w.loads.tie_ctrl, problem);
   bond_rows<L>(g, m, opt, w.kin, mocap, problem);
-  bend_contacts<L>(g, m, opt, w.kin, x.v, w.contacts, w.free, w.motions, problem);
+  bend_contacts<L>(g, m, opt, w.kin, w.I, x.v, w.contacts, w.free, w.motions, problem);
   row_velocities<L>(
       g, m, w.kin, w.contacts, problem.free, w.motions,
       [&](const auto&, int c, const Motion<Real>& V) { free_row(m, w.contacts.point.slot[c], V, problem.row.slot[c]); },
@@ -233,13 +233,16 @@ HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model&
 /// Integrates the worlds that move: positions with `along`, to the velocity v.
 template <class L, class Real = typename L::Real>
 HD void move_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                const Mask<Real>& moving, const Workspace<L>& w, TreeVector<L>& along, TreeVector<L> v, State<L>& x) {
+                const Mask<Real>& moving, Workspace<L>& w, TreeVector<L>& along, const TreeVector<L>& v, State<L>& x) {
   const Scalar<Real> before = 1 - opt.theta_vq;  // of the velocity before
-  if (opt.moves_centres()) move_centres<L>(g, m, opt.h, w.kin, along, v);
+  const Mat3<Real> R = w.kin.pose.trunk[0].R;
+  if (opt.moves_centres()) {
+    move_centres<L>(g, m, opt.h, w.problem.A, moving, along, v, w.kin, w.I, w.motions, x);
+    return turn_spin<L>(m, R, rotation(x.orientation), x.owed);
+  }
   if (before != 0) each_dof<L>(g, m, [&](Real v0, Real vi, Real& to) { to = to + (v0 - vi) * before; }, x.v, v, along);
-  integrate<L>(g, m, opt.h, w.kin.pose.trunk[0].R, along, v, moving, x);
-  if (opt.moves_centres()) turn_spin<L>(m, w.kin.pose.trunk[0].R, rotation(x.orientation), x.owed);
-  if (before != 0) keep_spin<L>(m, w.kin.pose.trunk[0].R, v, moving, x);
+  integrate<L>(g, m, opt.h, R, along, v, moving, x);
+  if (before != 0) keep_spin<L>(m, R, v, moving, x);
 }
 
 /// Positions of `deep` worlds are to move with what closes their overlaps as fast as they may: a body that starts inside another
@@ -270,8 +273,9 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
   const Mask<Real> taken = s.deep & converges(options, c) & finite_worlds<L>(g, m, s.x, w.v, c);
   each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, s.v, w.v);
   pay_for_lifts<L>(g, m, options.step.h, w.kin, w.problem.A, w.v, s.v);
+  const Mat3<Real> R = w.kin.pose.trunk[0].R;
   move_on<L>(g, m, options.step, s.moving, w, w.v, s.v, s.x);
-  keep_spin<L>(m, w.kin.pose.trunk[0].R, s.v, taken, s.x);  // the recovery turns it
+  keep_spin<L>(m, R, s.v, taken, s.x);  // the recovery turns it
 }
 
 /// Positions that move with the velocity before, too, would go on into what a step hits, by a part of how fast: there they are to
@@ -469,32 +473,6 @@ HD bool take_steps(const typename L::Group& g, const typename L::Model& m, const
     settle<L>(g, m, worlds, w, s);
   }
   return false;
-}
-
-/// The contact problem of the last step of world `w` of a pack, dense, with the impulses that solved it: assembled again from
-/// the state kept in the record; `next`: that of the next step, with the impulses that it would begin with. `memory`:
-/// dense_problem_size numbers for all slots and rows.
-template <class L, class T>
-HD DenseProblem<T> last_problem(const typename L::Model& m, const SteppedWorlds<L>& stepped, int w, bool next,
-                                Workspace<L>& space, T* memory) {
-  using Real = typename L::Real;
-  const auto& [options, arrays, rows, records] = stepped;
-  const typename L::Group g;
-  State<L> x;
-  auto bad = mask_of<Real>(false);
-  if (next) load_state<L>(g, m, arrays, rows, x), load_rest<L>(g, m, records.real, x);
-  else each_state_entry<L>(g, m, x, records.real, [](Real& now, const Real& kept) { now = kept; });
-  load_loads<L>(g, m, arrays, rows, space.applied, bad);
-  copy_controls<L>(m, space.applied, space.loads);
-  StepOptions<Scalar<Real>> warm = options;
-  warm.step.warm_start = 1;
-  if (!m.free_base()) x.position = {Real(0), Real(0), Real(0)};
-  const SteppedWorlds<L> worlds{warm, arrays, rows, records};
-  find_contacts<L>(g, m, worlds, x, space, bad);
-  assemble_world<L>(g, m, worlds, x, space);
-  RowList<L> list;
-  list.build(m, space.contacts, space.problem, space.impulses);
-  return dense_problem<L>(m, space.kin, space.problem, list, w, memory);
 }
 
 }  // namespace stiction

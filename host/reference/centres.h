@@ -1,4 +1,4 @@
-// Where centres of mass of bodies on free joints go in a step of "implicit": straight, docs/theory.md, (2.4).
+// Where centres of mass go in a step of "implicit": those of all that free joints carry go straight, docs/theory.md, (2.4).
 //
 // Shapes and errors as in dynamics.h; h in s.
 #pragma once
@@ -6,13 +6,18 @@
 
 namespace stiction::reference {
 
-/// Of a free joint: its first dof, its body's axes, and the centre of mass of the body and what is welded to it, from its origin.
-struct Root {
+/// What a free joint carries: its bodies, the joint's own first, and their mass. dof: the joint's first.
+struct FreeTree {
   int dof;
-  Matrix3d R;
-  Vector3d c;
+  std::vector<int> bodies;
+  double mass;
 };
-std::vector<Root> free_roots(const Model& model, const Kinematics& k);
+std::vector<FreeTree> free_trees(const Model& model);
+
+/// The centre of mass of a tree; its momentum; what accelerates the centre while qacc = 0.   m, N s, m/s^2
+Vector3d centre_of(const Model& model, const FreeTree& tree, const Kinematics& k);
+Vector3d momentum_of(const Model& model, const FreeTree& tree, const Vector& q, const Vector& v);
+Vector3d drift_of(const Model& model, const FreeTree& tree, const Vector& q, const Vector& v);
 
 /// From the solution of a step, in both: velocities that move positions, and those after.
 void move_centres(const Model& model, const Vector& q, double h, Vector& along, Vector& end);

@@ -116,9 +116,8 @@ Vector3d parting(const Model& model, const Kinematics& k, const StepInput& input
   const auto [body1, body2] = bodies;
   if (model.body_weldid[body1] == 0 || model.body_weldid[body2] == 0) return Vector3d::Zero();
   const std::vector<BodyMotion> motions = body_motions(model, k, input.q, input.v);
-  const std::vector<Root> roots = o.integrator == Integrator::kImplicit
-                                      ? free_roots(model, forward_kinematics(model, input.q))
-                                      : std::vector<Root>{};
+  const std::vector<FreeTree> trees =
+      o.integrator == Integrator::kImplicit ? free_trees(model) : std::vector<FreeTree>{};
   auto velocity = [&](int body) -> Vector3d {
     return motions[body].linear + motions[body].angular.cross(x - k.body_pos[body]);
   };
@@ -126,13 +125,9 @@ Vector3d parting(const Model& model, const Kinematics& k, const StepInput& input
     const BodyMotion& motion = motions[body];
     const Vector3d w = motion.angular, r = x - k.body_pos[body];
     Vector3d a = motion.linear_acceleration + motion.angular_acceleration.cross(r) + w.cross(w.cross(r));
-    int base = body;
-    while (model.body_parentid[base] != 0) base = model.body_parentid[base];
-    for (const Root& root : roots)
-      if (model.body_jntadr[base] >= 0 && model.jnt_dofadr[model.body_jntadr[base]] == root.dof) {
-        const Vector3d spin = motions[base].angular;
-        a -= spin.cross(spin.cross(root.c));
-      }
+    for (const FreeTree& tree : trees)
+      if (std::find(tree.bodies.begin(), tree.bodies.end(), body) != tree.bodies.end())
+        a -= drift_of(model, tree, input.q, input.v);
     return a;
   };
   const Vector3d w1 = motions[body1].angular, w2 = motions[body2].angular;

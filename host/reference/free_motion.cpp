@@ -256,19 +256,17 @@ bool has_loops(const Model& model) {
   return std::any_of(model.eq_active.begin(), model.eq_active.end(), [](auto active) { return bool(active); });
 }
 
-/// Force as if the origins of free joints were accelerated by w x (w x c), and carried all along. M without armature.
-Vector to_hold_centres(const Model& model, const Kinematics& k, const Vector& v, const Matrix& M) {
+/// Force as if the origins of free joints were accelerated against what Coriolis forces do to the centres of mass of all they carry, and
+/// carried all along. M without armature.
+Vector to_hold_centres(const Model& model, const Vector& q, const Vector& v, const Matrix& M) {
   Vector f = Vector::Zero(model.nv);
-  for (const auto& [dof, R, c] : free_roots(model, k)) {
-    const Vector3d w = R * v.segment<3>(dof + 3);
-    f += M.middleCols<3>(dof) * w.cross(w.cross(c));
-  }
+  for (const FreeTree& tree : free_trees(model)) f += M.middleCols<3>(tree.dof) * drift_of(model, tree, q, v);
   return f;
 }
 
 /// M without armature; c: bias(), which is what f has of it.
-void add_gyroscopic(const Model& model, const Kinematics& k, const Vector& v, double h, const Matrix& M,
-                    const Vector& c, Vector& f) {
+void add_gyroscopic(const Model& model, const Vector& q, const Vector& v, double h, const Matrix& M, const Vector& c,
+                    Vector& f) {
   const std::vector<int> jointed = has_loops(model) ? std::vector<int>{} : jointed_dofs(model);
   auto turns = [&](int dof) { return std::find(jointed.begin(), jointed.end(), dof) == jointed.end(); };
   for (int j = 0; j < model.njnt; ++j) {
@@ -287,7 +285,7 @@ void add_gyroscopic(const Model& model, const Kinematics& k, const Vector& v, do
       if (turns(dof)) f.segment<3>(turn) += I * midpoint_turn(I, w, L, Vector3d::Zero(), h) / h + w.cross(L);
     }
   }
-  f += to_hold_centres(model, k, v, M);
+  f += to_hold_centres(model, q, v, M);
 }
 
 /// c(u) of free_motion.h, where m has the explicit solution.
@@ -336,7 +334,7 @@ void settle_coriolis(const Model& model, const Vector& q, const Vector& v, doubl
 
 Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
                   const FreeMotion& m) {
-  if (!m.at_mean) return Vector::Zero(model.nv);
+  if (!m.at_mean || m.end_part == 1) return Vector::Zero(model.nv);
   return coriolis_change(model, q, v, v + m.end_part * (end - v), h, m) - m.coriolis;
 }
 
@@ -345,7 +343,7 @@ Vector coriolis_change(const Model& model, const Vector& q, const Vector& v, con
   const Kinematics k = forward_kinematics(model, q);
   const Matrix bare = m.M - Matrix(Eigen::Map<const Vector>(model.dof_armature.data(), model.nv).asDiagonal());
   Vector change = Vector::Zero(model.nv);
-  const Vector more = bias(model, k, q, v) - bias(model, k, q, u) + to_hold_centres(model, k, u, bare);
+  const Vector more = bias(model, k, q, v) - bias(model, k, q, u) + to_hold_centres(model, q, u, bare);
   for (int dof : jointed_dofs(model)) change[dof] = h * (more - m.gyroscopic)[dof];
   return change;
 }
@@ -368,7 +366,7 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const S
     add_joint_terms(model, m);
     add_actuators(model, actuators, v, h, f, m.along_tendons, m);
     add_tendon_rows(model, passive, v, h, f, m);
-    add_gyroscopic(model, kinematics, v, h, bare, c, m.gyroscopic);
+    add_gyroscopic(model, q, v, h, bare, c, m.gyroscopic);
   } else {
     f += actuators.total;
     if (!disabled(model, kDisableDamper) && !disabled(model, kDisableEulerdamp))

@@ -30,15 +30,16 @@
 // joints held, I is the inertia of what the joint carries about its centre of mass (ball: about the anchor), w its angular
 // velocity and L its angular momentum, all in the axes of the joint's body. In place of -w x L the torque is I d / h with
 //   J d' = -h w x L,   J = I + h/2 ([w]x I - [L]x),   d = s (w + d') - w,   s so that w . I w stays as it is,
-// The origin of a free joint, x from which its body has the centre of mass, is accelerated by w x (w x x) and carries all along: (2.4).
+// Coriolis forces, c, accelerate the centre of mass of what a free joint carries by a, and the origin is accelerated by -a and carries all
+// along: docs/theory.md, (2.4).
 // Of a ball joint, gravity's torque and the Coriolis forces of the joints beyond it add J^-1 h torque to d. Joints of trees with several
 // have the force alone, unless the model has equalities.
 //
 // owed (nv, N s) is added to b: what Coriolis forces of the step before lacked. After a step from v to v', which contacts have changed,
-// that is h (c(u) - c(u')), u' with v' for v* in u, of trees that had c(u).
+// that is h (c(u) - c(u')), u' with v' for v* in u, of trees that had c(u) of the mean.
 //
-// Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v), without the part of
-// w x (w x x) of a free root; without tendons, docs/theory.md, (2.3a). u = v* where of two passes v <- A^-1 (b with c((v + v_before) / 2)) from
+// Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v), without what it does to centres of mass;
+// without tendons, docs/theory.md, (2.3a). u = v* where of two passes v <- A^-1 (b with c((v + v_before) / 2)) from
 // the solution with c(v) the second changes v by more than 0.4 of what the first does, if Newton finds such a v*; u = 0, and nothing is owed, where
 // it finds none for the mean either. Where the model has equalities: loops.h.
 //

@@ -20,11 +20,9 @@ StepResult step(const Model& model, const StepInput& input, const std::vector<Co
 
 Vector solved_velocity(const Model& model, const Vector& q, const Vector& end_q, const Vector& end_v) {
   Vector solved = end_v;
-  Kinematics after = forward_kinematics(model, end_q);
-  for (const auto& [dof, R, c] : free_roots(model, forward_kinematics(model, q))) {
-    Vector3d u = (R * end_v.segment<3>(dof + 3)).cross(c);
-    solved.segment<3>(dof) += after.body_rot[model.jnt_bodyid[model.dof_jntid[dof]]] * R.transpose() * u - u;
-  }
+  for (const FreeTree& tree : free_trees(model))
+    solved.segment<3>(tree.dof) +=
+        (momentum_of(model, tree, end_q, end_v) - momentum_of(model, tree, q, end_v)) / tree.mass;
   return solved;
 }
 

@@ -6,7 +6,6 @@
 
 #include "contact/law.h"
 #include "contact/residual_dense.h"
-#include "dynamics/gyroscopic.h"
 #include "linalg/anderson_vector.h"
 
 namespace stiction {
@@ -87,49 +86,6 @@ std::vector<double> row_of(World& world, const std::string& name, int env, int l
   return row;
 }
 
-/// A field of bodies in `env`, whose own it may be.
-std::vector<double> of_bodies(World& world, int env, const std::string& name, const std::vector<double>& shared) {
-  const std::vector<std::string>& own = world.options().per_env;
-  const bool per_env = std::find(own.begin(), own.end(), name) != own.end();
-  return per_env ? row_of(world, "params." + name, env, static_cast<int>(shared.size())) : shared;
-}
-
-/// The centre of mass of a body and what is welded to it from its origin, in its axes.   m
-Vec3<double> centre_of(const Model& m, const std::vector<double>& body_mass, const std::vector<double>& body_pos,
-                       const std::vector<double>& body_ipos, int body) {
-  auto at = [](const std::vector<double>& of, int b) { return Vec3<double>{of[3 * b], of[3 * b + 1], of[3 * b + 2]}; };
-  double mass = 0;
-  Vec3<double> moment{0, 0, 0};
-  for (int b = body; b < m.nbody; ++b) {
-    if (m.body_weldid[b] != body) continue;
-    Vec3<double> x = at(body_ipos, b);
-    for (int up = b; up != body; up = m.body_parentid[up]) {
-      const double* q = m.body_quat.data() + 4 * up;
-      x = at(body_pos, up) + rotation(normalized(Quat<double>{q[0], q[1], q[2], q[3]})) * x;
-    }
-    mass += body_mass[b], moment = moment + x * body_mass[b];
-  }
-  return moment * (mass > 0 ? 1 / mass : 0);
-}
-
-/// From the velocity at the end of a step to that of its solve: docs/theory.md, (2.5).
-void to_solved_velocity(World& world, int env, double h, std::vector<double>& v) {
-  const Model& m = world.model();
-  const std::vector<double> qpos = row_of(world, "qpos", env, m.nq),
-                            mass = of_bodies(world, env, "body_mass", m.body_mass),
-                            pos = of_bodies(world, env, "body_pos", m.body_pos),
-                            ipos = of_bodies(world, env, "body_ipos", m.body_ipos);
-  for (int j = 0; j < m.njnt; ++j) {
-    if (static_cast<JointType>(m.jnt_type[j]) != JointType::kFree) continue;
-    const double* q = qpos.data() + m.jnt_qposadr[j] + 3;
-    double* now = v.data() + m.jnt_dofadr[j];
-    const Mat3<double> R = rotation(normalized(Quat<double>{q[0], q[1], q[2], q[3]}));
-    const Vec3<double> w = R * Vec3<double>{now[3], now[4], now[5]};
-    const Vec3<double> more = RootTurn<double>(w, h).lost(cross(w, R * centre_of(m, mass, pos, ipos, m.jnt_bodyid[j])));
-    now[0] += more.x, now[1] += more.y, now[2] += more.z;
-  }
-}
-
 }  // namespace
 
 InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, const ImpulseGuess& guess) {
@@ -155,7 +111,7 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, cons
                                 ", those of the contacts and rows that act");
   std::vector<double> v = row_of(world, "qvel", env, m.nv);
   for (int i = 0; i < m.nv; ++i) v[i] += h * qacc[i];
-  if (world.options().step.moves_centres()) to_solved_velocity(world, env, h, v);
+  if (world.options().step.moves_centres()) world.to_solved_velocity(env, v.data());
 
   // The free motion, and with it which contacts take part and how stiff they are, depends on the forces, so much where an
   // impact makes contacts stiff that passes run away: they are extrapolated, and the best one is kept.

@@ -26,6 +26,11 @@ DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, bool ne
                        workspace, tables, out);
 }
 template <class Real>
+void solved_velocity(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables) {
+  by_lane<Real>(job, StepOf<SharedLane<Real>>::solved_velocity, StepOf<PerEnvLane<Real>>::solved_velocity, world,
+                workspace, tables);
+}
+template <class Real>
 void* create_tables(const CpuJob<Scalar<Real>>& job) {
   if (!job.per_env) return nullptr;
   auto* tables = new std::vector<EnvironmentTables<Real>>;
@@ -81,6 +86,7 @@ constexpr CpuKernels<Scalar<Real>> kernels() {
           bind_memory<Real>,
           problem_size<Real>,
           problem<Real>,
+          solved_velocity<Real>,
           RowBatchKernel<Real>::bytes,
           RowBatchKernel<Real>::solve};
 }

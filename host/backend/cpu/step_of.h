@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "host/backend/cpu/executor.h"
+#include "step/last_problem.h"
 
 namespace stiction {
 
@@ -93,6 +94,15 @@ DenseProblem<double> StepOf<L>::problem(const CpuJob<S>& job, int world, bool ne
   const Rows<Real> rows = pack_rows<Real>(job, world / W);
   const SteppedWorlds<L> worlds{job.options, job.arrays, rows, {pack_record<Real>(job, world / W)}};
   return last_problem<L>(model(job, rows, tables), worlds, world % W, next, w, out);
+}
+
+template <class L>
+void StepOf<L>::solved_velocity(const CpuJob<S>& job, int world, void* workspace, void* tables) {
+  constexpr int W = kWidth<Real>;
+  const Rows<Real> rows = pack_rows<Real>(job, world / W);
+  const SteppedWorlds<L> worlds{job.options, job.arrays, rows, {pack_record<Real>(job, world / W)}};
+  stiction::solved_velocity<L>(model(job, rows, tables), worlds, world % W,
+                               static_cast<PackSpace<L>*>(workspace)->workspace);
 }
 
 }  // namespace stiction
