@@ -5,7 +5,7 @@
 //   A v = M v0 + h (f - c(u))
 // makes them do the work u . c(u), which is that of the turning inertia, and what energy gains or loses swings: docs/theory.md, (2.3a).
 // Where a step turns a tree by so much that it does not settle soon, swings grow until it runs away. There u = v, as in implicit Euler,
-// which takes energy. Where that has no solution the mean is tried again, and where that is not found forces are those of rest.
+// which takes energy; where no u is found forces are those of rest.
 //
 // Solved by v <- A^-1 (M v0 + h (f - c(u))) from the explicit v on, a pass of Newton-Euler each. The second change as a part of the
 // first tells by how much c turns velocities in a step. After kPlainPasses each pass is extrapolated along the last two by Anderson's
@@ -32,7 +32,7 @@ namespace stiction {
 template <class S> inline constexpr S kTurnTolerance = sizeof(S) == 4 ? S(3e-4) : S(1e-10);
 inline constexpr float kTurnFloor = 0.1f;
 /// The second change as a part of the first, in the norm of A's diagonal, from which on u = v.
-inline constexpr float kWildTurn = 0.4f;
+inline constexpr float kWildTurn = 0.35f;
 /// For v to be taken: the sum of the changes, as a part of that of the speeds.
 inline constexpr float kTurnFound = 1e-2f;
 /// Sum of the speeds, times h, that explicit forces are good for: energy grows by less than the square of it in a step.   rad
@@ -192,31 +192,26 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
   TreeVector<L> v, change;
   without_coriolis<L>(g, m, in.h, b, bias, mean.rest);
   const Mask<Real> fast = active;
-  for (const bool again : {false, true}) {
-    if (again) active = fast & negate(found), mean.part = select(active, Real(0.5f), mean.part);
-    if (!g.any(active)) break;
-    if (again) move_at_mean<L>(g, m, in, v, Real(0), mean.rest, active, b, free);
-    each_dof<L>(g, m, [](Real x, Real& to) { to = x; }, free, v);
-    TurnSecants<L> secants(g, m, in.A);
-    Real last = moved, first(0);
-    for (int pass = 0; pass < kTurnPasses && g.any(active); ++pass) {
-      move_at_mean<L>(g, m, in, v, mean.part, mean.rest, active, b, free);
-      each_jointed<L>(g, m, [](bool, Real to, Real from, Real& by) { by = to - from; }, free, v, change);
-      const Real sum = sum_of_jointed<L>(g, m, [](Real x) { return abs(x); }, change);
-      const Real most = change_of_jointed<L>(g, m, in.v0, v, free, size * S(kTurnFloor));
-      const Real next = most * min(sum / max(last, size * kEpsilon<S>), Real(1));
-      last = sum;
-      found = (active & (sum <= size * S(kTurnFound))) | (negate(active) & found);
-      active = active & (next > kTurnTolerance<S>);
-      if (!again && pass < 2) {
-        const Real square = secants.product(g, m, change, change);
-        if (pass == 0) first = square;
-        else mean.part = select(active & (square > first * S(kWildTurn * kWildTurn)), Real(1), mean.part);
-      }
-      if (pass >= kPlainPasses) secants.learn(g, m, change);
-      if (pass + 1 >= kPlainPasses) secants.extrapolate(g, m, change, active, v);
-      else each_jointed<L>(g, m, [&](bool, Real d, Real& vi) { vi = select(active, vi + d, vi); }, change, v);
+  each_dof<L>(g, m, [](Real x, Real& to) { to = x; }, free, v);
+  TurnSecants<L> secants(g, m, in.A);
+  Real last = moved, first(0);
+  for (int pass = 0; pass < kTurnPasses && g.any(active); ++pass) {
+    move_at_mean<L>(g, m, in, v, mean.part, mean.rest, active, b, free);
+    each_jointed<L>(g, m, [](bool, Real to, Real from, Real& by) { by = to - from; }, free, v, change);
+    const Real sum = sum_of_jointed<L>(g, m, [](Real x) { return abs(x); }, change);
+    const Real most = change_of_jointed<L>(g, m, in.v0, v, free, size * S(kTurnFloor));
+    const Real next = most * min(sum / max(last, size * kEpsilon<S>), Real(1));
+    last = sum;
+    found = (active & (sum <= size * S(kTurnFound))) | (negate(active) & found);
+    active = active & (next > kTurnTolerance<S>);
+    if (pass < 2) {
+      const Real square = secants.product(g, m, change, change);
+      if (pass == 0) first = square;
+      else mean.part = select(active & (square > first * S(kWildTurn * kWildTurn)), Real(1), mean.part);
     }
+    if (pass >= kPlainPasses) secants.learn(g, m, change);
+    if (pass + 1 >= kPlainPasses) secants.extrapolate(g, m, change, active, v);
+    else each_jointed<L>(g, m, [&](bool, Real d, Real& vi) { vi = select(active, vi + d, vi); }, change, v);
   }
   mean.taken = fast & found & (mean.part < Real(1));
   if (!g.any(negate(found))) return;

@@ -317,14 +317,9 @@ void settle_coriolis(const Model& model, const Vector& q, const Vector& v, doubl
     return now;
   };
   const Vector explicit_v = m.v_free, f0 = missing(explicit_v), f1 = missing(explicit_v + f0);
-  m.end_part = length(f1) > 0.4 * 0.4 * length(f0) && sum(f0) > 1e-10 * sum(explicit_v) ? 1 : 0.5;
-  Vector now = newton(explicit_v);
+  m.end_part = length(f1) > 0.35 * 0.35 * length(f0) && sum(f0) > 1e-10 * sum(explicit_v) ? 1 : 0.5;
+  const Vector now = newton(explicit_v);
   m.at_mean = sum(missing(now)) <= 1e-9 * (sum(v) + sum(now));
-  if (!m.at_mean && m.end_part == 1) {
-    m.end_part = 0.5;
-    now = newton(explicit_v);
-    m.at_mean = sum(missing(now)) <= 1e-9 * (sum(v) + sum(now));
-  }
   m.coriolis = m.at_mean ? change_at(now) : coriolis_change(model, q, v, 0 * v, h, m);
   m.b = first + m.coriolis;
   m.v_free = A.solve(m.b);
