@@ -191,18 +191,16 @@ HD Vec3<Real> momentum_of(const Tree& tree, const TreeMatrix<L>& M, const TreeVe
   return shared + tree.gathered(own);
 }
 
-/// Inverse dynamics for the acceleration -v0 / h, tau, without what Coriolis forces accelerate centres of mass by; `lone`: of bodies
-/// on their own, too. M: off its diagonal A will do.
-template <class L, class Real = typename L::Real>
+/// Inverse dynamics tau without what Coriolis forces accelerate centres of mass by; `lone`: of bodies on their own, too. without(tree): tau
+/// of the origin's moving without that.   M: off its diagonal A will do.
+template <class L, class Without, class Real = typename L::Real>
 HD void hold_centres(const typename L::Group& g, const typename L::Model& m, const PerLink<L, RigidInertia<Real>>& I,
-                     const TreeMatrix<L>& M, Scalar<Real> h, const TreeVector<L>& v0, bool lone, TreeVector<L>& tau) {
+                     const TreeMatrix<L>& M, bool lone, Without without, TreeVector<L>& tau) {
   each_free_tree<L>(g, m, lone, [&](const auto& tree) {
-    const Real mass = mass_of<L>(tree, I);
-    Real* moving = tree.moving(tau);
-    const Vec3<Real> a = (three(moving) + momentum_of<L>(tree, M, v0) * (1 / h)) * over_mass(Real(1), mass) +
-                         three(tree.moving(v0)) * (1 / h) + vec<Real>(m.gravity);
+    const Vec3<Real> held = without(tree);
+    const Vec3<Real> a = (three(tree.moving(tau)) - held) * over_mass(Real(1), mass_of<L>(tree, I));
     tree.each_column(M, [&](bool, const Vec3<Real>& column, Real& t) { t = t - dot(column, a); }, tau);
-    put(three(moving) - a * mass, moving);
+    put(held, tree.moving(tau));
   });
 }
 

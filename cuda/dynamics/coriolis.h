@@ -96,10 +96,12 @@ struct MeanForces {
   typename L::Real part;         // of v in u = (1 - part) v0 + part v
   Mask<typename L::Real> taken;  // have c(u) of the mean
 };
-/// Inverse dynamics for the acceleration -v0 / h, forces being those at u = (1 - part) v0 + part v.
+/// Inverse dynamics for the acceleration -v0 / h, forces being those at u = (1 - part) v0 + part v. base, b: without, and with those at
+/// another u: centres of mass have the same.
 template <class L, class Real = typename L::Real>
 HD void dynamics_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
-                         const TreeVector<L>& v, const Real& part, TreeVector<L>& tau) {
+                         const TreeVector<L>& v, const Real& part, const TreeVector<L>& base, const TreeVector<L>& b,
+                         TreeVector<L>& tau) {
   using S = Scalar<Real>;
   const S h = in.h;
   const Real rest = Real(1) - part;
@@ -107,7 +109,8 @@ HD void dynamics_at_mean(const typename L::Group& g, const typename L::Model& m,
   each_dof<L>(g, m, [&](Real x, Real y, Real& mean, Real& rate) { mean = x * rest + y * part, rate = x * (S(-1) / h); },
               in.v0, v, u, a);
   inverse_dynamics<L>(g, m, in.kin, in.I, u, a, tau);
-  hold_centres<L>(g, m, in.I, in.A, h, in.v0, false, tau);
+  auto same = [&](const auto& tree) { return (three(tree.moving(base)) - three(tree.moving(b))) * (1 / h); };
+  hold_centres<L>(g, m, in.I, in.A, false, same, tau);
 }
 /// b without any inverse dynamics, from b and what it has of that.
 template <class L, class Real = typename L::Real>
@@ -121,7 +124,7 @@ HD_ONCE void move_at_mean(const typename L::Group& g, const typename L::Model& m
                           const TreeVector<L>& v, const Real& part, const TreeVector<L>& base, const Mask<Real>& active,
                           TreeVector<L>& b, TreeVector<L>& free) {
   const Scalar<Real> h = in.h;
-  dynamics_at_mean<L>(g, m, in, v, part, free);
+  dynamics_at_mean<L>(g, m, in, v, part, base, b, free);
   each_jointed<L>(
       g, m, [&](bool, Real all, Real c, Real& bi) { bi = select(active, all - c * h, bi); }, base, free, b);
   solve_for<L>(g, m, in.factor, b, free);
@@ -229,7 +232,7 @@ HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m
   const Mask<Real> owes = mean.taken & moving;
   const Real zero(0);
   if (!g.any(owes)) return each_dof<L>(g, m, [&](Real& d) { d = zero; }, owed);
-  dynamics_at_mean<L>(g, m, in, v, mean.part, owed);
+  dynamics_at_mean<L>(g, m, in, v, mean.part, mean.rest, b, owed);
   each_jointed<L>(
       g, m, [&](bool, Real all, Real bi, Real& d) { d = select(owes, all - d * h - bi, zero); }, mean.rest, b, owed);
   each_tree_dof<L>(g, m, false, [&](bool, Real& d) { d = zero; }, owed);

@@ -81,7 +81,12 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
   using Real = typename L::Real;
   const Real zero(0);
   const Scalar<Real> per_step = -1 / h;
-  hold_centres<L>(g, m, I, M, h, x.v, true, bias);
+  const Vec3<Real> gravity = vec<Real>(m.gravity);
+  auto at_rest = [&](const auto& tree) {
+    const Vec3<Real> per_mass = three(tree.moving(x.v)) * per_step - gravity;
+    return per_mass * mass_of<L>(tree, I) + momentum_of<L>(tree, M, x.v) * per_step;
+  };
+  hold_centres<L>(g, m, I, M, true, at_rest, bias);
   if (m.free_base() && (m.has_loops || !has_jointed_trunk<L>(m))) {
     Real p[6] = {zero, zero, zero, zero, zero, zero};
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
