@@ -59,6 +59,7 @@ HD bool has_jointed_trunk(const typename L::Model& m) {
 template <class L>
 struct BaseTree {
   using Real = typename L::Real;
+  static constexpr bool kPlacesAll = true;  // whether `shift` leaves kin as forward kinematics have it, to the bit
   const typename L::Group& g;
   const typename L::Model& m;
 
@@ -115,6 +116,7 @@ struct BaseTree {
 template <class L>
 struct BodyTree {
   using Real = typename L::Real;
+  static constexpr bool kPlacesAll = false;
   const LimbView<L>& limb;
   Place at;
 
@@ -134,10 +136,9 @@ struct BodyTree {
     for (int k = 0; k < limb.links(); ++k) body(x.limb[at.link + k]);
   }
   template <class T> HD T gathered(const T& own) const { return own; }
-  HD void shift(const Mask<Real>& which, const Vec3<Real>& by, State<L>& x, Kinematics<L>& kin) const {
+  HD void shift(const Mask<Real>& which, const Vec3<Real>& by, State<L>& x, Kinematics<L>&) const {
     Real *q = x.q.limb + at.link, *low = x.q_low.limb + at.link;
     add_position(which, by.x, q[0], low[0]), add_position(which, by.y, q[1], low[1]), add_position(which, by.z, q[2], low[2]);
-    kin.limb_origin[at.limb] = kin.limb_origin[at.limb] + select(which, by, Vec3<Real>{Real(0), Real(0), Real(0)});
   }
 };
 
@@ -235,7 +236,7 @@ HD void place_links(const typename L::Group& g, const typename L::Model& m, cons
                     TreeVector<L>& v, Kinematics<L>& kin, PerLink<L, RigidInertia<Real>>& I, PerLink<L, Motion<Real>>& V,
                     State<L>& x) {
   if (m.free_base()) {
-    const Quat<Real> stands = normalized(x.orientation);  // as the next step finds it
+    const Quat<Real> stands = unit(x.orientation);  // as the next step finds it
     blend(moving, stands.w, x.orientation.w), blend(moving, stands.x, x.orientation.x);
     blend(moving, stands.y, x.orientation.y), blend(moving, stands.z, x.orientation.z);
   }
@@ -267,18 +268,18 @@ HD void move_lone_centres(const typename L::Group& g, const typename L::Model& m
 }
 
 /// Positions move with `along` (lost), to velocities `end`, both as solves find them but for the trees, where centres go straight. One differs
-/// from the other where overlaps are recovered. kin, I: of x on entry, and on exit where there are such trees (true is returned).
-/// A: off its diagonal M. V: scratch.
+/// from the other where overlaps are recovered. kin, I: of x on entry; on exit, too, where true is returned. A: off its diagonal M.
+/// V: scratch.
 template <class L, class Real = typename L::Real>
 HD_ONCE bool move_centres(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const TreeMatrix<L>& A,
                           const Mask<Real>& moving, TreeVector<L>& along, TreeVector<L> end, Kinematics<L>& kin,
                           PerLink<L, RigidInertia<Real>>& I, PerLink<L, Motion<Real>>& V, State<L>& x) {
-  bool some = false;
+  bool some = false, placed = true;
   const Mat3<Real> R = kin.pose.trunk[0].R;
   auto per_mass = [&](const auto& tree) { return over_mass(Real(1), mass_of<L>(tree, I)); };
   move_lone_centres<L>(g, m, h, kin, I, along, end);
   each_free_tree<L>(g, m, false, [&](const auto& tree) {
-    some = true;
+    some = true, placed = placed && tree.kPlacesAll;
     const Real part = per_mass(tree);
     for (TreeVector<L>* v : {&along, &end}) put(three(tree.moving(*v)) + momentum_of<L>(tree, A, *v) * part, tree.moving(*v));
   });
@@ -294,7 +295,7 @@ HD_ONCE bool move_centres(const typename L::Group& g, const typename L::Model& m
     Real* v = tree.moving(x.v);
     put(select(moving, three(v) - momentum_of<L>(tree, I, V) * part, three(v)), v);
   });
-  return true;
+  return placed;
 }
 
 /// The velocities x.v after a step from x become those of its solve.   Positions, kin, I, V: scratch, kin and I of x on entry.

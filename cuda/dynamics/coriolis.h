@@ -144,6 +144,8 @@ struct TurnSecants {
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       UNROLL for (int k = 0; k < limb.links(); ++k) weight.limb[at.link + k] = A.limb[at.entry + entry_of(k, k)];
     });
+  }
+  HD void begin(const typename L::Group& g, const typename L::Model& m) {
     const Real zero(0);
     for (int i = 0; i < 2; ++i) each_jointed<L>(g, m, [&](bool, Real& s, Real& t) { s = t = zero; }, moved[i], by[i]);
   }
@@ -212,6 +214,7 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
       if (pass == 0) first = square;
       else mean.part = select(active & (square > first * S(kWildTurn * kWildTurn)), Real(1), mean.part);
     }
+    if (pass + 1 == kPlainPasses) secants.begin(g, m);
     if (pass >= kPlainPasses) secants.learn(g, m, change);
     if (pass + 1 >= kPlainPasses) secants.extrapolate(g, m, change, active, v);
     else each_jointed<L>(g, m, [&](bool, Real d, Real& vi) { vi = select(active, vi + d, vi); }, change, v);

@@ -68,7 +68,7 @@ HD void turn_spin(const typename L::Model& m, const Mat3<Real>& R, const Mat3<Re
 template <class L>
 HD void round_base(const typename L::Model& m, State<L>& x) {
   if (!m.free_base()) return;
-  const auto stands = normalized(x.orientation);
+  const auto stands = unit(x.orientation);
   turn_spin<L>(m, rotation(x.orientation), rotation(stands), x.v);
   x.orientation = stands;
 }

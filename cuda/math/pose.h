@@ -47,6 +47,12 @@ template <class T> HD Quat<T> normalized(const Quat<T>& q) {
   T s = rsqrt(select(zero, T(1), n));
   return {select(zero, T(1), q.w * s), q.x * s, q.y * s, q.z * s};
 }
+/// The same, but q itself where it is that to rounding: what is done again changes nothing.
+template <class T> HD Quat<T> unit(const Quat<T>& q) {
+  const auto is = abs(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z - T(1)) <= T(8 * kEpsilon<Scalar<T>>);
+  const Quat<T> n = normalized(q);
+  return {select(is, q.w, n.w), select(is, q.x, n.x), select(is, q.y, n.y), select(is, q.z, n.z)};
+}
 
 /// R Rot(a, angle), with a in the frame of R and u = R a already known. Row by row, Rodrigues' formula reads
 ///   r' = cos r + sin (r x a) + (1 - cos) u_r a.

@@ -30,13 +30,12 @@ HD void solve_without_rows(const typename L::Group& g, const typename L::Model& 
   solve_for<L>(g, m, problem.factor, problem.b, problem.free);
 }
 
-/// Poses, A and b, and their solution.
+/// Poses (`placed`: kin and I are there), A and b, and their solution.
 template <class L, class Real = typename L::Real>
 HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                               const Options<Scalar<Real>>& opt, const StepPoint<L>& at, Workspace<L>& w,
-                              Mask<Real>& bad) {
-  forward_kinematics<L>(g, m, at.x, w.kin);
-  link_inertias<L>(g, m, w.kin, w.I);
+                              Mask<Real>& bad, bool placed = false) {
+  if (!placed) forward_kinematics<L>(g, m, at.x, w.kin), link_inertias<L>(g, m, w.kin, w.I);
   place_loads<L>(g, m, worlds.arrays, worlds.rows, w.kin, w.applied, w.loads, bad);
   ContactProblem<L>& problem = w.problem;
   const DriveRows<L, ScalarRow<Real>> drives{problem.dof[kDriveRow].row, problem.by_rows};
@@ -115,12 +114,12 @@ HD_ONCE void solve_free_motion(const typename L::Group& g, const typename L::Mod
   problem.free_found = found;
 }
 
-/// Poses, A, b and the free motion.
+/// Poses (`placed`: kin and I are there), A, b and the free motion.
 template <class L, class Real = typename L::Real>
 HD void move_freely(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                    const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
+                    const State<L>& x, bool placed, Workspace<L>& w, Mask<Real>& bad) {
   if (worlds.options.step.newton) return solve_free_motion<L>(g, m, worlds, x, w, bad);
-  solve_linearised<L>(g, m, worlds, worlds.options.step, {x, x, x.v}, w, bad);
+  solve_linearised<L>(g, m, worlds, worlds.options.step, {x, x, x.v}, w, bad, placed);
   w.problem.free_found = mask_of<Real>(true);
 }
 

@@ -50,6 +50,7 @@ struct StepState : PosedSolve<typename L::Real> {
   using Real = typename L::Real;
   State<L> x;
   Mask<Real> frozen;        // do not move
+  bool placed;              // whether the last step of the call left kin and I of x
   Certificate<Real> c;      // of the step's impulses
   Mask<Real> moving, deep;  // that move; of those, that come out of an overlap
   TreeVector<L> v;          // the step's, while what is deep comes out
@@ -96,12 +97,12 @@ HD bool assemble(const typename L::Group& g, const typename L::Model& m, const S
   return w.problem.table.rows.rows() > 0;
 }
 
-/// Poses, the free motion, and what may touch within the step: what is hit, or turned by a contact, is looked at again.
+/// Poses (`placed`: but for kin and I), the free motion, and what may touch within the step: what is hit, or turned by a contact, is looked at again.
 template <class L, class Real = typename L::Real>
 HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
-                           const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
+                           const State<L>& x, Workspace<L>& w, Mask<Real>& bad, bool placed = false) {
   const Options<Scalar<Real>>& opt = worlds.options.step;
-  move_freely<L>(g, m, worlds, x, w, bad);
+  move_freely<L>(g, m, worlds, x, placed, w, bad);
   link_motions<L>(g, m, w.kin, w.problem.free, w.free);
   travels<L>(g, m, w.kin, opt.h, w.free, w.travel);
   w.contacts.thrown = thrown_by_limits<L>(g, m, opt, x, w), w.contacts.turned = Real(0);
@@ -230,19 +231,21 @@ HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model&
          is_finite(c.r_dyn);
 }
 
-/// Integrates the worlds that move: positions with `along`, to the velocity v.
+/// Integrates the worlds that move: positions with `along`, to the velocity v. Tells whether w.kin and w.I are those of x then.
 template <class L, class Real = typename L::Real>
-HD void move_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+HD bool move_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                 const Mask<Real>& moving, Workspace<L>& w, TreeVector<L>& along, const TreeVector<L>& v, State<L>& x) {
   const Scalar<Real> before = 1 - opt.theta_vq;  // of the velocity before
   const Mat3<Real> R = w.kin.pose.trunk[0].R;
   if (opt.moves_centres()) {
-    move_centres<L>(g, m, opt.h, w.problem.A, moving, along, v, w.kin, w.I, w.motions, x);
-    return turn_spin<L>(m, R, rotation(x.orientation), x.owed);
+    const bool placed = move_centres<L>(g, m, opt.h, w.problem.A, moving, along, v, w.kin, w.I, w.motions, x);
+    turn_spin<L>(m, R, rotation(x.orientation), x.owed);
+    return placed;
   }
   if (before != 0) each_dof<L>(g, m, [&](Real v0, Real vi, Real& to) { to = to + (v0 - vi) * before; }, x.v, v, along);
   integrate<L>(g, m, opt.h, R, along, v, moving, x);
   if (before != 0) keep_spin<L>(m, R, v, moving, x);
+  return false;
 }
 
 /// Positions of `deep` worlds are to move with what closes their overlaps as fast as they may: a body that starts inside another
@@ -274,7 +277,7 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
   each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, s.v, w.v);
   pay_for_lifts<L>(g, m, options.step.h, w.kin, w.problem.A, w.v, s.v);
   const Mat3<Real> R = w.kin.pose.trunk[0].R;
-  move_on<L>(g, m, options.step, s.moving, w, w.v, s.v, s.x);
+  s.placed = move_on<L>(g, m, options.step, s.moving, w, w.v, s.v, s.x);
   keep_spin<L>(m, R, s.v, taken, s.x);  // the recovery turns it
 }
 
@@ -329,7 +332,7 @@ HD void gather_worst(const Mask<Real>& moving, const Mask<Real>& converged, cons
 template <class L>
 HD void find_step(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                   Workspace<L>& w, StepState<L>& s) {
-  find_contacts<L>(g, m, worlds, s.x, w, s.out.bad);
+  find_contacts<L>(g, m, worlds, s.x, w, s.out.bad, s.placed);
 }
 /// To the contact problem of this step, and its rows.
 template <class L>
@@ -381,7 +384,7 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   if (options.step.theta_vq != 1) deep = deep | hold_back<L>(g, m, options.step, s.x, w);
   s.deep = s.moving & told_by_any<L>(g, deep), s.solving = any(s.deep);
   if (s.solving) pose_recovery<L>(g, m, options.step, w, s);
-  else move_on<L>(g, m, options.step, s.moving, w, w.v, w.v, s.x);
+  else s.placed = move_on<L>(g, m, options.step, s.moving, w, w.v, w.v, s.x);
 }
 
 template <class Real>
@@ -398,7 +401,7 @@ HD void begin_steps(const typename L::Group& g, const typename L::Model& m, cons
   using Real = typename L::Real;
   const BatchArrays<Scalar<Real>>& arrays = worlds.arrays;
   const Rows<Real>& rows = worlds.rows;
-  s.out = fresh_outcome<Real>(), s.step = 0;
+  s.out = fresh_outcome<Real>(), s.step = 0, s.placed = false;
   load_state<L>(g, m, arrays, rows, s.x);
   load_rest<L>(g, m, worlds.records.real, s.x);
   s.out.bad = load_controls<L>(g, m, arrays, rows, w.applied);

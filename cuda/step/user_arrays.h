@@ -93,7 +93,7 @@ HD void load_state(const typename L::Group& g, const typename L::Model& m, const
     const auto& base = m.trunk[0];
     int p = base.qpos, d = base.dof;
     x.position = {q(p), q(p + 1), q(p + 2)};
-    x.orientation = normalized(Quat<Real>{q(p + 3), q(p + 4), q(p + 5), q(p + 6)});
+    x.orientation = unit(Quat<Real>{q(p + 3), q(p + 4), q(p + 5), q(p + 6)});
     Vec3<Real> w = rotation(x.orientation) * Vec3<Real>{v(d + 3), v(d + 4), v(d + 5)};
     put(Force<Real>{w, {v(d), v(d + 1), v(d + 2)}}, x.v.trunk);
   }

@@ -140,7 +140,9 @@ class CudaWorld final : public WorldOf<CudaJob> {
   DenseProblem<double> next_problem(int, const double*) override {
     refuse("inverse_dynamics is computed on the CPU only: set this state in a simulation with device='cpu'");
   }
-  void to_solved_velocity(int, double*) override { refuse("inverse_dynamics is computed on the CPU only"); }
+  void to_solved_velocity(int, double*) override {
+    refuse("inverse_dynamics is computed on the CPU only: set this state in a simulation with device='cpu'");
+  }
   std::string isa() const override { return "cuda"; }
   std::vector<std::pair<std::string, double>> time_step() override {
     std::vector<std::pair<std::string, double>> times;
