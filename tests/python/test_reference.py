@@ -229,7 +229,7 @@ def test_implicit_step_is_the_linearised_end_of_step_force():
         K += 1.5**2 * 20 * np.outer(t2, t2)
         # Coriolis forces at the mean of v and the free motion; the centre of mass of all goes straight.
         smooth, held = d.qfrc_passive + d.qfrc_actuator, d.qvel.copy()
-        d.qvel[:] = u = (held + free["v_free"]) / 2
+        d.qvel[:] = (held + free["v_free"]) / 2
         mujoco.mj_forward(m, d)
         push = d.qfrc_bias[:3] / m.body_subtreemass[m.jnt_bodyid[0]] + m.opt.gravity
         f, d.qvel[:] = smooth - d.qfrc_bias + M[:, :3] @ push, held

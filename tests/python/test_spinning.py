@@ -111,14 +111,6 @@ def test_a_body_with_a_fast_wheel_keeps_them(h):
     assert np.abs(size - 1).max() <= 0.02
 
 
-def chain(joints, h, gravity):
-    """Boxes of 0.3 m on ball joints, the first on the world."""
-    link = '<geom type="box" size=".15 .03 .05" pos=".15 0 0"/>'
-    bodies = "".join(f'<body pos="{0.3 * (i > 0)} 0 0"><joint type="ball"/>{link}' for i in range(joints))
-    return f"""<mujoco><option timestep="{h}" gravity="0 0 -{gravity}"><flag contact="disable"/></option>
-      <worldbody>{bodies}{"</body>" * joints}</worldbody></mujoco>"""
-
-
 def flail(xml, speeds, dtype, seconds=10):
     """All energy every 10 ms from the start on."""
     sim = Simulation(Model.from_mjcf(xml), 1, dtype=dtype, num_threads=1)
@@ -133,84 +125,6 @@ def flail(xml, speeds, dtype, seconds=10):
         sim.step(round(0.01 / sim.timestep))
     assert not sim.status.any()
     return np.array(energy)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("h", [0.002, 0.005])
-@pytest.mark.parametrize("joints", [2, 3, 5])
-def test_a_chain_of_ball_joints_keeps_its_energy(joints, h, dtype):
-    """Thrown: explicit Coriolis forces double its energy or throw it at 1e8 J."""
-    speeds = 5 * np.random.default_rng(1).standard_normal(3 * joints)
-    energy = flail(chain(joints, h, 0), speeds, dtype)
-    assert np.abs(energy / energy[0] - 1).max() <= 0.25
-    assert abs(energy[-100:].mean() / energy[0] - 1) <= 0.1
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("h", [0.002, 0.005])
-def test_a_chain_that_falls_and_whips_stays_where_its_height_lets_it(h, dtype):
-    """From the horizontal. MuJoCo's "implicit" has more than 1e6 J within 10 s."""
-    energy = flail(chain(5, h, 9.81), 0, dtype)
-    m = mujoco.MjModel.from_xml_string(chain(5, h, 9.81).replace("<option", '<option integrator="implicit"'))
-    m.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
-    d, theirs = mujoco.MjData(m), []
-    for _ in range(round(10 / h)):
-        mujoco.mj_step(m, d)
-        theirs.append(d.energy.sum() - energy[0])
-    print(f"{dtype}, {h} s: {np.ptp(energy):.1f} J apart, MuJoCo's {min(theirs):.0f} to {max(theirs):.0f} J")
-    depth = 5 * 0.3 * 5 * 1.8 * 9.81  # all of it as far down as the joints let it
-    assert np.abs(energy - energy[0]).max() <= 0.3 * depth
-
-
-def rods(joints, joint, h):
-    """A floating chain of capsules of 0.1 m and 12 mm."""
-    links = ""
-    for i in range(joints):
-        axis = "0 1 0" if i % 2 else "1 0 0"
-        hung = f'<joint type="{joint}" axis="{axis}"/>' if i else FREE
-        links += f"""<body pos="0 0 {-0.1 * (i > 0)}">{hung}
-          <geom type="capsule" size=".012" fromto="0 0 0 0 .02 -.1" mass=".3" contype="0" conaffinity="0"/>"""
-    return f"""<mujoco><option timestep="{h}" gravity="0 0 0"/>
-      <worldbody>{links}{"</body>" * joints}</worldbody></mujoco>"""
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("h, speed", [(0.002, 20), (0.005, 10), (0.005, 20), (0.01, 10)])
-@pytest.mark.parametrize("joints, joint", [(3, "ball"), (4, "ball"), (5, "hinge")])
-def test_a_floating_chain_that_tumbles_neither_runs_away_nor_stops(joints, joint, h, speed, dtype):
-    """Undamped, up to ``speed`` rad/s about each axis; with u = (v- + v*) / 2 in all steps some end at infinity."""
-    xml = rods(joints, joint, h)
-    sim = Simulation(Model.from_mjcf(xml), 16, dtype=dtype, num_threads=1)
-    m = mujoco.MjModel.from_xml_string(xml.replace("<option", '<option integrator="implicit"'))
-    m.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
-    data = [mujoco.MjData(m) for _ in range(16)]
-    speeds = np.random.default_rng(2).uniform(-speed, speed, sim.qvel.shape)
-    speeds[:, :3] = 0
-    sim.qvel[:] = speeds
-
-    def energy(qpos, qvel):
-        d = mujoco.MjData(m)
-        d.qpos[:], d.qvel[:] = qpos, qvel
-        mujoco.mj_forward(m, d)
-        return d.energy[1]
-
-    start = np.array([energy(*state) for state in zip(sim.qpos, sim.qvel, strict=True)])
-    for d, v in zip(data, speeds, strict=True):
-        d.qvel[:] = v
-    highest, theirs = 1.0, 1.0
-    for _ in range(25):
-        sim.step(round(0.2 / h))
-        now = np.array([energy(*state) for state in zip(sim.qpos, sim.qvel, strict=True)]) / start
-        for d in data:
-            mujoco.mj_step(m, d, round(0.2 / h))
-        also = np.array([energy(d.qpos, d.qvel) for d in data]) / start
-        highest, theirs = max(highest, now.max()), max(theirs, also.max())
-    print(
-        f"{joints} rods on {joint}s, {speed} rad/s, {h} s, {dtype}: at most {highest:.2f} of the energy, "
-        f"{np.median(now):.2f} at the end; MuJoCo {theirs:.2f} and {np.median(also):.2f}"
-    )
-    assert not sim.status.any()
-    assert highest <= 2.5 and np.median(now) >= 0.6
 
 
 def test_props_a_thousand_times_as_fast_excuse_nothing():

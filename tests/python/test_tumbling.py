@@ -1,0 +1,169 @@
+"""Undamped trees of several joints that tumble and whip: energy stays in bounds, centres of mass go straight."""
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip("mujoco")
+
+from stiction import Model, Simulation  # noqa: E402
+
+FREE = "<freejoint/>"
+
+
+def energy(m, qpos, qvel):
+    """Potential and kinetic."""
+    m.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    d = mujoco.MjData(m)
+    d.qpos[:], d.qvel[:] = qpos, qvel
+    mujoco.mj_forward(m, d)
+    return d.energy.copy()
+
+
+def chain(joints, h, gravity):
+    """Boxes of 0.3 m on ball joints, the first on the world."""
+    link = '<geom type="box" size=".15 .03 .05" pos=".15 0 0"/>'
+    bodies = "".join(f'<body pos="{0.3 * (i > 0)} 0 0"><joint type="ball"/>{link}' for i in range(joints))
+    return f"""<mujoco><option timestep="{h}" gravity="0 0 -{gravity}"><flag contact="disable"/></option>
+      <worldbody>{bodies}{"</body>" * joints}</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("h", [0.002, 0.005])
+@pytest.mark.parametrize("joints", [2, 3, 5])
+def test_a_chain_of_ball_joints_keeps_its_energy(joints, h, dtype):
+    """Thrown: explicit Coriolis forces double its energy or throw it at 1e8 J."""
+    sim = Simulation(Model.from_mjcf(chain(joints, h, 0)), 1, dtype=dtype, num_threads=1)
+    sim.qvel[:] = 5 * np.random.default_rng(1).standard_normal(3 * joints)
+    found = []
+    for _ in range(1000):
+        found.append(energy(sim.model.mjmodel, sim.qpos[0], sim.qvel[0])[1])
+        sim.step(round(0.01 / h))
+    assert not sim.status.any()
+    found = np.array(found) / found[0]
+    assert np.abs(found - 1).max() <= 0.25
+    assert abs(found[-100:].mean() - 1) <= 0.1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("h", [0.002, 0.005])
+def test_chains_that_fall_and_whip_stay_where_their_height_lets_them(h, dtype):
+    """From the horizontal, a little apart. MuJoCo's "implicit" has more than 1e6 J within 10 s."""
+    xml = chain(5, h, 9.81)
+    m = mujoco.MjModel.from_xml_string(xml.replace("<option", '<option integrator="implicit"'))
+    sim = Simulation(Model.from_mjcf(xml), 24, dtype=dtype, num_threads=1)
+    sim.qvel[:] = start = 0.3 * np.random.default_rng(3).standard_normal(sim.qvel.shape)
+    data = [mujoco.MjData(m) for _ in range(4)]
+    for d, v in zip(data, start, strict=False):
+        d.qvel[:] = v
+    ours, theirs = [], []
+    for _ in range(200):
+        ours.append([energy(m, q, v).sum() for q, v in zip(sim.qpos, sim.qvel, strict=True)])
+        theirs.append([energy(m, d.qpos, d.qvel).sum() for d in data])
+        sim.step(round(0.05 / h))
+        for d in data:
+            mujoco.mj_step(m, d, round(0.05 / h))
+    off, apart = np.abs(np.array(ours) - ours[0]).max(0), np.abs(np.array(theirs) - theirs[0]).max(0)
+    depth = 5 * 0.3 * 5 * 1.8 * 9.81  # all of it as far down as the joints let it
+    print(
+        f"{dtype}, {h} s: of {depth:.0f} J {np.median(off):.0f} off in the median and {off.max():.0f} at most;", end=" "
+    )
+    print(f"MuJoCo's {np.median(apart):.0f} and {apart.max():.0f}")
+    assert not sim.status.any()
+    assert np.median(off) <= 0.25 * depth and off.max() <= depth
+
+
+def rods(joints, joint, h):
+    """A floating chain of capsules of 0.1 m and 12 mm."""
+    links = ""
+    for i in range(joints):
+        axis = "0 1 0" if i % 2 else "1 0 0"
+        hung = f'<joint type="{joint}" axis="{axis}"/>' if i else FREE
+        links += f"""<body pos="0 0 {-0.1 * (i > 0)}">{hung}
+          <geom type="capsule" size=".012" fromto="0 0 0 0 .02 -.1" mass=".3" contype="0" conaffinity="0"/>"""
+    return f"""<mujoco><option timestep="{h}" gravity="0 0 0"/>
+      <worldbody>{links}{"</body>" * joints}</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("h, speed", [(0.002, 20), (0.005, 10), (0.005, 20), (0.01, 10)])
+@pytest.mark.parametrize("joints, joint", [(3, "ball"), (4, "ball"), (5, "hinge")])
+def test_a_floating_chain_that_tumbles_neither_runs_away_nor_stops(joints, joint, h, speed, dtype):
+    """Undamped, up to ``speed`` rad/s about each axis; with u = (v- + v*) / 2 in all steps some end at infinity.
+    All stay where their momentum takes them."""
+    xml = rods(joints, joint, h)
+    sim = Simulation(Model.from_mjcf(xml), 16, dtype=dtype, num_threads=1)
+    m = mujoco.MjModel.from_xml_string(xml.replace("<option", '<option integrator="implicit"'))
+    data = [mujoco.MjData(m) for _ in range(16)]
+    speeds = np.random.default_rng(2).uniform(-speed, speed, sim.qvel.shape)
+    speeds[:, :3] = 0
+    sim.qvel[:] = speeds
+
+    start = np.array([energy(m, *state)[1] for state in zip(sim.qpos, sim.qvel, strict=True)])
+    for d, v in zip(data, speeds, strict=True):
+        d.qvel[:] = v
+    highest, theirs = 1.0, 1.0
+    for _ in range(25):
+        sim.step(round(0.2 / h))
+        now = np.array([energy(m, *state)[1] for state in zip(sim.qpos, sim.qvel, strict=True)]) / start
+        for d in data:
+            mujoco.mj_step(m, d, round(0.2 / h))
+        also = np.array([energy(m, d.qpos, d.qvel)[1] for d in data]) / start
+        highest, theirs = max(highest, now.max()), max(theirs, also.max())
+    print(
+        f"{joints} rods on {joint}s, {speed} rad/s, {h} s, {dtype}: at most {highest:.2f} of the energy, "
+        f"{np.median(now):.2f} at the end; MuJoCo {theirs:.2f} and {np.median(also):.2f}"
+    )
+    assert not sim.status.any()
+    assert highest <= 2.5 and np.median(now) >= 0.6
+    d = mujoco.MjData(m)
+    for q, v, first in zip(sim.qpos, sim.qvel, speeds, strict=True):
+        places = []
+        for state in ((m.qpos0, first), (q, v)):
+            d.qpos[:], d.qvel[:] = state
+            mujoco.mj_forward(m, d)
+            mujoco.mj_subtreeVel(m, d)
+            places.append((d.subtree_com[0].copy(), d.subtree_linvel[0].copy()))
+        (x0, v0), (x, v) = places
+        close = 1e-9 if dtype == "float64" else 2e-3
+        assert np.abs(x - x0 - 5 * v0).max() <= 5 * close and np.abs(v - v0).max() <= close
+
+
+HUMANOID = """<mujoco><option timestep="{h}"/><default><geom contype="0" conaffinity="0"/></default><worldbody>
+  <body pos="0 0 2"><freejoint/><geom type="capsule" size=".08" fromto="0 0 0 0 0 .5" mass="30"/>
+    <body pos="0 0 .6"><joint type="ball" stiffness="200" damping="4"/><geom size=".1" mass="4"/></body>
+    {limbs}</body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("h", [0.002, 0.01])
+def test_a_backflip_flies_along_its_parabola(h, dtype):
+    """Springs hold the pose. Of MuJoCo's "implicit" the centre of mass drifts by centimetres."""
+    limbs = "".join(
+        f"""<body pos="0 {y} {z}"><joint axis="0 1 0" stiffness="200" damping="4"/>
+          <geom type="capsule" size=".05" fromto="0 0 0 .2 0 -.3" mass="6"/>
+          <body pos=".2 0 -.3"><joint axis="0 1 0" stiffness="200" damping="4"/>
+            <geom type="capsule" size=".04" fromto="0 0 0 -.1 0 -.35" mass="3"/></body></body>"""
+        for y, z in ((0.12, 0), (-0.12, 0), (0.2, 0.5), (-0.2, 0.5))
+    )
+    xml = HUMANOID.format(h=h, limbs=limbs)
+    sim = Simulation(Model.from_mjcf(xml), 1, dtype=dtype, num_threads=1)
+    m = mujoco.MjModel.from_xml_string(xml.replace("<option", '<option integrator="implicit"'))
+    theirs = mujoco.MjData(m)
+    sim.qvel[0, :6] = theirs.qvel[:6] = (1, 0, 3, 0, 8, 0)
+
+    def centre(qpos, qvel):
+        d = mujoco.MjData(m)
+        d.qpos[:], d.qvel[:] = qpos, qvel
+        mujoco.mj_forward(m, d)
+        mujoco.mj_subtreeVel(m, d)
+        return d.subtree_com[0].copy(), d.subtree_linvel[0].copy()
+
+    x, v = centre(sim.qpos[0], sim.qvel[0])
+    sim.step(round(0.6 / h))
+    mujoco.mj_step(m, theirs, round(0.6 / h))
+    parabola = x + 0.6 * v + [0, 0, -9.81 * 0.6 * (0.6 + h) / 2]  # of steps that fall first
+    off, also = (
+        np.linalg.norm(centre(*s)[0] - parabola) for s in ((sim.qpos[0], sim.qvel[0]), (theirs.qpos, theirs.qvel))
+    )
+    print(f"{dtype}, {h} s: {1e3 * off:.4f} mm off after 0.6 s, MuJoCo {1e3 * also:.1f}")
+    assert off <= (1e-9 if dtype == "float64" else 1e-4)
