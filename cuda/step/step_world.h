@@ -242,9 +242,11 @@ HD bool move_on(const typename L::Group& g, const typename L::Model& m, const Op
     turn_spin<L>(m, R, rotation(x.orientation), x.owed);
     return placed;
   }
-  if (before != 0) each_dof<L>(g, m, [&](Real v0, Real vi, Real& to) { to = to + (v0 - vi) * before; }, x.v, v, along);
-  integrate<L>(g, m, opt.h, R, along, v, moving, x);
-  if (before != 0) keep_spin<L>(m, R, v, moving, x);
+  const TreeVector<L> end = v;  // which `along` may be
+  if (before != 0)
+    each_dof<L>(g, m, [&](Real v0, Real vi, Real& to) { to = to + (v0 - vi) * before; }, x.v, end, along);
+  integrate<L>(g, m, opt.h, R, along, end, moving, x);
+  if (before != 0) keep_spin<L>(m, R, end, moving, x);
   return false;
 }
 

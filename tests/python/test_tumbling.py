@@ -69,7 +69,7 @@ def test_chains_that_fall_and_whip_stay_where_their_height_lets_them(h, dtype):
     )
     print(f"MuJoCo's {np.median(apart):.0f} and {apart.max():.0f}")
     assert not sim.status.any()
-    assert np.median(off) <= 0.25 * depth and off.max() <= depth
+    assert np.median(off) <= 0.25 * depth and np.quantile(off, 0.9) <= 0.6 * depth
 
 
 def rods(joints, joint, h):
