@@ -41,8 +41,8 @@ if(cpu_sources)
   stiction_add_cpu_library(scalar ${scalar_float32} ${stiction_baseline_arch})
   if(STICTION_X86 AND NOT STICTION_CUDA_EMULATED)
     if("avx2" IN_LIST STICTION_CPU_ISAS)
-      # GCC copies structs of packs by halves of 16 bytes there, and who loads one waits until both are in the cache: a fifth of a
-      # humanoid's step. Versions before 12 and other compilers lack the flags.
+      # GCC copies structs of packs by halves of 16 bytes there, and who loads a pack then waits until both are in the cache.
+      # Versions before 12 and other compilers lack the flags.
       include(CheckCXXCompilerFlag)
       check_cxx_compiler_flag("-mmove-max=256 -mstore-max=256" STICTION_COPIES_WHOLE_PACKS)
       stiction_add_cpu_library(avx2 ON -march=x86-64-v3
