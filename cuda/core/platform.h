@@ -38,6 +38,26 @@ using uint64_t = unsigned long long;
 
 namespace stiction {
 
+/// Tells nvcc what a function of its own is given: where that lies is lost at its border, and what may lie anywhere costs 64-bit
+/// addresses and is fetched in the order of all that is stored. In memory of the device lies the model, and in a lane's own, its stack,
+/// what it steps a world with, if the Shape says so.
+template <class... T>
+HD void lies_in_memory([[maybe_unused]] const T&... x) {
+#ifdef __CUDA_ARCH__
+  const void* places[] = {&x...};
+  UNROLL for (const void* place : places) __builtin_assume(__isGlobal(place));
+#endif
+}
+template <class Shape, class... T>
+HD void lies_in_lane([[maybe_unused]] const T&... x) {
+#ifdef __CUDA_ARCH__
+  if constexpr (Shape::kOnStack) {
+    const void* places[] = {&x...};
+    UNROLL for (const void* place : places) __builtin_assume(__isLocal(place));
+  }
+#endif
+}
+
 /// The number of the lowest bit that is set.   pre: bits != 0
 HD int lowest_bit(uint32_t bits) {
 #ifdef __CUDA_ARCH__

@@ -54,6 +54,7 @@ __device__ void each_world(const CudaJob& job, Visit visit) {
   const Tile<kTreeTile> tile;
   const int lane = static_cast<int>(blockIdx.x * kThreads + threadIdx.x), slot = lane / kTreeTile;
   const auto& shared = *reinterpret_cast<const TileModel*>(job.model);
+  lies_in_memory(shared);
   const int64_t record = RecordLayout<TileModel>(shared).reals();
   for (int world = slot; world - slot % (kWarp / kTreeTile) < job.arrays.num_envs; world += job.plan.slots) {
     const bool here = world < job.arrays.num_envs;
@@ -65,7 +66,9 @@ __device__ void each_world(const CudaJob& job, Visit visit) {
       if (here && tile.rank() == 0) update_environment<KernelShape, float>(shared, job.parameters, rows, tables);
       tile.sync();
       model = &tables.view;
+      lies_in_memory(*model);
     }
+    lies_in_memory(*model);
     auto step = [&](LaneMemory& own) {
       own.w.bind(slot_memory(job, slot));
       for (bool& live : own.w.contacts.live) live = false;  // of places that no limb has, too
@@ -140,7 +143,7 @@ class StageClock {
   long long last_ = 0;
 };
 
-extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) step_kernel(CudaJob job) {
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) step_kernel(const __grid_constant__ CudaJob job) {
   const Tile<kWarp> warp;
   each_world(job, [&](const auto& tile, bool here, const auto& model, const auto& worlds, auto& w, auto& s) {
     StageClock clock(job.clock);
@@ -172,7 +175,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) step_kernel(Cuda
   });
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) find_kernel(CudaJob job, FoundContacts<float> found) {
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) find_kernel(const __grid_constant__ CudaJob job,
+                                                                         const __grid_constant__ FoundContacts<float> found) {
   each_world(job, [&](const auto& tile, bool here, const auto& model, const auto& worlds, auto& w, auto&) {
     if (here && found.wants(worlds.rows.first))
       find_batch_contacts<TileLane>(tile, model, job.options, job.arrays, worlds.rows, found, w);

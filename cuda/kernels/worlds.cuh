@@ -9,8 +9,9 @@ namespace stiction {
 extern const int64_t kBuildLaneBytes;
 
 extern "C" {
-__global__ void step_kernel(CudaJob job);                              // job.steps steps of all worlds
-__global__ void find_kernel(CudaJob job, FoundContacts<float> found);  // contacts of the worlds that `found` wants
+__global__ void step_kernel(const __grid_constant__ CudaJob job);                              // job.steps steps of all worlds
+__global__ void find_kernel(const __grid_constant__ CudaJob job,
+                                                                         const __grid_constant__ FoundContacts<float> found);  // contacts of the worlds that `found` wants
 }
 
 // What they are linked with, whatever the model: by the lanes of a team.
