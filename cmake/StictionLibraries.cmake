@@ -73,7 +73,7 @@ if(STICTION_WITH_CUDA)
     target_include_directories(stiction_cuda_flags SYSTEM INTERFACE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
   endif()
   target_compile_options(stiction_cuda_flags INTERFACE
-    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--Werror=cross-execution-space-call;-Xptxas=-v;-Xcompiler=-ffp-contract=off,-Wno-psabi>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-prec-div=false;-prec-sqrt=false;--Werror=cross-execution-space-call;-Xptxas=-v;-Xcompiler=-ffp-contract=off,-Wno-psabi>")
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cuda/*.cu")
   if(STICTION_CUDA_EMULATED)
     stiction_emulate_sources(${cuda_sources})

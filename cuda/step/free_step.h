@@ -35,7 +35,7 @@ template <class L, class Real = typename L::Real>
 HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                               const Options<Scalar<Real>>& opt, const StepPoint<L>& at, Workspace<L>& w,
                               Mask<Real>& bad) {
-  lies_in_memory(m), lies_in_lane<typename L::Shape>(worlds, opt, at, at.x, w, bad);
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(worlds, at, at.x, w, bad);
   forward_kinematics<L>(g, m, at.x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
   place_loads<L>(g, m, worlds.arrays, worlds.rows, w.kin, w.applied, w.loads, bad);

@@ -15,6 +15,12 @@
 
 namespace stiction {
 
+/// Whether passes are all that is asked for, as by default; couples and the convex law, and penalties that change, are for passes.h.
+template <class Real, class S>
+HD bool plain_passes(const RowProblem<Real>& p, const SolveLimits<S>& limits, const SubAdmmOptions<S>& opt) {
+  return p.spins == 0 && limits.iterations > 0 && opt.penalty == kPenaltyNormalTangential && !opt.convex;
+}
+
 /// Of problems with at most kRows rows.
 template <class Real, class Group, int kRows = Group::kSize>
 class LanePasses {
@@ -23,10 +29,8 @@ class LanePasses {
   using Opt = SubAdmmOptions<S>;
   static_assert(kRows <= Group::kSize);
 
-  /// Of what is asked for by default; couples and the convex law, and penalties that change, are for passes.h.
   HD static bool takes(const RowProblem<Real>& p, const SolveLimits<S>& limits, const Opt& opt) {
-    return p.rows() <= kRows && p.spins == 0 && limits.iterations > 0 && opt.penalty == kPenaltyNormalTangential &&
-           !opt.convex;
+    return p.rows() <= kRows && plain_passes(p, limits, opt);
   }
 
   HD LanePasses(const Group& g, const RowProblem<Real>& p, const SolveLimits<S>& limits, const Opt& options)

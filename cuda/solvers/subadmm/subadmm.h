@@ -13,7 +13,7 @@
 #pragma once
 #include "linalg/gram.h"
 #include "solvers/score.h"
-#include "solvers/subadmm/lanes.h"
+#include "solvers/subadmm/blocks.h"
 
 namespace stiction {
 
@@ -50,7 +50,10 @@ class Iteration {
       g_.sync();
       return stats_;
     }
-    if constexpr (kInLanes)
+    if constexpr (kInBlocks) {
+      if (BlockPasses<Real, Group>::takes(p_, limits_, opt))
+        return solve_in_blocks(g_, p_, limits_, opt, answer_, root_, u_);
+    } else if constexpr (kInLanes) {
       if (LanePasses<Real, Group>::takes(p_, limits_, opt)) {
         const bool done = p_.rows() <= 12   ? solve_in_lanes<12>()
                           : p_.rows() <= 16 ? solve_in_lanes<16>()
@@ -58,6 +61,7 @@ class Iteration {
         if (limits_.tolerance > 0 && !done) drop_harmful(g_, p_, opt.law(), true, answer_, root_, u_);
         return stats_;
       }
+    }
     parallel_for(g_, p_.contacts - p_.near, [&](int i) {
       const int k = p_.near + i;
       for (int d = 0; d < 3; ++d) answer_[3 * k + d] = Real(0);
@@ -74,7 +78,8 @@ class Iteration {
 
  private:
   static constexpr int kBlock = Passes::kBlock, kRows = Passes::kRows;
-  static constexpr bool kInLanes = kWidth<Real> == 1 && Group::kSize > 2;  // a contact has three rows
+  // A few lanes have three rows each in registers, many have one.
+  static constexpr bool kInLanes = kWidth<Real> == 1 && Group::kSize > 1, kInBlocks = kInLanes && Group::kSize <= 8;
 
   /// Of at most kMost rows. Tells whether the world is done.
   template <int kMost>
