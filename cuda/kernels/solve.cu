@@ -13,7 +13,8 @@ __device__ float solve_small(const StepOptions<float>& options, const RowProblem
                              void* memory) {
   const SolveLimits<float> limits{options.step.iterations, options.step.tolerance};
   float* none = static_cast<float*>(memory);
-  return solve_in_blocks(Tile<kLanes>(), rows, limits, options.solver.options.first, impulse, none, none + rows.rows())
+  return solve_in_registers<BlockPasses>(Tile<kLanes>(), rows, limits, options.solver.options.first, impulse, none,
+                                         none + rows.rows())
       .iterations;
 }
 __device__ __noinline__ float solve_by_tile(const StepOptions<float>& options, const RowProblem<float>& rows,

@@ -198,15 +198,4 @@ class BlockPasses {
   Real free_[3], e_[3], give_[3], lambda_[3], lower_[3], upper_[3], mu_;  // in units of the penalties
 };
 
-/// The same where impulses that are worse than none are dropped. none (n), u (width): scratch, which the lanes share.
-template <class Real, class Group>
-HD SolveStats<Real> solve_in_blocks(const Group& g, const RowProblem<Real>& p, const SolveLimits<Scalar<Real>>& limits,
-                                    const SubAdmmOptions<Scalar<Real>>& options, Real* answer, Real* none, Real* u) {
-  SolveStats<Real> stats;
-  BlockPasses<Real, Group> blocks(g, p, limits, options);
-  const bool done = blocks.solve(answer, stats);
-  if (limits.tolerance > 0 && !done) drop_harmful(g, p, options.law(), true, answer, none, u);
-  return stats;
-}
-
 }  // namespace stiction
