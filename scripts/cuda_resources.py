@@ -34,7 +34,7 @@ LOCAL = (0x983, 0x387)
 FLAGS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-prec-div=false", "-prec-sqrt=false", "-Xptxas", "-v"]
 FLAGS += ["-rdc=true", "-maxrregcount=128"]
 #: Functions besides kernels that files are compiled for.
-SOLVERS = re.compile(r"_ZN8stiction\d+(\w+_by_(?:team|warp))E")
+SOLVERS = re.compile(r"_ZN8stiction\d+(\w+_by_(?:team|warp|tile|pair))E")
 
 
 def kernels_in_log(text):
