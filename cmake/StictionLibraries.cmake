@@ -41,8 +41,8 @@ if(cpu_sources)
   stiction_add_cpu_library(scalar ${scalar_float32} ${stiction_baseline_arch})
   if(STICTION_X86 AND NOT STICTION_CUDA_EMULATED)
     if("avx2" IN_LIST STICTION_CPU_ISAS)
-      # GCC copies structs of packs by halves of 16 bytes there, and who loads one waits until both are in the cache: a fifth of a
-      # humanoid's step. Versions before 12 and other compilers lack the flags.
+      # GCC copies structs of packs by halves of 16 bytes there, and who loads a pack then waits until both are in the cache.
+      # Versions before 12 and other compilers lack the flags.
       include(CheckCXXCompilerFlag)
       check_cxx_compiler_flag("-mmove-max=256 -mstore-max=256" STICTION_COPIES_WHOLE_PACKS)
       stiction_add_cpu_library(avx2 ON -march=x86-64-v3
@@ -73,7 +73,7 @@ if(STICTION_WITH_CUDA)
     target_include_directories(stiction_cuda_flags SYSTEM INTERFACE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
   endif()
   target_compile_options(stiction_cuda_flags INTERFACE
-    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--Werror=cross-execution-space-call;-Xptxas=-v;-Xcompiler=-ffp-contract=off,-Wno-psabi>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-prec-div=false;-prec-sqrt=false;--Werror=cross-execution-space-call;-Xptxas=-v;-Xcompiler=-ffp-contract=off,-Wno-psabi>")
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cuda/*.cu")
   if(STICTION_CUDA_EMULATED)
     stiction_emulate_sources(${cuda_sources})

@@ -31,9 +31,10 @@ RECORD = FOLDER / "resources.json"
 GATED = {"registers": (0, 4), "stack": (0.03, 64), "spill_stores": (0.1, 64), "instructions": (0.03, 0)}
 #: Low 12 bits of an instruction of sm_80 and later that touches the stack: LDL, STL.
 LOCAL = (0x983, 0x387)
-FLAGS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-Xptxas", "-v", "-rdc=true", "-maxrregcount=128"]
+FLAGS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-prec-div=false", "-prec-sqrt=false", "-Xptxas", "-v"]
+FLAGS += ["-rdc=true", "-maxrregcount=128"]
 #: Functions besides kernels that files are compiled for.
-SOLVERS = re.compile(r"_ZN8stiction\d+(\w+_by_(?:team|warp))E")
+SOLVERS = re.compile(r"_ZN8stiction\d+(\w+_by_(?:team|warp|tile|pair))E")
 
 
 def kernels_in_log(text):

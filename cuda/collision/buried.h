@@ -233,6 +233,7 @@ template <class L, class Real = typename L::Real>
 HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& st, int i, const Pose<Real>& link,
                                Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body,
                                const Mask<Real>& opposed, NearCandidates<L>& near) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(link, reach, body, near);
   const auto& pair = m.pair[i];
   const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
   const int count = candidate_count(min(x.own.type, x.fixed.type), max(x.own.type, x.fixed.type));

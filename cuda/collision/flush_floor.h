@@ -66,6 +66,7 @@ HD void each_floor_pair(const typename L::Model& m, PairRange pairs, const Pose<
 template <class L, class Real = typename L::Real>
 HD_CALL void find_plane(const typename L::Model& m, PairRange pairs, const Pose<Real>& link, Vec3<Real> origin,
                         const Real& margin, const Mask<Real>& several, FlushFloor<Real>& floor) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(link, floor);
   using S = Scalar<Real>;
   floor.level = Real(0);
   Real nearest(kFar);
@@ -95,6 +96,7 @@ template <class L, class Real = typename L::Real>
 HD_CALL void find_points(const typename L::Model& m, PairRange pairs, const Pose<Real>& link, Vec3<Real> origin,
                          const Reach<Real>& reach, const Turning<Real>& body, const PlacedGeom<Real>& own,
                          FlushFloor<Real>& floor) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(link, reach, body, own, floor);
   using S = Scalar<Real>;
   const Vec3<Real>& n = floor.normal;
   const PlacedGeom<Real> plane{{{}, {transposed(frame_of_normal(n)), n * floor.level}}, GeomKind::kPlane, nullptr};
@@ -138,6 +140,7 @@ HD void find_floor(const typename L::Model& m, PairRange pairs, const Pose<Real>
 template <class Shape, class Real>
 HD_CALL void take_from_floor(const PlacedGeom<Real>& fixed, const FlushFloor<Real>& floor, const Mask<Real>& flush,
                              Candidate<Real>* out) {
+  lies_in_lane<Shape>(fixed, floor, *out);
   const Vec3<Real>& n = floor.normal;
   const Real rises = dot(n, fixed.pose.p) + extent_along(fixed, n) - floor.level;
   for (int k = 0; k < floor.points; ++k) {

@@ -266,6 +266,7 @@ HD void drop_spinning(const PlacedGeom<Real>& cylinder, const Reach<Real>& reach
 template <class Shape, class Real>
 HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted,
                      const Reach<Real>& reach, Candidate<Real>* out) {
+  lies_in_lane<Shape>(a, b, reach, *out);
   const int count = candidate_count(a.type, b.type);
   for (int k = 0; k < count; ++k) out[k] = absent<Real>();
   if (count == 0 || !any(wanted)) return;

@@ -140,6 +140,7 @@ HD int twin_of(const Candidate<Real>& c, const MovingPair<L>& of, int w, const P
 template <class L, class Real = typename L::Real>
 HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap, const MovingPair<L>& of, int w,
                          PairPool<L>& pool, Contacts<L>& contacts) {
+  lies_in_lane<typename L::Shape>(c, of, pool, contacts);
   using S = Scalar<Real>;
   S gap = lane(c.dist, w);
   int slot = pool.used[w];
@@ -271,6 +272,7 @@ HD_ONCE typename L::Real find_pair_contacts(const typename L::Group& g, const ty
                                             const Kinematics<L>& kin, const PerLink<L, typename L::Real>& margins,
                                             const StepReach<L>& step, PerLink<L, LinkBound<typename L::Real>>& bound,
                                             Contacts<L>& contacts) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(kin, margins, step, step.V, step.free, step.travel, bound, contacts);
   if constexpr (L::Shape::kPairs > 0) return fill_pair_slots<L>(g, m, kin, margins, step, bound, contacts);
   else return typename L::Real(0);
 }
@@ -284,6 +286,7 @@ inline constexpr int kHits = 2;
 template <class L, class Real = typename L::Real>
 HD_ONCE Mask<Real> raise_margins(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts,
                                  Scalar<Real> reserve, const PerLink<L, Real>& travel, PerLink<L, Real>& margin) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(contacts, travel, margin);
   auto raised = mask_of<Real>(false);
   if constexpr (L::Shape::kPairs > 0) {
     if (contacts.pairs == 0) return raised;

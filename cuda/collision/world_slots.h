@@ -224,6 +224,7 @@ template <class L>
 HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const typename L::Model& m,
                                              const Kinematics<L>& kin, const PerLink<L, typename L::Real>& margin,
                                              const StepReach<L>& step, Contacts<L>& contacts) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(kin, margin, step, step.V, step.free, step.travel, contacts);
   using Real = typename L::Real;
   Real turns(0);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {

@@ -98,6 +98,7 @@ HD Mat3<Real> arm_frame(const Mat3<Real>& frame, Vec3<Real> arms) {
 template <class L, class Real = typename L::Real>
 HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                         const Kinematics<L>& kin, const Contacts<L>& contacts, ContactProblem<L>& problem) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(kin, contacts, problem);
   each_slot<L>(g, m, contacts, [&](const auto& limb, Place at, int s, int c) {
     const ContactPoint<Real>& x = contacts.point.slot[c];
     const Places<Real> places(problem.table.slot.slot[c]);
@@ -187,6 +188,7 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
 template <class L, class Real = typename L::Real>
 HD_ONCE void pair_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                        const Kinematics<L>& kin, const Contacts<L>& contacts, ContactProblem<L>& problem) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(kin, contacts, problem);
   if constexpr (L::Group::kSize == 1) {
     serial_pair_rows<L>(m, opt, kin, contacts, problem);
   } else {

@@ -88,6 +88,7 @@ HD BondFrames<Real> bond_frames(const typename L::Group& g, const typename L::Mo
 template <class L, class Mocap, class Real = typename L::Real>
 HD_ONCE void bond_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                        const Kinematics<L>& kin, Mocap mocap, ContactProblem<L>& problem) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(kin, problem);
   const Real unbounded(1e30f), limit(opt.max_recovery);
   for (int i = 0; i < m.bonds; ++i) {
     BondRows<Real>& rows = problem.bond[i];
@@ -123,6 +124,7 @@ HD void free_bonds(const typename L::Group& g, const typename L::Model& m, const
 template <class L, class Real = typename L::Real>
 HD_ONCE void half_solve_bonds(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
                               ContactProblem<L>& problem) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(kin, problem);
   for (int i = 0; i < m.bonds; ++i) {
     const int (&link)[2] = m.bond[i].link;
     BondRows<Real>& rows = problem.bond[i];

@@ -61,6 +61,7 @@ struct Span {
 template <class L, class Real = typename L::Real>
 HD_ONCE void ignore_held(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                          Contacts<L>& contacts, ContactProblem<L>& problem) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(contacts, problem);
   RowTable<L>& table = problem.table;
   const RowArrays<Real>& rows = table.rows;
   if (m.bonds == 0 || rows.contacts == 0) return;

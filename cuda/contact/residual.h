@@ -73,6 +73,7 @@ HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, W
 /// w.v = A^-1 (b + J' l): the velocity that the impulses really make. Every solve ends with it.
 template <class L, class Real = typename L::Real>
 HD_ONCE void velocity_of(const typename L::Group& g, const typename L::Model& m, Workspace<L>& w) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(w);
   Real share[L::kTrunkDofs];
   each_dof<L>(g, m, [](Real b, Real& x) { x = b; }, w.problem.b, w.v);
   add_row_forces<L>(g, m, w, w.v, share);
@@ -139,6 +140,7 @@ inline constexpr float kRowRounding = 1e4f;
 template <class L, class Real = typename L::Real>
 HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::Model& m,
                                   const Options<Scalar<Real>>& opt, Law law, Workspace<L>& w) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(w);
   const Contacts<L>& contacts = w.contacts;
   const ContactProblem<L>& problem = w.problem;
   const Impulses<L>& l = w.impulses;

@@ -168,11 +168,13 @@ struct RowVisit {
   HD void operator()(bool on_trunk, int i, Real y) const {
     const Real entry = y * (on_trunk ? root.trunk[i] : root.limb[i]) * sign;
     Real* column = rows.Y + 3ll * rows.contacts * rows.width + (on_trunk ? trunk : limbs) + i;
+    lies_in_memory(*column);
     places.each([&](int k, const Mask<Real>& is) { blend(is, entry, column[static_cast<int64_t>(k) * rows.width]); });
   }
   HD void operator()(bool on_trunk, int i, const Vec3<Real>& y) const {
     const Vec3<Real> entry = y * (on_trunk ? root.trunk[i] : root.limb[i]);
     Real* column = threes() + (on_trunk ? trunk : limbs) + i;
+    lies_in_memory(*column);
     places.each([&](int k, const Mask<Real>& is) {
       Real* at = column + 3ll * k * rows.width;
       blend(is, entry.x, at[0]), blend(is, entry.y, at[rows.width]), blend(is, entry.z, at[2 * rows.width]);

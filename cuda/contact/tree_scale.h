@@ -50,6 +50,7 @@ struct TreeScales {
 template <class L, class Real = typename L::Real>
 HD_ONCE TreeScales<L> velocity_scales(const typename L::Group& g, const typename L::Model& m,
                                       const Options<Scalar<Real>>& opt, const Workspace<L>& w) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(w);
   const Contacts<L>& contacts = w.contacts;
   const ContactProblem<L>& problem = w.problem;
   const Impulses<L>& l = w.impulses;

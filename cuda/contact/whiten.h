@@ -134,6 +134,7 @@ HD_ONCE Vec3<Real> pair_compliance(const typename L::Group& g, const typename L:
                                    const PerDof<L, Motion<Real>>& S, const int (&link)[2],
                                    const AxisForces<Real> (&F)[2], const RowTable<L>& table,
                                    const Places<Real>& places) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(H, S, table);
   using V = Vec3<Real>;
   V y[L::kTrunkDofs], w{};
   for (int t = 0; t < m.trunk_dofs(); ++t) y[t] = V{};

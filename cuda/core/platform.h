@@ -38,6 +38,31 @@ using uint64_t = unsigned long long;
 
 namespace stiction {
 
+/// Tell nvcc where the things lie that a function of its own is given. That is lost at its border, and what may lie anywhere costs 64-bit
+/// addresses and is fetched in the order of all that is stored. The emulated device looks whether it is so.
+///   in memory: of the device, as models, records and rows
+///   in a lane: on its stack, as what it steps a world with, if the Shape says so
+template <class... T>
+HD void lies_in_memory([[maybe_unused]] const T&... x) {
+#if defined(__CUDA_ARCH__)
+  const void* places[] = {&x...};
+  UNROLL for (const void* place : places) __builtin_assume(__isGlobal(place));
+#elif defined(CUDA_EMULATOR)
+  (cuda_emulator::expect_in_memory(&x), ...);
+#endif
+}
+template <class Shape, class... T>
+HD void lies_in_lane([[maybe_unused]] const T&... x) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (Shape::kOnStack) {
+    const void* places[] = {&x...};
+    UNROLL for (const void* place : places) __builtin_assume(__isLocal(place));
+  }
+#elif defined(CUDA_EMULATOR)
+  if constexpr (Shape::kOnStack) (cuda_emulator::expect_on_stack(&x), ...);
+#endif
+}
+
 /// The number of the lowest bit that is set.   pre: bits != 0
 HD int lowest_bit(uint32_t bits) {
 #ifdef __CUDA_ARCH__

@@ -123,6 +123,7 @@ template <class L, class Real = typename L::Real>
 HD_ONCE void move_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                           const TreeVector<L>& v, const Real& part, const TreeVector<L>& base, const Mask<Real>& active,
                           TreeVector<L>& b, TreeVector<L>& free) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, v, base, b, free);
   const Scalar<Real> h = in.h;
   dynamics_at_mean<L>(g, m, in, v, part, base, b, free);
   each_jointed<L>(
@@ -185,6 +186,7 @@ struct TurnSecants {
 template <class L, class Real = typename L::Real>
 HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                              const TreeVector<L>& bias, TreeVector<L>& b, TreeVector<L>& free, MeanForces<L>& mean) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, bias, b, free, mean);
   using S = Scalar<Real>;
   mean.taken = mask_of<Real>(false), mean.part = Real(0.5f);
   if (m.has_loops) return;
@@ -231,6 +233,7 @@ template <class L, class Real = typename L::Real>
 HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                           const MeanForces<L>& mean, const TreeVector<L>& b, const TreeVector<L>& v,
                           const Mask<Real>& moving, TreeVector<L>& owed) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, mean, b, v, owed);
   const Scalar<Real> h = in.h;
   const Mask<Real> owes = mean.taken & moving;
   const Real zero(0);

@@ -29,13 +29,8 @@ struct LaneMemory {
   StepState<TileLane> s;
   Workspace<TileLane> w;
 };
-// Where it lies: of a model on the stack, which the hardware lays out so that a warp's lanes are moved together; that of any robot,
-// 130 KB, is more than a stack has for all lanes of a device, and lies in its slot.
-#ifdef STICTION_MODEL_SHAPE
-inline constexpr bool kOnStack = true;
-#else
-inline constexpr bool kOnStack = false;
-#endif
+// Where it lies: of a model on the stack (Shape::kOnStack), which the hardware lays out so that a warp's lanes are moved together; that of
+// any robot, 130 KB, is more than a stack has for all lanes of a device, and lies in its slot.
 inline constexpr int kBlocks = 8;  // on a multiprocessor: 128 registers a lane, which solvers are compiled for
 
 /// That of the fallback is the team's.
@@ -54,6 +49,7 @@ __device__ void each_world(const CudaJob& job, Visit visit) {
   const Tile<kTreeTile> tile;
   const int lane = static_cast<int>(blockIdx.x * kThreads + threadIdx.x), slot = lane / kTreeTile;
   const auto& shared = *reinterpret_cast<const TileModel*>(job.model);
+  lies_in_memory(shared);
   const int64_t record = RecordLayout<TileModel>(shared).reals();
   for (int world = slot; world - slot % (kWarp / kTreeTile) < job.arrays.num_envs; world += job.plan.slots) {
     const bool here = world < job.arrays.num_envs;
@@ -65,7 +61,9 @@ __device__ void each_world(const CudaJob& job, Visit visit) {
       if (here && tile.rank() == 0) update_environment<KernelShape, float>(shared, job.parameters, rows, tables);
       tile.sync();
       model = &tables.view;
+      lies_in_memory(*model);
     }
+    lies_in_memory(*model);
     auto step = [&](LaneMemory& own) {
       own.w.bind(slot_memory(job, slot));
       for (bool& live : own.w.contacts.live) live = false;  // of places that no limb has, too
@@ -73,7 +71,7 @@ __device__ void each_world(const CudaJob& job, Visit visit) {
       own.s.solving = false, own.s.flagged = false;
       visit(tile, here, *model, worlds, own.w, own.s);
     };
-    if constexpr (kOnStack) {
+    if constexpr (KernelShape::kOnStack) {
       LaneMemory own;
 #ifndef __CUDA_ARCH__
       __builtin_memset(static_cast<void*>(&own), 0xff, sizeof own);  // emulated: what is not written is not there
@@ -106,10 +104,14 @@ __device__ inline float solve(const CudaJob& job, const PosedSolve<float>& posed
     const float found = by(job.options, rows, from_lane(team, posed.impulse, first), from_lane(team, memory, first));
     if (is_own(team, first)) iterations = found;
   };
-  const bool large = posed.solving && posed.rows.rows() > kSolveTile && has_warps(job.options);
-  by_team<kSolveTile>(posed.solving && !large,
+  const int lanes = posed.solving ? lanes_of(job.options, posed.rows) : 0;
+  if (lanes == kTreeTile) iterations = solve_by_tile(job.options, posed.rows, posed.impulse, memory);
+  Tile<kWarp>().sync();
+  by_team<2 * kTreeTile>(lanes == 2 * kTreeTile,
+                         [&](const auto& team, int first) { solve_each(solve_by_pair, team, first); });
+  by_team<kSolveTile>(lanes == kSolveTile,
                       [&](const auto& team, int first) { solve_each(solve_by_team, team, first); });
-  by_team<kWarp>(large, [&](const auto& team, int first) { solve_each(solve_by_warp, team, first); });
+  by_team<kWarp>(lanes == kWarp, [&](const auto& team, int first) { solve_each(solve_by_warp, team, first); });
   return iterations;
 }
 /// The fallback on what is flagged.
@@ -140,7 +142,7 @@ class StageClock {
   long long last_ = 0;
 };
 
-extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) step_kernel(CudaJob job) {
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) step_kernel(const __grid_constant__ CudaJob job) {
   const Tile<kWarp> warp;
   each_world(job, [&](const auto& tile, bool here, const auto& model, const auto& worlds, auto& w, auto& s) {
     StageClock clock(job.clock);
@@ -172,7 +174,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) step_kernel(Cuda
   });
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) find_kernel(CudaJob job, FoundContacts<float> found) {
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocks)
+    find_kernel(const __grid_constant__ CudaJob job, const __grid_constant__ FoundContacts<float> found) {
   each_world(job, [&](const auto& tile, bool here, const auto& model, const auto& worlds, auto& w, auto&) {
     if (here && found.wants(worlds.rows.first))
       find_batch_contacts<TileLane>(tile, model, job.options, job.arrays, worlds.rows, found, w);

@@ -70,6 +70,7 @@ HD_ONCE void bend_contacts(const typename L::Group& g, const typename L::Model& 
                            const Kinematics<L>& kin, const PerLink<L, RigidInertia<Real>>& I, const TreeVector<L>& v,
                            const Contacts<L>& contacts, PerLink<L, Motion<Real>>& V, PerLink<L, Motion<Real>>& A,
                            ContactProblem<L>& problem) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(kin, I, v, contacts, V, A, problem);
   if (contacts.pairs == 0) return;
   using S = Scalar<Real>;
   const Real zero(0), one(1), fall(S(9.81) * opt.h);

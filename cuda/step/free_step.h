@@ -35,6 +35,7 @@ template <class L, class Real = typename L::Real>
 HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                               const Options<Scalar<Real>>& opt, const StepPoint<L>& at, Workspace<L>& w,
                               Mask<Real>& bad, bool placed = false) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(worlds, at, at.x, w, bad);
   if (!placed) forward_kinematics<L>(g, m, at.x, w.kin), link_inertias<L>(g, m, w.kin, w.I);
   place_loads<L>(g, m, worlds.arrays, worlds.rows, w.kin, w.applied, w.loads, bad);
   ContactProblem<L>& problem = w.problem;
@@ -87,6 +88,7 @@ inline constexpr float kFreeFound = 1e-3f;
 template <class L, class Real = typename L::Real>
 HD_ONCE void solve_free_motion(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                                const State<L>& x, Workspace<L>& w, Mask<Real>& bad) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(worlds, x, w, bad);
   const Options<Scalar<Real>>& opt = worlds.options.step;
   ContactProblem<L>& problem = w.problem;
   State<L> at;

@@ -114,6 +114,7 @@ HD void copy_dofs(const typename L::Group& g, const typename L::Model& m, const 
 template <class L, class Real = typename L::Real>
 HD_ONCE void hold_loops(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& base,
                         LoopRows<Real>& loops, Workspace<L>& w) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(base, w);
   ContactProblem<L>& problem = w.problem;
   const RowTable<L>& table = problem.table;
   const RowArrays<Real>& rows = table.rows;
@@ -163,6 +164,7 @@ inline constexpr double kLoopPoint = 0.21132486540518711775;
 template <class L, class Mocap, class Real = typename L::Real>
 HD_ONCE void bend_loops(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const State<L>& x,
                         const TreeVector<L>& v, Mocap mocap, const Mask<Real>& active, Workspace<L>& w) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(x, v, w);
   ContactProblem<L>& problem = w.problem;
   const Real zero(0), half(0.5f);
   auto velocity = [&](int i, const AxisForces<Real>(&F)[2]) {
@@ -233,6 +235,7 @@ struct HiddenContacts {
 template <class L, class Mocap, class Assemble, class Real = typename L::Real>
 HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                           const State<L>& x, Mocap mocap, Assemble assemble, Workspace<L>& w) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(x, w);
   if constexpr (L::Shape::kLoops) {
     using S = Scalar<Real>;
     const Real zero(0);

@@ -74,6 +74,7 @@ struct Records {
 
   HD_ONCE void warm_start(const Group& g, const Model& m, const Contacts<L>& contacts, const ContactProblem<L>& problem,
                           bool warm, Impulses<L>& l) const {
+    lies_in_memory(m, *real), lies_in_lane<typename L::Shape>(*this, contacts, problem, l);
     RecordLayout<Model> layout(m);
     Real zero(0);
     Vec3<Real> none{zero, zero, zero};
@@ -176,6 +177,7 @@ struct Records {
 
   HD_ONCE void store(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
                      const ContactProblem<L>& problem, const Impulses<L>& l) const {
+    lies_in_memory(m, *real), lies_in_lane<typename L::Shape>(*this, kin, contacts, problem, l);
     RecordLayout<Model> layout(m);
     const Vec3<Real> none{Real(0), Real(0), Real(0)};
     store_contacts(

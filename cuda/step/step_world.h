@@ -61,6 +61,7 @@ struct StepState : PosedSolve<typename L::Real> {
 template <class L, class Mocap, class Real = typename L::Real>
 HD_ONCE void assemble_rows(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                            const State<L>& x, Mocap mocap, Workspace<L>& w) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(worlds, x, w);
   const Options<Scalar<Real>>& opt = worlds.options.step;
   ContactProblem<L>& problem = w.problem;
   dof_rows<L>(g, m, opt, x.q, problem);
@@ -97,10 +98,12 @@ HD bool assemble(const typename L::Group& g, const typename L::Model& m, const S
   return w.problem.table.rows.rows() > 0;
 }
 
-/// Poses (`placed`: but for kin and I), the free motion, and what may touch within the step: what is hit, or turned by a contact, is looked at again.
+/// Poses (`placed`: but for kin and I), the free motion, and what may touch within the step: what is hit, or turned by a contact, is
+/// looked at again.
 template <class L, class Real = typename L::Real>
 HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                            const State<L>& x, Workspace<L>& w, Mask<Real>& bad, bool placed = false) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(worlds, x, w);
   const Options<Scalar<Real>>& opt = worlds.options.step;
   move_freely<L>(g, m, worlds, x, placed, w, bad);
   link_motions<L>(g, m, w.kin, w.problem.free, w.free);
@@ -158,6 +161,7 @@ HD Mask<Real> told_by_any(const typename L::Group& g, const Mask<Real>& own) {
 template <class L, class Real = typename L::Real>
 HD_ONCE void pose_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                        Workspace<L>& w, StepState<L>& s) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(w);
   s.rows = row_problem<L>(g, m, opt, w);
   Real* impulse = s.impulse = w.problem.table.rows.impulse;
   each_row<L>(g, m, w.contacts, w.problem, w.impulses,
@@ -200,6 +204,7 @@ HD void improve_posed(const Group& g, const StepOptions<Scalar<Real>>& options, 
 /// Impulses and v = A^-1 (b + J'l) from the rows.
 template <class L, class Real = typename L::Real>
 HD_ONCE void take_answer(const typename L::Group& g, const typename L::Model& m, Workspace<L>& w) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(w);
   const Real* impulse = w.problem.table.rows.impulse;
   each_row<L>(g, m, w.contacts, w.problem, w.impulses,
               [&](const Mask<Real>& is, int i, Real& f) { blend(is, impulse[i], f); });
@@ -255,6 +260,7 @@ HD bool move_on(const typename L::Group& g, const typename L::Model& m, const Op
 template <class L, class Real = typename L::Real>
 HD_ONCE void pose_recovery(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                            Workspace<L>& w, StepState<L>& s) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(w);
   ContactProblem<L>& problem = w.problem;
   const RowArrays<Real>& rows = problem.table.rows;
   auto raise = [&](const ContactPoint<Real>& point, ContactRow<Real>& row, Real place, bool writes) {
@@ -273,6 +279,7 @@ HD_ONCE void pose_recovery(const typename L::Group& g, const typename L::Model& 
 template <class L, class Real = typename L::Real>
 HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, const StepOptions<Scalar<Real>>& options,
                      Workspace<L>& w, StepState<L>& s) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(w);
   take_answer<L>(g, m, w);
   const Certificate<Real> c = certify_world<L>(g, m, options, w);
   const Mask<Real> taken = s.deep & converges(options, c) & finite_worlds<L>(g, m, s.x, w.v, c);
@@ -288,6 +295,7 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
 template <class L, class Real = typename L::Real>
 HD_ONCE Mask<Real> hold_back(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
                              const State<L>& x, Workspace<L>& w) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(x, w);
   ContactProblem<L>& problem = w.problem;
   TreeVector<L> lag;
   each_dof<L>(g, m, [&](Real v0, Real v, Real& to) { to = (v0 - v) * (1 - opt.theta_vq); }, x.v, w.v, lag);

@@ -126,6 +126,7 @@ std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
   number("LaneLimbs", at_least_one(lane.limbs)), number("LaneLinks", at_least_one(lane.links));
   number("LaneEntries", at_least_one(lane.entries)), number("LaneSlots", at_least_one(lane.slots));
   out << "  static constexpr bool kAnyJoint = " << (has_any_joint(m, springs_vary) ? "true" : "false") << ";\n";
+  out << "  static constexpr bool kOnStack = true;\n";
   out << "  static constexpr bool kRanges = " << (m.has_ranges ? "true" : "false") << ";\n";
   out << "  static constexpr bool kPulls = " << (m.has_pulls ? "true" : "false") << ";\n";
   out << "  static constexpr bool kWalls = " << (has_walls(m) ? "true" : "false") << ";\n";

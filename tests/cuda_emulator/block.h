@@ -56,6 +56,11 @@ class Block {
   }
   const std::string& error() const { return error_; }
   int current() const { return current_; }
+  /// Whether the lane that runs has it on its stack.
+  bool on_stack(const void* address) const {
+    const auto offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(lanes_[current_].stack);
+    return offset < kStack;
+  }
 
   uint64_t meet(Collective kind, unsigned mask, uint64_t bits, int from) {
     Lane& lane = lanes_[current_];

@@ -12,6 +12,7 @@
 //     STICTION_EMULATOR=eager runs it at once and leaves memory open, for host code that stands in for work on the stream.
 //   - Memory comes filled with 0xff bytes (NaN), and ends (rounded up to 64 bytes) at a page that nobody may touch.
 //   - Streams, the default one too, wait for each other by events alone, as torch's do: what is not ordered runs late.
+//   - What kernels tell the compiler of where something lies is looked at; only parameters of kernels pass for a lane's own.
 //   - There are two devices. Work and streams are of the one that is current (cudaSetDevice), and a kernel that reaches for the
 //     memory of the other is a fault.
 // One thread of the host at a time. Arithmetic is the host's: no fused multiply-add, and __CUDA_ARCH__ is not defined. Shared
@@ -35,12 +36,14 @@
 
 // After the standard library's headers, which name attributes by some of these words.
 #define __CUDACC__ 13
+#define CUDA_EMULATOR
 #define __global__
 #define __host__
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 #define CUDART_VERSION 13000
 
@@ -105,6 +108,10 @@ struct Counts {
 };
 Counts counts();
 cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> lane);
+/// Ends the process where a lane says of something that it lies in memory of the device, or on its own stack, and it does not: a GPU would
+/// read elsewhere (core/platform.h).
+void expect_in_memory(const void* address);
+void expect_on_stack(const void* address);
 int lane_of_warp();
 #pragma GCC visibility pop
 

@@ -189,6 +189,15 @@ void Device::fault(int, siginfo_t* info, void*) {
 uint64_t meet(Collective kind, unsigned mask, uint64_t bits, int from) {
   return device().block.meet(kind, mask, bits, from);
 }
+namespace {
+void expect(bool is_so, const char* what) {
+  if (is_so) return;
+  std::fprintf(stderr, "emulated CUDA device: what lies in %s, by a kernel's word, does not\n", what);
+  std::abort();
+}
+}  // namespace
+void expect_in_memory(const void* address) { expect(device().holder(address, 1, false) != nullptr, "its memory"); }
+void expect_on_stack(const void* address) { expect(device().block.on_stack(address), "a lane's stack"); }
 int lane_of_warp() { return device().block.current() % kWarp; }
 
 Counts counts() {

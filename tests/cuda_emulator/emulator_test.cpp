@@ -171,6 +171,11 @@ void two_kinds() {
 }
 void outside_its_mask() { __syncwarp(1u << 5); }
 void beyond_the_end(int* x) { x[16] = 1; }
+void says_where_it_lies(int* x, bool of_memory) {
+  int own = 0;
+  if (of_memory) cuda_emulator::expect_in_memory(x), cuda_emulator::expect_in_memory(&own);
+  else cuda_emulator::expect_on_stack(&own), cuda_emulator::expect_on_stack(x);
+}
 
 using EmulatorDeathTest = Emulator;
 
@@ -227,6 +232,18 @@ TEST_F(EmulatorDeathTest, MemoryIsNotTheHostsToTouch) {
         cudaDeviceSynchronize();
       },
       "beyond the end of an allocation");
+}
+
+TEST_F(EmulatorDeathTest, WhatKernelsSayOfMemoryMustBeSo) {
+  for (const bool of_memory : {true, false})
+    EXPECT_DEATH(
+        {
+          void* p = nullptr;
+          cudaMalloc(&p, 64);
+          launch(1, 1, says_where_it_lies, static_cast<int*>(p), of_memory);
+          cudaDeviceSynchronize();
+        },
+        of_memory ? "what lies in its memory, by a kernel's word, does not" : "what lies in a lane's stack");
 }
 
 TEST_F(Emulator, RefusesWhatARuntimeRefuses) {

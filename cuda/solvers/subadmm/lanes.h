@@ -4,7 +4,7 @@
 //   T = I - (I + X X')^-1
 //
 // by Gauss-Jordan elimination; I + X X' has eigenvalues from 1 on, so that no pivot is small. Rounded
-// otherwise than there: no bit of it is a CPU's. Where rows are fewer than lanes, so are the numbers of each.
+// otherwise than there: no bit of it is a CPU's.
 #pragma once
 #include "core/group.h"
 #include "linalg/anderson.h"
@@ -15,18 +15,21 @@
 
 namespace stiction {
 
-/// Of problems with at most kRows rows.
-template <class Real, class Group, int kRows = Group::kSize>
+/// Whether passes are all that is asked for, as by default; couples and the convex law, and penalties that change, are for passes.h.
+template <class Real, class S>
+HD bool plain_passes(const RowProblem<Real>& p, const SolveLimits<S>& limits, const SubAdmmOptions<S>& opt) {
+  return p.spins == 0 && limits.iterations > 0 && opt.penalty == kPenaltyNormalTangential && !opt.convex;
+}
+
+template <class Real, class Group>
 class LanePasses {
  public:
   using S = Scalar<Real>;
   using Opt = SubAdmmOptions<S>;
-  static_assert(kRows <= Group::kSize);
+  static constexpr int kRows = Group::kSize;
 
-  /// Of what is asked for by default; couples and the convex law, and penalties that change, are for passes.h.
   HD static bool takes(const RowProblem<Real>& p, const SolveLimits<S>& limits, const Opt& opt) {
-    return p.rows() <= kRows && p.spins == 0 && limits.iterations > 0 && opt.penalty == kPenaltyNormalTangential &&
-           !opt.convex;
+    return p.rows() <= kRows && plain_passes(p, limits, opt);
   }
 
   HD LanePasses(const Group& g, const RowProblem<Real>& p, const SolveLimits<S>& limits, const Opt& options)
@@ -60,8 +63,11 @@ class LanePasses {
     const bool later = contact_ && block_ >= p_.near;
     lambda_ = has && !later ? answer[i_] * soft_ : zero;
     multiply_rows();
-    bool done = iterate(p_.near, stats);
-    if (p_.contacts > p_.near && closing()) done = iterate(p_.contacts, stats);
+    bool done;
+    for (int contacts = p_.near;; contacts = p_.contacts) {
+      done = iterate(contacts, stats);
+      if (contacts == p_.contacts || !closing()) break;
+    }
     if (has) answer[i_] = lambda_ * root_;
     g_.sync();
     return done;
@@ -173,5 +179,17 @@ class LanePasses {
   Real free_, W_, e_, give_, mu_, lambda_, fast_, lower_ = Real(0), upper_ = Real(0);  // free, W: as the problem has them
   Real delassus_[kRows];
 };
+
+/// By LanePasses or BlockPasses (blocks.h), which take the problem; an answer that is worse than no impulses is dropped. none (n), u (width):
+/// scratch, which the lanes share.
+template <template <class, class> class InRegisters, class Real, class Group>
+HD SolveStats<Real> solve_in_registers(const Group& g, const RowProblem<Real>& p,
+                                       const SolveLimits<Scalar<Real>>& limits,
+                                       const SubAdmmOptions<Scalar<Real>>& options, Real* answer, Real* none, Real* u) {
+  SolveStats<Real> stats;
+  const bool done = InRegisters<Real, Group>(g, p, limits, options).solve(answer, stats);
+  if (limits.tolerance > 0 && !done) drop_harmful(g, p, options.law(), true, answer, none, u);
+  return stats;
+}
 
 }  // namespace stiction

@@ -13,7 +13,7 @@
 #pragma once
 #include "linalg/gram.h"
 #include "solvers/score.h"
-#include "solvers/subadmm/lanes.h"
+#include "solvers/subadmm/blocks.h"
 
 namespace stiction {
 
@@ -50,14 +50,12 @@ class Iteration {
       g_.sync();
       return stats_;
     }
-    if constexpr (kInLanes)
-      if (LanePasses<Real, Group>::takes(p_, limits_, opt)) {
-        const bool done = p_.rows() <= 12   ? solve_in_lanes<12>()
-                          : p_.rows() <= 16 ? solve_in_lanes<16>()
-                                            : solve_in_lanes<Group::kSize>();
-        if (limits_.tolerance > 0 && !done) drop_harmful(g_, p_, opt.law(), true, answer_, root_, u_);
-        return stats_;
-      }
+    // A few lanes have three rows each in registers, many have one.
+    if constexpr (kWidth<Real> == 1 && Group::kSize > 8) {
+      if (LanePasses<Real, Group>::takes(p_, limits_, opt)) return solve_in_registers<LanePasses>();
+    } else if constexpr (kWidth<Real> == 1 && Group::kSize > 1) {
+      if (BlockPasses<Real, Group>::takes(p_, limits_, opt)) return solve_in_registers<BlockPasses>();
+    }
     parallel_for(g_, p_.contacts - p_.near, [&](int i) {
       const int k = p_.near + i;
       for (int d = 0; d < 3; ++d) answer_[3 * k + d] = Real(0);
@@ -74,13 +72,9 @@ class Iteration {
 
  private:
   static constexpr int kBlock = Passes::kBlock, kRows = Passes::kRows;
-  static constexpr bool kInLanes = kWidth<Real> == 1 && Group::kSize > 2;  // a contact has three rows
-
-  /// Of at most kMost rows. Tells whether the world is done.
-  template <int kMost>
-  HD bool solve_in_lanes() {
-    LanePasses<Real, Group, (kMost < Group::kSize ? kMost : Group::kSize)> rows(g_, p_, limits_, opt);
-    return rows.solve(answer_, stats_);
+  template <template <class, class> class InRegisters>
+  HD SolveStats<Real> solve_in_registers() {
+    return stiction::solve_in_registers<InRegisters>(g_, p_, limits_, opt, answer_, root_, u_);
   }
   /// The problem's row of row i of those that take part.
   HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i + 3 * (p_.contacts - x_.contacts); }
