@@ -29,7 +29,7 @@ namespace stiction {
 
 /// To stop: the largest change that the next pass would make if changes go on as they do, as a part of that dof's speeds before and
 /// after and kTurnFloor of the sum of all.
-template <class S> inline constexpr S kTurnTolerance = sizeof(S) == 4 ? S(5e-5) : S(1e-10);
+template <class S> inline constexpr S kTurnTolerance = sizeof(S) == 4 ? S(3e-4) : S(1e-10);
 inline constexpr float kTurnFloor = 0.1f;
 /// The second change as a part of the first, in the norm of A's diagonal, from which on u = v.
 inline constexpr float kWildTurn = 0.35f;
