@@ -14,7 +14,6 @@
 #pragma once
 #include "contact/held.h"
 #include "contact/residual.h"
-#include "contact/rows.h"
 #include "dynamics/integrate.h"
 #include "dynamics/lifts.h"
 #include "step/carried.h"
@@ -476,32 +475,6 @@ HD bool take_steps(const typename L::Group& g, const typename L::Model& m, const
     settle<L>(g, m, worlds, w, s);
   }
   return false;
-}
-
-/// The contact problem of the last step of world `w` of a pack, dense, with the impulses that solved it: assembled again from
-/// the state kept in the record; `next`: that of the next step, with the impulses that it would begin with. `memory`:
-/// dense_problem_size numbers for all slots and rows.
-template <class L, class T>
-HD DenseProblem<T> last_problem(const typename L::Model& m, const SteppedWorlds<L>& stepped, int w, bool next,
-                                Workspace<L>& space, T* memory) {
-  using Real = typename L::Real;
-  const auto& [options, arrays, rows, records] = stepped;
-  const typename L::Group g;
-  State<L> x;
-  auto bad = mask_of<Real>(false);
-  if (next) load_state<L>(g, m, arrays, rows, x), load_rest<L>(g, m, records.real, x);
-  else each_state_entry<L>(g, m, x, records.real, [](Real& now, const Real& kept) { now = kept; });
-  load_loads<L>(g, m, arrays, rows, space.applied, bad);
-  copy_controls<L>(m, space.applied, space.loads);
-  StepOptions<Scalar<Real>> warm = options;
-  warm.step.warm_start = 1;
-  if (!m.free_base()) x.position = {Real(0), Real(0), Real(0)};
-  const SteppedWorlds<L> worlds{warm, arrays, rows, records};
-  find_contacts<L>(g, m, worlds, x, space, bad);
-  assemble_world<L>(g, m, worlds, x, space);
-  RowList<L> list;
-  list.build(m, space.contacts, space.problem, space.impulses);
-  return dense_problem<L>(m, space.kin, space.problem, list, w, memory);
 }
 
 }  // namespace stiction

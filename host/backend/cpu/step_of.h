@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "host/backend/cpu/executor.h"
+#include "step/last_problem.h"
 
 namespace stiction {
 
