@@ -272,7 +272,8 @@ HD_ONCE typename L::Real find_pair_contacts(const typename L::Group& g, const ty
                                             const Kinematics<L>& kin, const PerLink<L, typename L::Real>& margins,
                                             const StepReach<L>& step, PerLink<L, LinkBound<typename L::Real>>& bound,
                                             Contacts<L>& contacts) {
-  lies_in_memory(m), lies_in_lane<typename L::Shape>(kin, margins, step, step.V, step.free, step.travel, bound, contacts);
+  lies_in_memory(m),
+      lies_in_lane<typename L::Shape>(kin, margins, step, step.V, step.free, step.travel, bound, contacts);
   if constexpr (L::Shape::kPairs > 0) return fill_pair_slots<L>(g, m, kin, margins, step, bound, contacts);
   else return typename L::Real(0);
 }

@@ -274,6 +274,7 @@ template <class L, class Real = typename L::Real>
 HD_ONCE bool move_centres(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const TreeMatrix<L>& A,
                           const Mask<Real>& moving, TreeVector<L>& along, TreeVector<L> end, Kinematics<L>& kin,
                           PerLink<L, RigidInertia<Real>>& I, PerLink<L, Motion<Real>>& V, State<L>& x) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(A, along, kin, I, V, x);
   bool some = false, placed = true;
   const Mat3<Real> R = kin.pose.trunk[0].R;
   auto per_mass = [&](const auto& tree) { return over_mass(Real(1), mass_of<L>(tree, I)); };

@@ -155,6 +155,7 @@ struct TurnSecants {
   }
   /// Remembers what the last step did to f, which is `now`.
   HD_ONCE void learn(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& now) {
+    lies_in_memory(m), lies_in_lane<typename L::Shape>(*this, now);
     each_jointed<L>(g, m, [](bool, Real to, Real& from) { from = to - from; }, now, f);
     const Real along = product(g, m, f, by[1]);
     each_jointed<L>(g, m, [&](bool, Real t, Real s, Real& f_, Real& step_) { f_ = f_ - along * t, step_ = step_ - along * s; },
@@ -171,6 +172,7 @@ struct TurnSecants {
   /// v after a pass that would change it by `now`, in worlds that are `active`.
   HD_ONCE void extrapolate(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& now,
                            const Mask<Real>& active, TreeVector<L>& v) {
+    lies_in_memory(m), lies_in_lane<typename L::Shape>(*this, now, v);
     const Real along0 = product(g, m, now, by[0]), along1 = product(g, m, now, by[1]);
     each_jointed<L>(g, m,
                     [&](bool, Real n, Real s0, Real t0, Real s1, Real t1, Real& f_, Real& step_) {

@@ -43,7 +43,8 @@ struct Capacity {
   static constexpr bool kPulls = true;   // joints' force ranges that bound actuators on tendons, too
   static constexpr bool kWalls = true;   // static geoms besides planes
   static constexpr bool kLoops = true;   // welds, connects, equalities of joints or tendons
-  static constexpr bool kOnStack = false;  // what a lane of a GPU steps a world with lies on its stack
+  /// What a lane of a GPU steps a world with lies on its stack.
+  static constexpr bool kOnStack = false;
   /// All limbs are chains of kLimbLinks links with as many actuators each, so that it is known where they begin.
   static constexpr bool kAlike = false;
   /// Whether geoms of two GeomKinds may meet, type1 <= type2.

@@ -1,5 +1,6 @@
 // What is asked of one world between steps: its contact problem, and the velocity that solved it.
 #pragma once
+#include "contact/rows.h"
 #include "step/step_world.h"
 
 namespace stiction {

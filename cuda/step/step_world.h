@@ -14,7 +14,6 @@
 #pragma once
 #include "contact/held.h"
 #include "contact/residual.h"
-#include "contact/rows.h"
 #include "dynamics/integrate.h"
 #include "dynamics/lifts.h"
 #include "step/carried.h"

@@ -1,4 +1,5 @@
 // The table of one instruction set's library.
+#include "contact/rows.h"
 #include "host/backend/cpu/executor.h"
 
 namespace stiction {
