@@ -78,8 +78,7 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
     int end = first;
     while (end < n && feature[end] < pair.id + pair.candidates) ++end;
     if (end == first || end - first == n || m.geom[pair.geom1].type == GeomKind::kPlane) continue;
-    const auto& g1 = m.geom[pair.geom1];
-    const int hull = g1.link < 0 ? pair.geom2 : pair.geom1, own = m.geom[hull].type == GeomKind::kMesh ? hull : -1;
+    const int hull = own_geom<L>(m, i), own = m.geom[hull].type == GeomKind::kMesh ? hull : -1;
     auto is_own = [&](int k) {
       if (own < 0 || feature[k] < st.probes) return false;
       int j = st.static_begin;

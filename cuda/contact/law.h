@@ -45,6 +45,9 @@ HD S kept_recovery(const Options<S>& opt) {
 /// An allowance is at least this part of how far its contact is from where it is computed from: in float, at 0.4 m, 4 um.
 template <class S> inline constexpr S kRounded = sizeof(S) == 8 ? S(2e-14) : S(1e-5);
 
+/// Steps below it let what is far from its root sink as far as they do: see near_rigid.   s
+inline constexpr double kShortStep = 0.002;
+
 template <class Real>
 struct NearRigid {
   Real R_n, e;
@@ -72,7 +75,7 @@ HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W
   const Real stiffer = max(max(one, apart * apart), sqrt(closing * (S(1) / fall)));
   const auto shallow = depth < Real(S(100));
   const Real e = select(gap > zero, bias, max(gap * (r / opt.h), Real(-kept_recovery(opt))));
-  const S shorter = max(S(0.002) / opt.h, S(1));
+  const S shorter = max(S(kShortStep) / opt.h, S(1));
   const Real softer = max(min(Real(shorter * shorter), a * (S(1) / opt.penetration_allowance)), one);
   const Real softest = (sizeof(S) == 8 ? one : softer) * (S(1) / 150);
   const Real R_n = W_n * min(softest, a * (r / (fall * opt.h))) / stiffer;
