@@ -4,8 +4,8 @@
 // geometry of the step's beginning the mean velocity u = (v0 + v) / 2 in
 //   A v = M v0 + h (f - c(u))
 // makes them do the work u . c(u), which is that of the turning inertia, and what energy gains or loses swings: docs/theory.md, (2.3a).
-// Where a step turns a tree by so much that it does not settle soon, swings grow until it runs away. There u = v, as in implicit Euler,
-// which takes energy; where no u is found forces are those of rest.
+// Where a step turns a tree by so much that it does not settle soon, swings grow until it runs away. There u goes to v, as in implicit
+// Euler, which takes energy; where no u is found forces are those of rest.
 //
 // Solved by v <- A^-1 (M v0 + h (f - c(u))) from the explicit v on, a pass of Newton-Euler each. The second change as a part of the
 // first tells by how much c turns velocities in a step. After kPlainPasses each pass is extrapolated along the last two by Anderson's
@@ -29,12 +29,12 @@ namespace stiction {
 
 /// To stop: the largest change that the next pass would make if changes go on as they do, as a part of that dof's speeds before and
 /// after and kTurnFloor of the sum of all.
-template <class S> inline constexpr S kTurnTolerance = sizeof(S) == 4 ? S(3e-4) : S(1e-10);
+template <class S> inline constexpr S kTurnTolerance = sizeof(S) == 4 ? S(5e-5) : S(1e-10);
 inline constexpr float kTurnFloor = 0.1f;
-/// The second change as a part of the first, in the norm of A's diagonal, from which on u = v.
-inline constexpr float kWildTurn = 0.35f;
+/// The second change as a part of the first, in the norm of A's diagonal: up to here u is the mean, and from there on u = v.
+inline constexpr float kMeanTurn = 0.35f, kWildTurn = 0.7f;
 /// For v to be taken: the sum of the changes, as a part of that of the speeds.
-inline constexpr float kTurnFound = 1e-2f;
+inline constexpr float kTurnFound = 3e-2f;
 /// Sum of the speeds, times h, that explicit forces are good for: energy grows by less than the square of it in a step.   rad
 inline constexpr float kSlowTurn = 1e-3f;
 inline constexpr int kTurnPasses = 30, kPlainPasses = 3;
@@ -183,6 +183,14 @@ struct TurnSecants {
   }
 };
 
+/// That of v in u, by the squares of the second change and of the first.
+template <class Real>
+HD Real part_of_end(const Real& square, const Real& first) {
+  using S = Scalar<Real>;
+  const Real turns = sqrt(square / max(first, Real(1e-30f)));
+  return clamp((turns - Real(kMeanTurn)) * Real(S(0.5) / S(kWildTurn - kMeanTurn)) + Real(0.5f), Real(0.5f), Real(1));
+}
+
 /// b and free = A^-1 b by the explicit forces on entry, `bias` as b has it: inverse dynamics for the acceleration -v0 / h. Worlds
 /// with loops keep both.
 template <class L, class Real = typename L::Real>
@@ -216,14 +224,14 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
     if (pass < 2) {
       const Real square = secants.product(g, m, change, change);
       if (pass == 0) first = square;
-      else mean.part = select(active & (square > first * S(kWildTurn * kWildTurn)), Real(1), mean.part);
+      else mean.part = select(active, part_of_end(square, first), mean.part);
     }
     if (pass + 1 == kPlainPasses) secants.begin(g, m);
     if (pass >= kPlainPasses) secants.learn(g, m, change);
     if (pass + 1 >= kPlainPasses) secants.extrapolate(g, m, change, active, v);
     else each_jointed<L>(g, m, [&](bool, Real d, Real& vi) { vi = select(active, vi + d, vi); }, change, v);
   }
-  mean.taken = fast & found & (mean.part < Real(1));
+  mean.taken = fast & found & (mean.part <= Real(0.5f));
   if (!g.any(negate(found))) return;
   const Real zero(0);
   each_dof<L>(g, m, [&](Real& vi) { vi = zero; }, v);

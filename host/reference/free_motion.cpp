@@ -317,7 +317,8 @@ void settle_coriolis(const Model& model, const Vector& q, const Vector& v, doubl
     return now;
   };
   const Vector explicit_v = m.v_free, f0 = missing(explicit_v), f1 = missing(explicit_v + f0);
-  m.end_part = length(f1) > 0.35 * 0.35 * length(f0) && sum(f0) > 1e-10 * sum(explicit_v) ? 1 : 0.5;
+  if (sum(f0) > 1e-10 * sum(explicit_v))
+    m.end_part = 0.5 + std::clamp(std::sqrt(length(f1) / length(f0)) / 0.7 - 0.5, 0.0, 0.5);
   const Vector now = newton(explicit_v);
   m.at_mean = sum(missing(now)) <= 1e-9 * (sum(v) + sum(now));
   m.coriolis = m.at_mean ? change_at(now) : coriolis_change(model, q, v, 0 * v, h, m);
@@ -329,7 +330,7 @@ void settle_coriolis(const Model& model, const Vector& q, const Vector& v, doubl
 
 Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
                   const FreeMotion& m) {
-  if (!m.at_mean || m.end_part == 1) return Vector::Zero(model.nv);
+  if (!m.at_mean || m.end_part > 0.5) return Vector::Zero(model.nv);
   return coriolis_change(model, q, v, v + m.end_part * (end - v), h, m) - m.coriolis;
 }
 

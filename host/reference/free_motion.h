@@ -39,9 +39,9 @@
 // that is h (c(u) - c(u')), u' with v' for v* in u, of trees that had c(u) of the mean.
 //
 // Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v), without what it does to centres of mass;
-// without tendons, docs/theory.md, (2.3a). u = v* where of two passes v <- A^-1 (b with c((v + v_before) / 2)) from the solution with c(v) the
-// second changes v by more than 0.35 of what the first does; u = 0, and nothing is owed, where Newton finds no v*. Where the model has
-// equalities: loops.h.
+// without tendons, docs/theory.md, (2.3a). Where of two passes v <- A^-1 (b with c((v + v_before) / 2)) from the solution with c(v) the
+// second changes v by t > 0.35 of what the first does, u has 1/2 + (t - 0.35) / 0.7 of v*, at most all; u = 0, and nothing is owed, where
+// Newton finds no v*. Where the model has equalities: loops.h.
 //
 // Shapes as in dynamics.h; h in s. Errors: std::invalid_argument for wrong sizes or h <= 0.
 #pragma once

@@ -130,7 +130,7 @@ def test_a_face_is_a_plane(kind, floor):
             sim.step()
             ways[-1].append(np.array(sim.qpos))
     off = np.abs(np.subtract(*ways))
-    assert np.ptp(ways[0], axis=0)[:, 2].max() > 0.03 and off.max() <= 2e-5
+    assert np.ptp(ways[0], axis=0)[:, 2].max() > 0.03 and off.max() <= 5e-5
 
 
 @STEPS
