@@ -11,9 +11,9 @@ extern const int64_t kBuildLaneBytes;
 
 extern "C" {
 __global__ void step_kernel(const __grid_constant__ CudaJob job);  // job.steps steps of all worlds
-__global__ void find_kernel(const __grid_constant__ CudaJob job,
-                            const FoundContacts<float> __grid_constant__
-                                found);  // contacts of the worlds that `found` wants
+__global__ void find_kernel(
+    const __grid_constant__ CudaJob job,
+    const __grid_constant__ FoundContacts<float> found);  // contacts of the worlds that `found` wants
 }
 
 // What they are linked with, whatever the model: by the lanes of a team.
