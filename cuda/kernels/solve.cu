@@ -11,10 +11,9 @@ __device__ __noinline__ float solve_by_team(const StepOptions<float>& options, c
 template <int kLanes>
 __device__ float solve_small(const StepOptions<float>& options, const RowProblem<float>& rows, float* impulse,
                              void* memory) {
-  const SolveLimits<float> limits{options.step.iterations, options.step.tolerance};
   float* none = static_cast<float*>(memory);
-  return solve_in_registers<BlockPasses>(Tile<kLanes>(), rows, limits, options.solver.options.first, impulse, none,
-                                         none + rows.rows())
+  return solve_in_registers(Tile<kLanes>(), rows, options.limits(), options.solver.options.first, impulse, none,
+                            none + rows.rows())
       .iterations;
 }
 __device__ __noinline__ float solve_by_tile(const StepOptions<float>& options, const RowProblem<float>& rows,
@@ -27,8 +26,7 @@ __device__ __noinline__ float solve_by_pair(const StepOptions<float>& options, c
 }
 __device__ __noinline__ float solve_by_warp(const StepOptions<float>& options, const RowProblem<float>& rows,
                                             float* impulse, void* memory) {
-  const SolveLimits<float> limits{options.step.iterations, options.step.tolerance};
-  return solve_with<SubAdmm, float>(Tile<kWarp>(), rows, limits, options.solver.options.first,
+  return solve_with<SubAdmm, float>(Tile<kWarp>(), rows, options.limits(), options.solver.options.first,
                                     static_cast<float*>(memory), impulse)
       .iterations;
 }

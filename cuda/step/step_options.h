@@ -9,6 +9,8 @@ template <class S>
 struct StepOptions {
   Options<S> step;
   SolverOptions<S> solver;
+
+  HD SolveLimits<S> limits() const { return {step.iterations, step.tolerance}; }
 };
 
 }  // namespace stiction

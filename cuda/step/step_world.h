@@ -172,8 +172,7 @@ HD_ONCE void pose_rows(const typename L::Group& g, const typename L::Model& m, c
 template <class Real, class Group>
 HD Real solve_posed(const Group& g, const StepOptions<Scalar<Real>>& options, const RowProblem<Real>& rows,
                     Real* impulse, void* memory) {
-  const SolveLimits<Scalar<Real>> limits{options.step.iterations, options.step.tolerance};
-  return solve_rows(g, rows, limits, options.solver, static_cast<Real*>(memory), impulse).iterations;
+  return solve_rows(g, rows, options.limits(), options.solver, static_cast<Real*>(memory), impulse).iterations;
 }
 
 /// The fallback's impulses where the flagged worlds of some packs are better off with them. posed(i): theirs.

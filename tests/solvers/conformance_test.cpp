@@ -354,7 +354,7 @@ TYPED_TEST(Conformance, LanesWithARowEachAnswerAsOneAlone) {
       const auto one = testing::solve_dense<Solver, T>(d, limits, 1e-4, options);
       auto near = [&]<int kLanes>(std::integral_constant<int, kLanes>) {
         const auto tile = testing::solve_dense<Solver, T, TileEmulator<kLanes>>(d, limits, 1e-4, options);
-        EXPECT_NEAR(tile.iterations, one.iterations, sizeof(T) == 8 ? 0 : 1) << kLanes << " lanes";
+        EXPECT_NEAR(tile.iterations, one.iterations, sizeof(T) == 8 ? 0 : 2) << kLanes << " lanes";
         const double digits = sizeof(T) == 8 ? 1e-9 : 1e-3;
         for (size_t i = 0; i < one.d.impulse.size(); ++i)
           EXPECT_NEAR(tile.d.impulse[i], one.d.impulse[i], digits) << kLanes << " lanes";

@@ -13,7 +13,7 @@
 #pragma once
 #include "linalg/gram.h"
 #include "solvers/score.h"
-#include "solvers/subadmm/blocks.h"
+#include "solvers/subadmm/registers.h"
 
 namespace stiction {
 
@@ -50,12 +50,9 @@ class Iteration {
       g_.sync();
       return stats_;
     }
-    // A few lanes have three rows each in registers, many have one.
-    if constexpr (kWidth<Real> == 1 && Group::kSize > 8) {
-      if (LanePasses<Real, Group>::takes(p_, limits_, opt)) return solve_in_registers<LanePasses>();
-    } else if constexpr (kWidth<Real> == 1 && Group::kSize > 1) {
-      if (BlockPasses<Real, Group>::takes(p_, limits_, opt)) return solve_in_registers<BlockPasses>();
-    }
+    if constexpr (kWidth<Real> == 1 && Group::kSize > 1)
+      if (RegisterPasses<Real, Group>::takes(p_, limits_, opt))
+        return solve_in_registers(g_, p_, limits_, opt, answer_, root_, u_);
     parallel_for(g_, p_.contacts - p_.near, [&](int i) {
       const int k = p_.near + i;
       for (int d = 0; d < 3; ++d) answer_[3 * k + d] = Real(0);
@@ -72,10 +69,6 @@ class Iteration {
 
  private:
   static constexpr int kBlock = Passes::kBlock, kRows = Passes::kRows;
-  template <template <class, class> class InRegisters>
-  HD SolveStats<Real> solve_in_registers() {
-    return stiction::solve_in_registers<InRegisters>(g_, p_, limits_, opt, answer_, root_, u_);
-  }
   /// The problem's row of row i of those that take part.
   HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i + 3 * (p_.contacts - x_.contacts); }
 
