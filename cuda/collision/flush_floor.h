@@ -161,18 +161,19 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
   FlushFloor<Real> floor;
   for (int begin = st.static_begin, next; begin < end; begin = next) {
     PairRange near_ones{end, begin};  // of one geom of the body: first and last
-    auto one = mask_of<Real>(false), several = one;
+    auto one = mask_of<Real>(false), several = one, last = one;
     for (next = begin; next < end && own_geom<L>(m, next) == own_geom<L>(m, begin); ++next) {
       const Mask<Real> near = looks & is_near_static<L>(m, next, link, origin, reach.margin);
       if (!any(near)) continue;
-      near_ones = {min(near_ones.begin, next), next + 1};
+      near_ones = {min(near_ones.begin, next), next + 1}, last = near;
       if (may_be_floor<L>(m, next)) several = several | (one & near), one = one | near;
     }
     floor.there = mask_of<Real>(false);
     if (any(several)) find_floor<L>(m, near_ones, link, origin, reach, body, several, floor);
     for (int i = near_ones.begin; i < near_ones.end; ++i) {
       const auto& pair = m.pair[i];
-      const Mask<Real> near = looks & is_near_static<L>(m, i, link, origin, reach.margin);
+      const bool is_last = i + 1 == near_ones.end;  // most often the only one
+      const Mask<Real> near = is_last ? last : looks & is_near_static<L>(m, i, link, origin, reach.margin);
       if (!any(near)) continue;
       const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
       Candidate<Real> out[kMaxCandidates + 1];

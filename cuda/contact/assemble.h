@@ -359,6 +359,9 @@ HD void half_solve_tie(const typename L::Group& g, const typename L::Model& m, i
       kept, [&](const auto& limb, Place at, int k, Real y) { table.visit(limb, at, places)(false, k, y); },
       [&](int t, Real y) { table.visit(places)(true, t, y); });
   if (!L::Shape::kPulls || tie.ranged == 0) return;
+  auto left_out = mask_of<Real>(false);
+  for (int j = 0; j < tie.terms; ++j) left_out = left_out | negate(kept(j) == Real(tie.coef[j]));
+  if (!g.any(left_out)) return;
   auto nowhere = [](const auto&, Place, int, Real) {};
   auto not_there = [](int, Real) {};
   const Real all = solve([&](int j) { return Real(tie.coef[j]); }, nowhere, not_there),

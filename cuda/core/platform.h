@@ -14,7 +14,6 @@
 #ifdef __CUDACC_RTC__
 using int8_t = signed char;
 using uint8_t = unsigned char;
-using uint8_t = unsigned char;
 using int32_t = int;
 using uint32_t = unsigned int;
 using int64_t = long long;
