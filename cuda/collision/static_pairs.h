@@ -88,8 +88,8 @@ template <class Real, class Solid>
 HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, const PlacedGeom<Real>& own, bool on_plane,
                                     const Real& margin, const Turning<Real>& body, Solid solid) {
   const Candidate<Real> c = deepest_of(found, n);
-  const Vec3<Real> middle = own.pose.p,
-                   lowest = middle - c.normal * (inner_radius(own) * body.part() * Scalar<Real>(kInnerBall));
+  const Vec3<Real> middle = own.pose.p, lowest = middle - c.normal * (inner_radius(own.type, own.size, Real(0)) *
+                                                                      body.part() * Scalar<Real>(kInnerBall));
   const Real height = dot(c.normal, lowest - c.pos) + c.dist * Scalar<Real>(0.5);
   const Vec3<Real> halfway = lowest - c.normal * (height * Scalar<Real>(0.5));
   Mask<Real> there = c.dist < Real(kFar);

@@ -140,14 +140,6 @@ HD Candidate<Real> on_plane_turned(const Candidate<Real>& c, int k, const Placed
   return rolling_point(c, at, turned, reach.now, reach.way, body, rolls);
 }
 
-/// The radius of a ball about a geom's origin that is in it; of a mesh 0.   m
-template <class Real> HD Real inner_radius(const PlacedGeom<Real>& g) {
-  if (g.type == GeomKind::kMesh) return Real(0);
-  if (g.type == GeomKind::kSphere || g.type == GeomKind::kCapsule) return g.size.x;
-  const Real least = min(g.size.x, g.size.y);
-  return g.type == GeomKind::kCylinder ? least : min(least, g.size.z);
-}
-
 /// Of n candidates.
 template <class Real>
 HD Candidate<Real> deepest_of(const Candidate<Real>* c, int n) {

@@ -187,7 +187,8 @@ HD void travels(const typename L::Group& g, const typename L::Model& m, const Ki
   });
 }
 
-/// Contacts that hardly differ make the problem rank-deficient and slow: of two, the shallower gives way.
+/// Contacts that hardly differ make the problem rank-deficient and slow: of two, the shallower gives way. merge: twins are nearer to
+/// each other.   m
 template <class Real>
 HD Mask<Real> is_twin(const ContactPoint<Real>& a, const ContactPoint<Real>& b, Scalar<Real> merge) {
   const Vec3<Real> d = b.p - a.p;
@@ -245,7 +246,7 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       for (int c = 0; keeps && c < end - begin; ++c) kept[c] = slot[c];
       const Mask<Real> missing = station_slots<L>(m, st, link, origin, reach, step, body, slot);
       contacts.overflow = contacts.overflow | (missing & step.looks);
-      merge_slots(slot, end - begin, step.merge);
+      merge_slots(slot, end - begin, min(step.merge, Scalar<Real>(st.thin * kTwinPart)));
       for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);
       for (int c = begin; c < end; ++c) {
         const ContactPoint<Real>& x = contacts.point.slot[c];

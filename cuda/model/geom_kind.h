@@ -35,6 +35,23 @@ template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real me
   }
 }
 
+/// Points of a geometry that are nearer to each other than this part of its inner radius may be one: it stands on the others.
+inline constexpr float kTwinPart = 0.25f;
+
+/// The radius of a ball about the geometry's origin that is in it, half of how thin it is; `mesh_radius` stands for that of a mesh, a
+/// plane's is infinite (kFar).   m
+template <class Real> HD Real inner_radius(int type, Vec3<Real> size, Real mesh_radius) {
+  switch (type) {
+    case GeomKind::kSphere:
+    case GeomKind::kCapsule: return size.x;
+    case GeomKind::kCylinder: return min(size.x, size.y);
+    case GeomKind::kEllipsoid:
+    case GeomKind::kBox: return min(min(size.x, size.y), size.z);
+    case GeomKind::kMesh: return mesh_radius;
+    default: return Real(kFar);
+  }
+}
+
 /// Whether the shortest side of a box is that small a part of the longest that a blow may turn it through a plane between two steps.
 template <class Real> HD bool is_thin_box(const Vec3<Real>& size) {
   return min(min(size.x, size.y), size.z) < max(max(size.x, size.y), size.z) * Real(0.125);

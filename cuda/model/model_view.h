@@ -33,6 +33,7 @@ struct StationModel {
   int slots = 0, slot_begin = 0;      // slot_begin: within the limb
   int probes = 0, probe_begin = 0;    // candidates against planes, ModelView::probe
   int statics = 0, static_begin = 0;  // geom pairs against other static geometry, ModelView::pair
+  float thin = 0;                     // of the thinnest geom among them                                            m
 };
 
 /// One dof and the body it carries; for a free base only the body counts.
@@ -103,6 +104,7 @@ struct GeomModel {
   Vec3<S> size{};
   Pose<S> pose{};                            // in the link's frame
   S radius{};                                // bounding sphere about pose.p; 0 for planes
+  S thin{};                                  // half of how thin it is                                             m
   Vec3<S> capsule_center{}, capsule_axis{};  // a capsule around it, in the link's frame; axis: half its segment     m
   S capsule_radius{};
 };

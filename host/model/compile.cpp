@@ -187,8 +187,10 @@ class Compiler {
       x.link = at.node < 0 ? -1 : flat_.at(at.node);
       x.size = vec3_at(m_.geom_size, g);
       x.pose = {at.pose.R * rotation(quat_at(m_.geom_quat, g)), at.pose * vec3_at(m_.geom_pos, g)};
-      const double mesh_radius = x.mesh >= 0 ? out_->hull[x.mesh].radius : 0;
-      x.radius = x.type == GeomKind::kPlane ? 0 : bounding_radius(x.type, x.size, mesh_radius);
+      const HullView<double> none{}, &hull = x.mesh >= 0 ? out_->hull[x.mesh] : none;
+      const Vec3<double> extent = hull.high - hull.low;
+      x.radius = x.type == GeomKind::kPlane ? 0 : bounding_radius(x.type, x.size, hull.radius);
+      x.thin = inner_radius(x.type, x.size, 0.5 * std::min({extent.x, extent.y, extent.z}));
       if (x.type != GeomKind::kMesh || x.mesh >= 0) bounding_capsule(m_, x);
       out_->geom.push_back(x);
     }
@@ -266,6 +268,11 @@ class Compiler {
     station.slot_begin = slots;
     station.probe_begin = static_cast<int>(out_->probe.size());
     station.static_begin = static_cast<int>(out_->pair.size());
+    station.thin = kFar;
+    for (const auto* list : {&probes_[link], &statics_[link]})
+      for (const auto& p : *list)
+        for (const auto& geom : {out_->geom[p.geom1], out_->geom[p.geom2]})
+          if (geom.link >= 0) station.thin = std::min(station.thin, static_cast<float>(geom.thin));
     for (const auto& p : probes_[link]) add_probes(p, station);
     int candidates = station.probes;
     auto own = [&](const auto& p) { return out_->geom[p.geom2].link < 0 ? p.geom1 : p.geom2; };  // stand together
