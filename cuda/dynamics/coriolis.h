@@ -16,7 +16,8 @@
 //
 // What contacts and limits do to v is not known then, but when a step is solved: what c(u) lacks of c at the u+ of the step's end is
 // owed to the next step, d = h (c(u) - c(u+)), and added to its b. So the sums over steps are those of c(u+), the power of what holds
-// a tree does not leak into its turning, and nothing is solved twice.
+// a tree does not leak into its turning, and nothing is solved twice. Debts that are not small beside what the impulses changed are not
+// paid: a rod is light about its own axis, there a debt drives it against its limit, and the next debt would be larger.
 //
 // Trees of one joint do not need c(u) for themselves: dynamics/gyroscopic.h. Of trees on free roots c is without what would accelerate
 // their centres of mass: dynamics/centres.h.
@@ -24,6 +25,7 @@
 #include "dynamics/gyroscopic.h"
 #include "dynamics/rnea.h"
 #include "linalg/ltdl.h"
+#include "linalg/tree_product.h"
 
 namespace stiction {
 
@@ -38,6 +40,8 @@ inline constexpr float kTurnFound = 3e-2f;
 /// Sum of the speeds, times h, that explicit forces are good for: energy grows by less than the square of it in a step.   rad
 inline constexpr float kSlowTurn = 1e-3f;
 inline constexpr int kTurnPasses = 30, kPlainPasses = 3;
+/// Up to this part of what impulses have changed a debt is paid, in the norm of A, and nothing of it from twice that on.
+inline constexpr float kSmallDebt = 0.15f;
 
 /// body(own, x...) for every dof of jointed trees, or of all others: the trunk's, then those of this lane's own limbs.
 template <class L, class Body, class... Vectors>
@@ -238,12 +242,28 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
   move_at_mean<L>(g, m, in, v, Real(1), mean.rest, negate(found), b, free);
 }
 
-/// What the step to the velocity v owes the next one, in worlds that are `moving`.
+/// How much of the debt d is paid after a step from the free motion to v.
+template <class L, class Real = typename L::Real>
+HD_ONCE Real part_paid(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
+                       const TreeVector<L>& free, const TreeVector<L>& v, const TreeVector<L>& d) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, free, v, d);
+  auto times = [](Real x, Real y) { return x * y; };
+  TreeVector<L> change, by;
+  each_dof<L>(g, m, [](Real from, Real to, Real& x) { x = to - from; }, free, v, change);
+  multiply<L>(g, m, in.A, change, by);
+  const Real cause = sum_of_jointed<L>(g, m, times, change, by);
+  solve_for<L>(g, m, in.factor, d, change);
+  const Real debt = sum_of_jointed<L>(g, m, times, change, d), least(1e-30f);
+  const Real part = sqrt(max(debt, Real(0)) / max(cause, least));
+  return clamp(Real(2) - part * (1 / Scalar<Real>(kSmallDebt)), Real(0), Real(1));
+}
+
+/// What the step from the free motion to v owes the next one, in worlds that are `moving`. b = A free.
 template <class L, class Real = typename L::Real>
 HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
-                          const MeanForces<L>& mean, const TreeVector<L>& b, const TreeVector<L>& v,
-                          const Mask<Real>& moving, TreeVector<L>& owed) {
-  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, mean, b, v, owed);
+                          const MeanForces<L>& mean, const TreeVector<L>& b, const TreeVector<L>& free,
+                          const TreeVector<L>& v, const Mask<Real>& moving, TreeVector<L>& owed) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, mean, b, free, v, owed);
   const Scalar<Real> h = in.h;
   const Mask<Real> owes = mean.taken & moving;
   const Real zero(0);
@@ -252,6 +272,8 @@ HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m
   each_jointed<L>(
       g, m, [&](bool, Real all, Real bi, Real& d) { d = select(owes, all - d * h - bi, zero); }, mean.rest, b, owed);
   each_tree_dof<L>(g, m, false, [&](bool, Real& d) { d = zero; }, owed);
+  const Real part = select(owes, part_paid<L>(g, m, in, free, v, owed), zero);
+  each_jointed<L>(g, m, [&](bool, Real& d) { d = d * part; }, owed);
 }
 
 }  // namespace stiction

@@ -331,7 +331,13 @@ void settle_coriolis(const Model& model, const Vector& q, const Vector& v, doubl
 Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
                   const FreeMotion& m) {
   if (!m.at_mean || m.end_part > 0.5) return Vector::Zero(model.nv);
-  return coriolis_change(model, q, v, v + m.end_part * (end - v), h, m) - m.coriolis;
+  const Vector debt = coriolis_change(model, q, v, v + m.end_part * (end - v), h, m) - m.coriolis;
+  const Eigen::LLT<Matrix> A(m.A);
+  const Vector moved = end - A.solve(m.b - h * m.along_tendons);
+  Vector change = Vector::Zero(model.nv);
+  for (int dof : jointed_dofs(model)) change[dof] = moved[dof];
+  const double part = std::sqrt(debt.dot(A.solve(debt)) / std::max(change.dot(m.A * change), 1e-30));
+  return debt * std::clamp(2 - part / 0.15, 0.0, 1.0);
 }
 
 Vector coriolis_change(const Model& model, const Vector& q, const Vector& v, const Vector& u, double h,

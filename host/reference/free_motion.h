@@ -36,7 +36,8 @@
 // have the force alone, unless the model has equalities.
 //
 // owed (nv, N s) is added to b: what Coriolis forces of the step before lacked. After a step from v to v', which contacts have changed,
-// that is h (c(u) - c(u')), u' with v' for v* in u, of trees that had c(u) of the mean.
+// that is d = h (c(u) - c(u')), u' with v' for v* in u, of trees that had c(u) of the mean; all of it where r <= 0.15, r^2 being
+// d A^-1 d / (v' - v*) A (v' - v*), nothing from r = 0.3 on, and 2 - r / 0.15 of it between.
 //
 // Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v), without what it does to centres of mass;
 // without tendons, docs/theory.md, (2.3a). Where of two passes v <- A^-1 (b with c((v + v_before) / 2)) from the solution with c(v) the
