@@ -71,7 +71,8 @@ HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W
   const Real a = max(Real(opt.penetration_allowance), far * kRounded<S>);
   const Real per_a = one / a, depth = max(-gap, zero) * per_a;
   const Real closing = max(-free - max(gap, zero) * (S(1) / opt.h), zero);
-  const Real apart = select(closing > zero, depth, abs(gap) * (S(1) / opt.penetration_allowance));
+  const Real open = select(closing > zero, zero, max(gap, zero) * (S(1) / opt.penetration_allowance));
+  const Real apart = max(depth, open);
   const Real stiffer = max(max(one, apart * apart), sqrt(closing * (S(1) / fall)));
   const auto shallow = depth < Real(S(100));
   const Real e = select(gap > zero, bias, max(gap * (r / opt.h), Real(-kept_recovery(opt))));

@@ -172,7 +172,7 @@ void add_contact(const Model& model, const Kinematics& k, const StepInput& input
     double stiffness = mass * kStandardGravity / allowance;
     double depth = std::max(0.0, -c.dist) / allowance;
     double impact = -J.row(2).dot(free.v_free) - std::max(0.0, c.dist) / h;
-    double apart = impact > 0 ? depth : std::abs(c.dist) / o.penetration_allowance;
+    double open = impact > 0 ? 0 : std::max(0.0, c.dist) / o.penetration_allowance, apart = std::max(depth, open);
     double stiffer = std::max({1.0, apart * apart, std::sqrt(std::max(0.0, impact) / (kStandardGravity * h))});
     double shorter = std::max(0.002 / h, 1.0), rounded = o.rounding > 0 ? allowance / o.penetration_allowance : 1;
     double softer = std::max(std::min(shorter * shorter, rounded), 1.0);
