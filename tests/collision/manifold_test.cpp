@@ -132,6 +132,23 @@ TEST(Manifold, KeepsBothEndsOfLyingCapsulesAndCylinders) {
       }
 }
 
+/// Faces of one size, turned by next to nothing, shifted or not: their corners, no place between them.
+TEST(Manifold, HasNoCrossingsOfEdgesSideBySide) {
+  for (double turn : {0.0, 1e-9, 1e-6, -3e-6, 1e-4})
+    for (double x : {0.0, 1e-7, 1e-5})
+      for (double y : {0.0, 0.03}) {  // two edges are side by side where they end elsewhere, too
+        Body a = flat(GeomKind::kBox), b = a;
+        b.geom.pose = {turned(turn, 0), {x, y, 0.0999}};
+        Found f = collide_double(a, b);
+        EXPECT_EQ(f.active(1e-3), 4) << "turn " << turn << " at " << x << " " << y;
+        for (auto& c : f.all)
+          if (c.dist < 1e-3) {
+            EXPECT_NEAR(std::abs(c.pos.x), 0.1, 1e-4);
+            EXPECT_TRUE(std::abs(c.pos.y - y + 0.1) < 1e-4 || std::abs(c.pos.y - 0.1) < 1e-4) << c.pos.y;
+          }
+      }
+}
+
 /// A can that stands half beyond the edge of a box: what holds it there lies on the true rim, not on a chord.
 TEST(Manifold, ClipsFacesAgainstTheTrueCircle) {
   for (double yaw : {0.0, 0.2, 0.5}) {

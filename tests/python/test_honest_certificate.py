@@ -160,7 +160,7 @@ def test_what_slides_fast_hides_no_error_of_what_rests_beside_it(dtype):
     calm, wild = ([np.abs(sim.qvel[0, :12]).max() for sim in stack_beside(v, dtype)] for v in (0, 300))
     assert max(wild) <= max(5e-3, 2 * max(calm))  # 0.09 where one V was that of the world
     scales = {float(sim.certificate.scale[0]) for sim in stack_beside(300, dtype)}
-    assert min(scales) == pytest.approx(9.81 * 0.002, rel=1e-5)
+    assert min(scales) == pytest.approx(9.81 * 0.002, rel=1e-4)
     for sim in stack_beside(300, dtype):
         r_con = float(sim.certificate.r_con[0])
         assert r_con <= 1e-3 * sim.certificate.scale[0]

@@ -8,32 +8,15 @@
 // the end of the step, if the support vertex does; in no plane, their fan of triangles within the hull; and besides, over the other
 // feature, vertices within their outline and those that the body falls on when these give way.
 // Sphere, ellipsoid: a point, the only contact then is that of the closest points. Corners are (1) points of A over B,
-// (2) points of B over A, (3) crossings of their borders; the gap at each is that of both features along n, but never below
+// (2) points of B over A, (3) crossings of their borders where these part; the gap at each is that of both features along n, but never below
 // the known distance. The closest points themselves join where no corner is as deep. A corner's slot follows from its number
 // in its feature, so that resting contacts keep theirs. With more corners than slots: by worth (thin_out). Lengths that count
 // as none are parts of the smaller shape. Source: the idea is Jolt's ManifoldBetweenTwoFaces; here both polygons are treated
 // alike. Deviation from MuJoCo: it keeps other corners, and one contact where multiccd is off.
 #pragma once
-#include "collision/convex/shape.h"
+#include "collision/convex/features.h"
 
 namespace stiction {
-
-/// Points in the frame (t1, t2, n) of the contact: x, y across, z along n.
-template <class T> struct Feature {
-  static constexpr int kPoints = 8;
-  Vec3<T> point[kPoints];
-  int count;
-  T round;               // of a disc: its radius; of a polygon or a line: 0
-  Vec3<T> centre, axis;  // of a disc
-  static constexpr int kInner = 4;
-  Vec3<T> tip[kPoints + kInner];  // of a mesh: vertices besides, which touch when it tips or are within the polygon
-  int tips;
-};
-
-/// The height of a disc's plane at x.
-template <class T> HD T disc_height(const Feature<T>& f, Vec3<T> x) {
-  return f.centre.z - (f.axis.x * (x.x - f.centre.x) + f.axis.y * (x.y - f.centre.y)) / f.axis.z;
-}
 
 /// How two shapes close on each other in the step, in place of Closing: at x by slope . x and what all of it closes by, which brings the
 /// lowest down first. Counted is what is more than `lowest`: by how much the lowest now is above the lowest at the end, at most what the
@@ -195,10 +178,6 @@ HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& fra
   for (int i = 0; i < f.tips; ++i) f.tip[i] = frame * (s.pose * f.tip[i] + grow);
 }
 
-template <class T> HD T turn(Vec3<T> a, Vec3<T> b, Vec3<T> c) {
-  return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
-}
-
 /// The plane of a polygon's points: Newell's normal, which way round they go, and how long its edges are across.
 template <class T> struct Area {
   Vec3<T> centre, normal;
@@ -270,69 +249,6 @@ template <class T> HD_CALL bool height_of(const Feature<T>& f, const Area<T>& ar
   return true;
 }
 
-template <class T> struct Manifold {
-  static constexpr int kPoints = 40;
-  struct Point {
-    T x, y, a, b;
-    int slot;
-  };  // across; heights of A's and B's surfaces along n
-  Point point[kPoints];
-  int count = 0;
-};
-
-/// Adds a corner; of two at the same place the deeper stays.
-template <class T> HD void add_corner(Manifold<T>& m, T x, T y, T a, T b, int slot, T same) {
-  for (int i = 0; i < m.count; ++i) {
-    auto& p = m.point[i];
-    if (!((p.x - x) * (p.x - x) + (p.y - y) * (p.y - y) < same * same)) continue;
-    if (b - a < p.b - p.a) p.x = x, p.y = y, p.a = a, p.b = b;
-    return;
-  }
-  if (m.count < Manifold<T>::kPoints) m.point[m.count++] = {x, y, a, b, slot};
-}
-
-/// Where the borders of two polygons or lines cross.
-template <class T> HD_CALL void cross_edges(const Feature<T>& a, const Feature<T>& b, T same, Manifold<T>& m) {
-  for (int i = 0; i < (a.count == 2 ? 1 : a.count); ++i)
-    for (int j = 0; j < (b.count == 2 ? 1 : b.count); ++j) {
-      Vec3<T> p = a.point[i], q = a.point[(i + 1) % a.count], r = b.point[j], s = b.point[(j + 1) % b.count];
-      T along_r = turn(p, q, r), along_s = turn(p, q, s), along_p = turn(r, s, p), along_q = turn(r, s, q);
-      if (!(along_r * along_s < 0 && along_p * along_q < 0)) continue;
-      T t = along_p / (along_p - along_q), u = along_r / (along_r - along_s);
-      add_corner(m, p.x + (q.x - p.x) * t, p.y + (q.y - p.y) * t, p.z + (q.z - p.z) * t, r.z + (s.z - r.z) * u, i,
-                 same);
-    }
-}
-
-/// Where the border of a disc crosses the edges of a polygon or line: calls found(x, height of the edge, edge).
-template <class T, class Found> HD void cross_rim(const Feature<T>& disc, const Feature<T>& f, Found found) {
-  for (int j = 0; j < (f.count == 2 ? 1 : f.count); ++j) {
-    Vec3<T> r = f.point[j], s = f.point[(j + 1) % f.count], p = r, q = s;
-    p.z = disc_height(disc, r), q.z = disc_height(disc, s);  // the edge in the disc's plane
-    p = p - disc.centre, q = q - disc.centre - p;
-    const T square = dot(q, q), half = dot(p, q), root = half * half - square * (dot(p, p) - disc.round * disc.round);
-    if (!(root > 0)) continue;
-    for (int side = -1; side <= 1; side += 2) {
-      const T u = (side * sqrt(root) - half) / square;
-      if (u > 0 && u < 1) found(r + (s - r) * u, j);
-    }
-  }
-}
-
-/// Where two rims cross that are level to 0.8 degrees; more inclined, one is taken as an octagon.
-template <class T> HD_CALL void cross_discs(const Feature<T>& a, const Feature<T>& b, T same, Manifold<T>& m) {
-  const T x = b.centre.x - a.centre.x, y = b.centre.y - a.centre.y, square = x * x + y * y;
-  if (!(square > 0)) return;
-  const T along = (square + a.round * a.round - b.round * b.round) / (2 * square);
-  const T root = a.round * a.round / square - along * along;
-  if (!(root > 0)) return;
-  for (int side = -1; side <= 1; side += 2) {
-    const T aside = side * sqrt(root);
-    const Vec3<T> p = {a.centre.x + x * along - y * aside, a.centre.y + y * along + x * aside, 0};
-    add_corner(m, p.x, p.y, disc_height(a, p), disc_height(b, p), side < 0 ? 1 : 3, same);
-  }
-}
-
 /// All corners of the common part of both features. size: of the smaller shape.
 template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b, T size, Manifold<T>& m) {
   T same = size * T(2e-3), z;
@@ -352,7 +268,7 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
   } else if (b.round > 0) {
     cross_rim(b, a, [&](Vec3<T> p, int i) { add_corner(m, p.x, p.y, p.z, disc_height(b, p), i, same); });
   } else {
-    cross_edges(a, b, same, m);
+    cross_edges(a, b, same, size * T(1e-3), m);
   }
   for (int i = 0; i < a.tips; ++i)
     if (height_of(b, area_b, a.tip[i], slack_b, z)) add_corner(m, a.tip[i].x, a.tip[i].y, a.tip[i].z, z, i, same);
