@@ -184,14 +184,9 @@ class Compiler {
       GeomModel<double> x;
       x.type = m_.geom_type[g], x.body = m_.geom_bodyid[g], x.mesh = m_.geom_dataid[g];
       if (x.type != GeomKind::kMesh) x.mesh = -1;
-      x.link = at.node < 0 ? -1 : flat_.at(at.node);
-      x.size = vec3_at(m_.geom_size, g);
+      x.link = at.node < 0 ? -1 : flat_.at(at.node), x.size = vec3_at(m_.geom_size, g);
       x.pose = {at.pose.R * rotation(quat_at(m_.geom_quat, g)), at.pose * vec3_at(m_.geom_pos, g)};
-      const HullView<double> none{}, &hull = x.mesh >= 0 ? out_->hull[x.mesh] : none;
-      const Vec3<double> extent = hull.high - hull.low;
-      x.radius = x.type == GeomKind::kPlane ? 0 : bounding_radius(x.type, x.size, hull.radius);
-      x.thin = inner_radius(x.type, x.size, 0.5 * std::min({extent.x, extent.y, extent.z}));
-      if (x.type != GeomKind::kMesh || x.mesh >= 0) bounding_capsule(m_, x);
+      bound(x.mesh >= 0 ? out_->hull[x.mesh] : HullView<double>{}, x);
       out_->geom.push_back(x);
     }
   }
@@ -253,9 +248,9 @@ class Compiler {
     ProbeModel<double> probe;
     probe.plane = plane_of(pair.geom1);
     probe.geom1 = pair.geom1, probe.geom2 = pair.geom2, probe.friction_rule = pair.friction_rule;
-    probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation,
-    probe.restitution = pair.restitution;
-    probe.dim = pair.dim, probe.torsion = pair.torsion, probe.rolling = pair.rolling;
+    probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation;
+    probe.restitution = pair.restitution, probe.dim = pair.dim, probe.torsion = pair.torsion,
+    probe.rolling = pair.rolling;
     for (int k = 0; k < pair.candidates; ++k) {
       const Probe<double> own = probe_of(geom.type, geom.size, k);
       probe.center = geom.pose * own.center, probe.radius = own.radius, probe.feature = k;
@@ -269,10 +264,8 @@ class Compiler {
     station.probe_begin = static_cast<int>(out_->probe.size());
     station.static_begin = static_cast<int>(out_->pair.size());
     station.thin = kFar;
-    for (const auto* list : {&probes_[link], &statics_[link]})
-      for (const auto& p : *list)
-        for (const auto& geom : {out_->geom[p.geom1], out_->geom[p.geom2]})
-          if (geom.link >= 0) station.thin = std::min(station.thin, static_cast<float>(geom.thin));
+    for (const auto& geom : out_->geom)
+      if (geom.link == link && geom.collides) station.thin = std::min(station.thin, static_cast<float>(geom.thin));
     for (const auto& p : probes_[link]) add_probes(p, station);
     int candidates = station.probes;
     auto own = [&](const auto& p) { return out_->geom[p.geom2].link < 0 ? p.geom1 : p.geom2; };  // stand together

@@ -9,21 +9,17 @@
 
 namespace stiction {
 
-void bounding_capsule(const Model& m, GeomModel<double>& x) {
+void bound(const HullView<double>& hull, GeomModel<double>& x) {
   Vec3<double> low{-x.size.x, -x.size.y, -x.size.z}, high = x.size;
   const int type = x.type;
   if (type == GeomKind::kSphere) low = {-x.size.x, -x.size.x, -x.size.x}, high = -low;
   if (type == GeomKind::kCapsule || type == GeomKind::kCylinder)
     low = {-x.size.x, -x.size.x, -x.size.y}, high = {x.size.x, x.size.x, x.size.y};
-  if (type == GeomKind::kMesh) {
-    low = {1e30, 1e30, 1e30}, high = -low;
-    for (int i = 0; i < m.mesh_vertnum[x.mesh]; ++i) {
-      Vec3<double> p = vec3_at(m.mesh_vert, m.mesh_vertadr[x.mesh] + i);
-      low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
-      high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
-    }
-  }
+  if (type == GeomKind::kMesh) low = hull.low, high = hull.high;
   Vec3<double> center = (low + high) * 0.5, half = (high - low) * 0.5;
+  x.radius = type == GeomKind::kPlane ? 0 : bounding_radius(type, x.size, hull.radius);
+  x.thin = inner_radius(type, x.size, std::min({half.x, half.y, half.z}));
+  if (type == GeomKind::kMesh && x.mesh < 0) return;
   const int widest = half.x >= half.y && half.x >= half.z ? 0 : half.y >= half.z ? 1 : 2;
   const int longest = type == GeomKind::kCapsule ? 2 : widest;  // of a short one, too
   const double length = longest == 0 ? half.x : longest == 1 ? half.y : half.z;
