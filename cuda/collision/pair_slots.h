@@ -113,8 +113,8 @@ struct MovingPair {
   const Vec3<Real>&shift1, &shift2;  // see LinkBound
   int link1, link2, geom1, geom2;
   Surface<Real> surface;
-  Real merge;   // twins are nearer to each other
-  Real bounce;  // of the candidate
+  Scalar<Real> merge;  // twins are nearer to each other  m
+  Real bounce;         // of the candidate
 };
 
 /// The slot in use whose contact hardly differs from candidate c (merge_slots); -1: none.
@@ -131,7 +131,7 @@ HD int twin_of(const Candidate<Real>& c, const MovingPair<L>& of, int w, const P
         !same(x.point.torsion, of.surface.torsion) || !same(x.point.rolling, of.surface.rolling))
       continue;
     const Vec3<S> d = one(c.pos) - one(of.shift2) - one(x.point.p);
-    const S merge = lane(of.merge, w);
+    const S merge = of.merge;
     if (dot(d, d) < merge * merge && dot(one(c.normal), one(x.point.frame.row[2])) > S(0.999)) return s;
   }
   return -1;
@@ -249,7 +249,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       Reach<Real> nears{nearest, way2 - way1, now, contacts.turned + contacts.thrown};
       nears.turns_a = norm(way1.w), nears.turns_b = norm(way2.w), nears.ends = aside, nears.goes = goes;
       collide<typename L::Shape>(x1, x2, wanted, nears, out);
-      const Real merge = min(Real(step.merge), min(Real(g1.thin), Real(g2.thin)) * Scalar<Real>(kTwinPart));
+      const Scalar<Real> merge = min(step.merge, Scalar<Real>(lp.thin * kTwinPart));
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair),
                        merge,    Real(0)};
       int count = candidate_count(g1.type, g2.type);

@@ -35,7 +35,8 @@ template <class Real> HD Real bounding_radius(int type, Vec3<Real> size, Real me
   }
 }
 
-/// Points of a geometry that are nearer to each other than this part of its inner radius may be one: it stands on the others.
+/// Points of a body that are nearer to each other than this part of how thin it is may be one: it stands on the others. Thin is what none of
+/// its geoms is thick: a brush's bristles are many, and one may stand on one point.
 inline constexpr float kTwinPart = 0.25f;
 
 /// The radius of a ball about the geometry's origin that is in it, half of how thin it is; `mesh_radius` stands for that of a mesh, a

@@ -33,7 +33,7 @@ struct StationModel {
   int slots = 0, slot_begin = 0;      // slot_begin: within the limb
   int probes = 0, probe_begin = 0;    // candidates against planes, ModelView::probe
   int statics = 0, static_begin = 0;  // geom pairs against other static geometry, ModelView::pair
-  float thin = 0;                     // of the thinnest geom among them                                            m
+  float thin = 0;                     // inner radius of the thickest geom                                          m
 };
 
 /// One dof and the body it carries; for a free base only the body counts.
@@ -104,7 +104,6 @@ struct GeomModel {
   Vec3<S> size{};
   Pose<S> pose{};                            // in the link's frame
   S radius{};                                // bounding sphere about pose.p; 0 for planes
-  S thin{};                                  // half of how thin it is                                             m
   Vec3<S> capsule_center{}, capsule_axis{};  // a capsule around it, in the link's frame; axis: half its segment     m
   S capsule_radius{};
 };
@@ -123,6 +122,7 @@ struct PairModel {
 struct LinkPairModel {
   int link1 = 0, link2 = 0;       // flat
   int pairs = 0, pair_begin = 0;  // ModelView::pair
+  float thin = 0;                 // of the thinner one's thickest geom the inner radius                            m
 };
 template <class S>
 struct ActuatorModel {

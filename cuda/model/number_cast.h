@@ -61,7 +61,6 @@ GeomModel<S> number_cast(const GeomModel<F>& a) {
           number_cast<S>(a.size),
           number_cast<S>(a.pose),
           S(a.radius),
-          S(a.thin),
           number_cast<S>(a.capsule_center),
           number_cast<S>(a.capsule_axis),
           S(a.capsule_radius)};

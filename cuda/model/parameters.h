@@ -206,7 +206,7 @@ HD void update_surfaces(const Shared& m, const ParameterArrays<Scalar<Real>>& a,
     x.pose.p = vec<Real>(m.geom[i].pose.p) + shift, x.capsule_center = vec<Real>(m.geom[i].capsule_center) + shift;
     if (!a.geom_size || type < GeomKind::kSphere || m.geom[i].mesh >= 0) continue;
     x.size = get_vec<Real>(a.geom_size, m.ngeom, i, get);
-    x.radius = bounding_radius(type, x.size, zero), x.thin = inner_radius(type, x.size, zero);
+    x.radius = bounding_radius(type, x.size, zero);
     x.capsule_center = x.pose.p, x.capsule_axis = {zero, zero, zero}, x.capsule_radius = x.radius;
   }
   for (int i = 0; i < m.planes; ++i) {

@@ -186,7 +186,7 @@ class Compiler {
       if (x.type != GeomKind::kMesh) x.mesh = -1;
       x.link = at.node < 0 ? -1 : flat_.at(at.node), x.size = vec3_at(m_.geom_size, g);
       x.pose = {at.pose.R * rotation(quat_at(m_.geom_quat, g)), at.pose * vec3_at(m_.geom_pos, g)};
-      bound(x.mesh >= 0 ? out_->hull[x.mesh] : HullView<double>{}, x);
+      inner_.push_back(bound(x.mesh >= 0 ? out_->hull[x.mesh] : HullView<double>{}, x));
       out_->geom.push_back(x);
     }
   }
@@ -263,9 +263,7 @@ class Compiler {
     station.slot_begin = slots;
     station.probe_begin = static_cast<int>(out_->probe.size());
     station.static_begin = static_cast<int>(out_->pair.size());
-    station.thin = kFar;
-    for (const auto& geom : out_->geom)
-      if (geom.link == link && geom.collides) station.thin = std::min(station.thin, static_cast<float>(geom.thin));
+    station.thin = static_cast<float>(thickest_[link]);
     for (const auto& p : probes_[link]) add_probes(p, station);
     int candidates = station.probes;
     auto own = [&](const auto& p) { return out_->geom[p.geom2].link < 0 ? p.geom1 : p.geom2; };  // stand together
@@ -322,7 +320,7 @@ class Compiler {
       for (int g : {p.geom1, p.geom2}) {
         GeomModel<double>& geom = out_->geom[g];
         if (geom.link != link) continue;
-        geom.collides = 1;
+        geom.collides = 1, thickest_[link] = std::max(thickest_[link], inner_[g]);
         double& reach = link_at(link).reach;
         reach = std::max(reach, norm(geom.pose.p) + geom.radius);
       }
@@ -338,9 +336,8 @@ class Compiler {
     int features = 0;
     std::map<int, std::vector<int>> touching;  // link -> its geoms that may touch other links
     std::set<int> free;                        // links of free bodies
-    for (int l = 0; l < view().limbs_; ++l)
-      if (const LimbModel& limb = view().limb[l]; limb.leading == 3)
-        free.insert(flat_link<Capacity>(limb.first_link + limb.links - 1));
+    for (const LimbModel& limb : view().limb)
+      if (limb.leading == 3) free.insert(flat_link<Capacity>(limb.first_link + limb.links - 1));
     PairPlaces room;
     for (auto& [links, pairs] : moving_) {
       LinkPairModel lp{links.first, links.second, static_cast<int>(pairs.size()), static_cast<int>(out_->pair.size())};
@@ -352,6 +349,7 @@ class Compiler {
         out_->pair.push_back(p);
         for (int g : {p.geom1, p.geom2}) touching[out_->geom[g].link].push_back(g);
       }
+      lp.thin = static_cast<float>(std::min(thickest_[links.first], thickest_[links.second]));
       out_->link_pair.push_back(lp);
       const bool second = free.contains(links.second);
       room.add(second ? links.first : links.second, second || free.contains(links.first), places);
@@ -485,6 +483,8 @@ class Compiler {
   int links_ = 0, entries_ = 0;
   std::map<int, std::vector<PairModel<double>>> probes_, statics_;
   std::map<std::pair<int, int>, std::vector<PairModel<double>>> moving_;
+  std::map<int, double> thickest_;  // by link, of geoms that collide the largest inner radius
+  std::vector<double> inner_;       // of geoms
   std::map<int, int> planes_;
   int station_slots_ = room_.station_slots;
 };

@@ -9,7 +9,7 @@
 
 namespace stiction {
 
-void bound(const HullView<double>& hull, GeomModel<double>& x) {
+double bound(const HullView<double>& hull, GeomModel<double>& x) {
   Vec3<double> low{-x.size.x, -x.size.y, -x.size.z}, high = x.size;
   const int type = x.type;
   if (type == GeomKind::kSphere) low = {-x.size.x, -x.size.x, -x.size.x}, high = -low;
@@ -18,8 +18,8 @@ void bound(const HullView<double>& hull, GeomModel<double>& x) {
   if (type == GeomKind::kMesh) low = hull.low, high = hull.high;
   Vec3<double> center = (low + high) * 0.5, half = (high - low) * 0.5;
   x.radius = type == GeomKind::kPlane ? 0 : bounding_radius(type, x.size, hull.radius);
-  x.thin = inner_radius(type, x.size, std::min({half.x, half.y, half.z}));
-  if (type == GeomKind::kMesh && x.mesh < 0) return;
+  const double inner = inner_radius(type, x.size, std::min({half.x, half.y, half.z}));
+  if (type == GeomKind::kMesh && x.mesh < 0) return inner;
   const int widest = half.x >= half.y && half.x >= half.z ? 0 : half.y >= half.z ? 1 : 2;
   const int longest = type == GeomKind::kCapsule ? 2 : widest;  // of a short one, too
   const double length = longest == 0 ? half.x : longest == 1 ? half.y : half.z;
@@ -29,6 +29,7 @@ void bound(const HullView<double>& hull, GeomModel<double>& x) {
   x.capsule_radius = round ? std::max(a, b) : std::hypot(a, b);
   x.capsule_center = x.pose * center;
   x.capsule_axis = column(x.pose.R, longest) * (type == GeomKind::kSphere ? 0 : length);
+  return inner;
 }
 
 HullView<double> measured_hull(const Model& m, int mesh, std::vector<int>& start) {
