@@ -87,7 +87,7 @@ class SolverOptions:
     #: Contacts with gaps beyond it, and beyond what the free motion covers within the step, are not looked at (m).
     margin: float = _step("margin", least=0)
     #: Contacts of two bodies this near to each other, with the same normal and surface, count as one: the deeper (m).
-    #: Of bodies none of whose geoms is thick those nearer than an eighth of that thickness.
+    #: Of thin bodies those nearer than an eighth of the thickness of their thickest geom.
     merge: float = _step("merge", least=0)
 
     def __init_subclass__(cls):

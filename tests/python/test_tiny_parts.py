@@ -6,16 +6,15 @@ from stiction import Model, Simulation
 
 _CORNERS = [(0.5 * np.cos(k * np.pi / 3), 0.5 * np.sin(k * np.pi / 3), z) for k in range(6) for z in (-0.3, 0.3)]
 #: Of a size of 1 m.
-_PARTS = {"box": 'type="box" size=".5 .4 .3"', "cylinder": 'type="cylinder" size=".4 .3"'}
+_SIZES = {"box": (0.5, 0.4, 0.3), "cylinder": (0.4, 0.3)}
 
 
 def part(kind: str, size: float, slope: float) -> str:
     """On a plane, gravity as on a slope; friction is 0.5."""
     nut = " ".join(f"{size * x:.9g}" for corner in _CORNERS for x in corner)
     geom = 'type="mesh" mesh="nut"'
-    if kind in _PARTS:
-        shape, sizes = _PARTS[kind].split(" size=")
-        geom = f'{shape} size="{" ".join(f"{size * float(x):.9g}" for x in sizes.strip(chr(34)).split())}"'
+    if kind in _SIZES:
+        geom = f'type="{kind}" size="{" ".join(f"{size * x:.9g}" for x in _SIZES[kind])}"'
     gravity = 9.81 * np.array([np.sin(slope), 0, -np.cos(slope)])
     return f"""<mujoco><option gravity="{gravity[0]} 0 {gravity[2]}"/>
       <asset><mesh name="nut" vertex="{nut}"/></asset>
