@@ -249,9 +249,9 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       Reach<Real> nears{nearest, way2 - way1, now, contacts.turned + contacts.thrown};
       nears.turns_a = norm(way1.w), nears.turns_b = norm(way2.w), nears.ends = aside, nears.goes = goes;
       collide<typename L::Shape>(x1, x2, wanted, nears, out);
-      const Scalar<Real> merge = min(step.merge, Scalar<Real>(lp.thin * kTwinPart));
+      const Scalar<Real> twins = step.twins_within(lp.thin);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair),
-                       merge,    Real(0)};
+                       twins,    Real(0)};
       int count = candidate_count(g1.type, g2.type);
       for (int k = 0; k < count; ++k) {
         if (!any(out[k].dist < nearest)) continue;

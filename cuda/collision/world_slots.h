@@ -19,6 +19,9 @@ struct StepReach {
   bool moves_centres;                                 // see Options
   Mask<typename L::Real> looks =
       mask_of<typename L::Real>(true);  // worlds that are looked at; others keep what was found in them
+
+  /// Contacts of what is `thin` (StationModel, LinkPairModel) that are nearer to each other may be one.   m
+  HD Scalar<typename L::Real> twins_within(Scalar<typename L::Real> thin) const { return min(merge, thin * kTwinPart); }
 };
 
 /// How many times as fast as it came something may leave what it hits.
@@ -246,7 +249,7 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       for (int c = 0; keeps && c < end - begin; ++c) kept[c] = slot[c];
       const Mask<Real> missing = station_slots<L>(m, st, link, origin, reach, step, body, slot);
       contacts.overflow = contacts.overflow | (missing & step.looks);
-      merge_slots(slot, end - begin, min(step.merge, Scalar<Real>(st.thin * kTwinPart)));
+      merge_slots(slot, end - begin, step.twins_within(st.thin));
       for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);
       for (int c = begin; c < end; ++c) {
         const ContactPoint<Real>& x = contacts.point.slot[c];

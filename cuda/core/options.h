@@ -19,8 +19,7 @@ struct Options {
   S erp = S(0.2);         // part of an overlap to remove in one step                       1
   S max_recovery = S(1);  // bound on that velocity                                         m/s, rad/s
   S margin = S(0.002);    // gaps beyond it, and beyond what the free motion covers, are ignored m
-  S merge = S(
-      5e-4);  // contacts of two bodies this near to each other with one normal count once: the deeper; of thin ones nearer  m
+  S merge = S(5e-4);  // of contacts of one normal this near to each other the deeper counts alone; thin: StepReach  m
   S penetration_allowance = S(1e-6);  // overlap of a near-rigid contact under the weight of 1 / W_nn; 0: rigid  m
   S tangential_compliance = S(0);     // R_t of every contact as a part of its mean W: SAP's sigma               1
   int iterations = 100;               // of the solver, at most; exactly, if tolerance is 0
