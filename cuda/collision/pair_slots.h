@@ -162,7 +162,7 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
   if (slot == contacts.pairs) {  // the first world to use it
     PairContact<L>& fresh = contacts.pair[contacts.pairs++];
     Real zero(0), one(1);
-    fresh.point = {{zero, zero, zero},  {}, Real(kFar), zero, zero, zero, zero, zero, zero, Real(-1),
+    fresh.point = {{zero, zero, zero},  {}, Real(kFar), zero, zero, zero, zero, zero, {zero, zero, zero}, zero, Real(-1),
                    mask_of<Real>(false)};
     fresh.point.frame.row[2] = {zero, zero, one};
     fresh.p1 = fresh.at = {zero, zero, zero};

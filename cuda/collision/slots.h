@@ -16,6 +16,7 @@ struct ContactPoint {
   Real gap;          // phi                                                                m
   Real mu, stiffness, dissipation;
   Real torsion, rolling;  // 0: none                                                          m
+  Vec3<Real> bend;        // of what rolls, world axes: see rolling_rim.h                 m/s
   Real bounce;            // bias of the normal velocity after a hit, at most 0               m/s
   Real id;                // which candidate of its station (or of all pairs) it is; -1: none
   Mask<Real> active;
@@ -25,7 +26,7 @@ struct ContactPoint {
 template <class Real>
 HD ContactPoint<Real> select_point(const Mask<Real>& is, const ContactPoint<Real>& a, const ContactPoint<Real>& b) {
   ContactPoint<Real> x;
-  x.p = select(is, a.p, b.p);
+  x.p = select(is, a.p, b.p), x.bend = select(is, a.bend, b.bend);
   for (int i = 0; i < 3; ++i) x.frame.row[i] = select(is, a.frame.row[i], b.frame.row[i]);
   x.gap = select(is, a.gap, b.gap), x.mu = select(is, a.mu, b.mu), x.stiffness = select(is, a.stiffness, b.stiffness);
   x.dissipation = select(is, a.dissipation, b.dissipation), x.torsion = select(is, a.torsion, b.torsion);

@@ -94,13 +94,61 @@ HD Mask<Real> is_on_face(const PlacedGeom<Real>& fixed, Vec3<Real> n, Vec3<Real>
   return within(at.x, fixed.size.x, l.x) & within(at.y, fixed.size.y, l.y) & within(at.z, fixed.size.z, l.z);
 }
 
-/// The candidate c of an ellipsoid; the normal points to it.
+/// Turns (rad) below the first roll nothing, from the second on less, above twice that not at all: those are too far for a mean.
+inline constexpr float kLeastRoll = 1e-4f, kMostRoll = 0.15f;
+/// What a lowest point moves by less than that part of its body is rounding.
+template <class Real> inline constexpr Scalar<Real> kStill = sizeof(Scalar<Real>) == 4 ? 3e-6 : 1e-12;
+
+/// What rolls: an ellipsoid, or a cap of a cylinder as a flat one, that far from the other's middle.
+template <class Real> struct Round : GeomPose<Real> {
+  Real half;
+};
+template <class Real> HD Round<Real> as_round(const GeomPose<Real>& ellipsoid) { return {ellipsoid, Real(0)}; }
+/// A cylinder's cap, the lower one or the upper.
+template <class Real> HD Round<Real> cap_of(const PlacedGeom<Real>& own, int upper) {
+  const Vec3<Real> up = column(own.pose.R, 2) * (upper == 0 ? -own.size.y : own.size.y);
+  return {{{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, own.size.y};
+}
+
+/// How an ellipsoid rolls on a plane in the step: rolling_rim.h.
+template <class Real> struct Rolling {
+  Vec3<Real> at, moves;  // its lowest point, and what the lowest moves by against the centre of mass     m
+  Vec3<Real> bend;       // times the step                                                               m
+  Real part;             // of it, from 0 where it slides, hits, turns far or has its lowest point elsewhere after the step, to 1
+};
 template <class Real>
-HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Real>& ellipsoid,
-                                     const Turning<Real>& body, float least = kLeastTurn) {
+HD Rolling<Real> rolling_on(const Round<Real>& own, Vec3<Real> n, const Reach<Real>& reach,
+                            const Turning<Real>& body) {
   using S = Scalar<Real>;
-  const Real part = body.part(least);
+  const Vec3<Real>& size = own.size;
+  const RootTurn<Real> on(body.turn, S(1)), back(-body.turn, S(1));
+  auto lowest = [&](Vec3<Real> up) {
+    const Vec3<Real> d = transposed_times(own.pose.R, up), s{d.x * size.x, d.y * size.y, d.z * size.z};
+    const Vec3<Real> x{s.x * size.x, s.y * size.y, s.z * size.z};
+    return own.pose.p - own.pose.R * (x * (Real(1) / max(norm(s), Real(1e-12f)))) - body.centre;
+  };
+  const Vec3<Real> arm = lowest(n), later = lowest(n + back.change(cross(back.axis, n))),
+                   moves = later + on.change(cross(on.axis, later)) - arm, half = cross(body.turn, moves) * S(0.5);
+  const Real closes = dot(n, moves) - dot(n, cross(body.turn, arm));
+  const Vec3<Real> bend = half + n * (closes - dot(n, half)), at = body.centre + arm;
+  const Vec3<Real> slip = velocity_at(reach.now, at),
+                   gains = velocity_at(reach.way, body.centre) - velocity_at(reach.now, body.centre);
+  const Real slow = max(dot(bend, bend) * S(4) + dot(gains, gains), Real(1e-30f)),
+             far = norm(moves) / max(max(size.x, size.y), size.z), turns = norm(body.turn) * S(1 / kMostRoll);
+  // A can that lies has both rims on the plane, of which one goes under while the other rises.
+  const Real lies = own.half / (size.x * (abs(dot(n, column(own.pose.R, 2))) * S(10) + Real(0.05f)));
+  const Real part = clamp(Real(2) - max(max(dot(slip, slip) / slow, far * S(4)), max(turns, lies)), Real(0), Real(1));
+  return {at, moves, select(far > Real(kStill<Real>), bend, Vec3<Real>{}), part};
+}
+
+/// The candidate c of an ellipsoid; the normal points to it. What rolls stays where it touches: rolling_on.
+template <class Real>
+HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const Round<Real>& ellipsoid,
+                                     const Reach<Real>& reach, const Turning<Real>& body, float least = kLeastTurn) {
+  using S = Scalar<Real>;
+  Real part = body.part(least);
   if (!any(part > Real(0))) return c;
+  if (body.straight) part = part * (Real(1) - rolling_on(ellipsoid, c.normal, reach, body).part);
   const Vec3<Real>&n = c.normal, &size = ellipsoid.size;
   const RootTurn<Real> on(body.turn, S(1)), back(-body.turn, S(1));
   auto scaled = [&](Vec3<Real> d) { return Vec3<Real>{d.x * size.x, d.y * size.y, d.z * size.z}; };
@@ -118,12 +166,9 @@ HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const GeomPose<Re
 /// whose rim stays where it is in turns about the axis.
 template <class Real>
 HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
-                                    const Turning<Real>& body) {
-  if (own.type == GeomKind::kCylinder && k < 2) {
-    const Vec3<Real> up = column(own.pose.R, 2) * (k == 0 ? -own.size.y : own.size.y);
-    return turning_ellipsoid(c, {{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, body,
-                             kLeastPointTurn);
-  }
+                                    const Reach<Real>& reach, const Turning<Real>& body) {
+  if (own.type == GeomKind::kCylinder && k < 2)
+    return turning_ellipsoid(c, cap_of(own, k), reach, body, kLeastPointTurn);
   const bool round = own.type == GeomKind::kSphere || own.type == GeomKind::kCapsule;
   const Real radius = round ? own.size.x : Real(0);
   return turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + radius), body);
@@ -133,8 +178,8 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
 template <class Real>
 HD Candidate<Real> on_plane_turned(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
                                    const Reach<Real>& reach, const Turning<Real>& body, const Mask<Real>& rolls) {
-  if (own.type == GeomKind::kEllipsoid) return turning_ellipsoid(c, own, body);
-  const Candidate<Real> turned = turning_on_plane(c, k, own, body);
+  if (own.type == GeomKind::kEllipsoid) return turning_ellipsoid(c, as_round<Real>(own), reach, body);
+  const Candidate<Real> turned = turning_on_plane(c, k, own, reach, body);
   if (own.type != GeomKind::kMesh) return turned;
   const Vec3<Real> at = c.pos + c.normal * (c.dist * Scalar<Real>(0.5));
   return rolling_point(c, at, turned, reach.now, reach.way, body, rolls);
@@ -190,8 +235,8 @@ HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const P
   }
   for (int k = 0; k < n; ++k) {
     const Candidate<Real> still = c[k];
-    if (ellipsoid) c[k] = turning_ellipsoid(c[k], own, body);
-    else if (any(on_plane)) c[k] = select<Real>(on_plane, turning_on_plane(c[k], k, own, body), c[k]);
+    if (ellipsoid) c[k] = turning_ellipsoid(c[k], as_round<Real>(own), reach, body);
+    else if (any(on_plane)) c[k] = select<Real>(on_plane, turning_on_plane(c[k], k, own, reach, body), c[k]);
     if (!rolls) continue;
     const Vec3<Real> x = still.pos + still.normal * (still.dist * Scalar<Real>(0.5));
     c[k] = rolling_point(still, x, c[k], reach.now, reach.way, body,

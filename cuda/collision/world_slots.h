@@ -6,6 +6,7 @@
 // the step is missing. A skip may save work, never change a bit.
 #pragma once
 #include "collision/buried.h"
+#include "collision/rolling_rim.h"
 #include "collision/slots.h"
 
 namespace stiction {
@@ -54,7 +55,7 @@ HD Real bounce_of(const Candidate<Real>& c, const Real& restitution, const Closi
 
 template <class Real, class Number>
 HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, Real margin, ContactPoint<Real>& x) {
-  x.p = c.pos, x.gap = c.dist, x.id = id, x.bounce = Real(0);
+  x.p = c.pos, x.gap = c.dist, x.id = id, x.bounce = Real(0), x.bend = {Real(0), Real(0), Real(0)};
   x.mu = Real(s.mu), x.stiffness = Real(s.stiffness), x.dissipation = Real(s.dissipation);
   x.torsion = Real(s.torsion), x.rolling = Real(s.rolling);
   x.active = c.dist < margin;
@@ -249,6 +250,7 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       for (int c = 0; keeps && c < end - begin; ++c) kept[c] = slot[c];
       const Mask<Real> missing = station_slots<L>(m, st, link, origin, reach, step, body, slot);
       contacts.overflow = contacts.overflow | (missing & step.looks);
+      if (step.moves_centres) bend_rolling<L>(m, st, link, reach, body, step.h, end - begin, slot);
       merge_slots(slot, end - begin, step.twins_within(st.thin));
       for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);
       for (int c = begin; c < end; ++c) {

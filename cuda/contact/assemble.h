@@ -105,7 +105,7 @@ HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, 
     const Vec3<Real> w = compliance<L>(limb, at, problem.factor, kin.S, s, axis_forces(x.p, x.frame),
                                        problem.table.visit(limb, at, places));
     ContactRow<Real>& row = problem.row.slot[c];
-    row.bend = Vec3<Real>{};
+    row.bend = x.frame * x.bend;
     contact_row(opt, x, norm(x.p), m.mean_mass, w, row, problem);
     if (!m.has_spin) return;
     row.spin_W = Vec3<Real>{};

@@ -14,10 +14,10 @@
 #pragma once
 #include "contact/held.h"
 #include "contact/residual.h"
-#include "dynamics/integrate.h"
 #include "dynamics/lifts.h"
 #include "step/carried.h"
 #include "step/loops.h"
+#include "step/move_on.h"
 #include "step/thrown.h"
 #include "step/verdict.h"
 #include "step/world_memory.h"
@@ -234,25 +234,6 @@ HD Mask<Real> finite_worlds(const typename L::Group& g, const typename L::Model&
          is_finite(c.r_dyn);
 }
 
-/// Integrates the worlds that move: positions with `along`, to the velocity v. Tells whether w.kin and w.I are those of x then.
-template <class L, class Real = typename L::Real>
-HD bool move_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                const Mask<Real>& moving, Workspace<L>& w, TreeVector<L>& along, const TreeVector<L>& v, State<L>& x) {
-  const Scalar<Real> before = 1 - opt.theta_vq;  // of the velocity before
-  const Mat3<Real> R = w.kin.pose.trunk[0].R;
-  if (opt.moves_centres()) {
-    const bool placed = move_centres<L>(g, m, opt.h, w.problem.A, moving, along, v, w.kin, w.I, w.motions, x);
-    turn_spin<L>(m, R, rotation(x.orientation), x.owed);
-    return placed;
-  }
-  const TreeVector<L> end = v;  // which `along` may be
-  if (before != 0)
-    each_dof<L>(g, m, [&](Real v0, Real vi, Real& to) { to = to + (v0 - vi) * before; }, x.v, end, along);
-  integrate<L>(g, m, opt.h, R, along, end, moving, x);
-  if (before != 0) keep_spin<L>(m, R, end, moving, x);
-  return false;
-}
-
 /// Positions of `deep` worlds are to move with what closes their overlaps as fast as they may: a body that starts inside another
 /// comes out and stays, with the step's velocity. Posed like the step, from its impulses, which are lost.
 template <class L, class Real = typename L::Real>
@@ -283,9 +264,26 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
   const Mask<Real> taken = s.deep & converges(options, c) & finite_worlds<L>(g, m, s.x, w.v, c);
   each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, s.v, w.v);
   pay_for_lifts<L>(g, m, options.step.h, w.kin, w.problem.A, w.v, s.v);
+  if (options.step.moves_centres() && turns_late<L>(m))
+    turn_late<L>(g, m, options.step.h, w.kin, w.I, s.x.v, s.v);
   const Mat3<Real> R = w.kin.pose.trunk[0].R;
   s.placed = move_on<L>(g, m, options.step, s.moving, w, w.v, s.v, s.x);
   keep_spin<L>(m, R, s.v, taken, s.x);  // the recovery turns it
+}
+
+/// Integrates the worlds that move with the step's velocity where nothing is deep.
+template <class L, class Real = typename L::Real>
+HD void go_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt, Workspace<L>& w,
+              StepState<L>& s) {
+  if (!opt.moves_centres() || !turns_late<L>(m)) {
+    s.placed = move_on<L>(g, m, opt, s.moving, w, w.v, w.v, s.x);
+    return;
+  }
+  s.v = w.v;
+  turn_late<L>(g, m, opt.h, w.kin, w.I, s.x.v, s.v);
+  const Mat3<Real> R = w.kin.pose.trunk[0].R;
+  s.placed = move_on<L>(g, m, opt, s.moving, w, w.v, s.v, s.x);
+  if (!has_jointed_trunk<L>(m)) keep_spin<L>(m, R, s.v, s.moving, s.x);
 }
 
 /// Positions that move with the velocity before, too, would go on into what a step hits, by a part of how fast: there they are to
@@ -392,7 +390,7 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   if (options.step.theta_vq != 1) deep = deep | hold_back<L>(g, m, options.step, s.x, w);
   s.deep = s.moving & told_by_any<L>(g, deep), s.solving = any(s.deep);
   if (s.solving) pose_recovery<L>(g, m, options.step, w, s);
-  else s.placed = move_on<L>(g, m, options.step, s.moving, w, w.v, w.v, s.x);
+  else go_on<L>(g, m, options.step, w, s);
 }
 
 template <class Real>

@@ -48,13 +48,13 @@ Vector3d drift_of(const Model& model, const FreeTree& tree, const Vector& q, con
 }
 
 void move_centres(const Model& model, const Vector& q, double h, Vector& along, Vector& end) {
-  const Vector solved = end;
+  const Vector solved = along, kept = end;
   for (const FreeTree& tree : free_trees(model)) {
     const Vector3d speed = momentum_of(model, tree, q, solved) / tree.mass;
     const Vector3d centre = centre_of(model, tree, forward_kinematics(model, q)) + h * speed;
     const Vector later = integrate(model, q, solved, h);
     along.segment<3>(tree.dof) += (centre - centre_of(model, tree, forward_kinematics(model, later))) / h;
-    end.segment<3>(tree.dof) += speed - momentum_of(model, tree, later, solved) / tree.mass;
+    end.segment<3>(tree.dof) += speed - momentum_of(model, tree, later, kept) / tree.mass;
   }
 }
 

@@ -19,7 +19,7 @@ Vector3d centre_of(const Model& model, const FreeTree& tree, const Kinematics& k
 Vector3d momentum_of(const Model& model, const FreeTree& tree, const Vector& q, const Vector& v);
 Vector3d drift_of(const Model& model, const FreeTree& tree, const Vector& q, const Vector& v);
 
-/// From the solution of a step, in both: velocities that move positions, and those after.
+/// From solutions of a step: velocities that move positions, and those after.
 void move_centres(const Model& model, const Vector& q, double h, Vector& along, Vector& end);
 
 }  // namespace stiction::reference

@@ -9,6 +9,7 @@
 
 #include "host/reference/centres.h"
 #include "host/reference/loops.h"
+#include "host/reference/rolling.h"
 
 namespace stiction::reference {
 namespace {
@@ -179,8 +180,9 @@ void add_contact(const Model& model, const Kinematics& k, const StepInput& input
     R = std::min(rate / (h * h * stiffness), softer / (150 * mass)) / stiffer;
     if (c.dist <= 0) e = std::max(rate * c.dist / h, -kept_recovery(o));
   }
-  const Vector3d bend =
+  Vector3d bend =
       c.frame * parting(model, k, input, o, {model.geom_bodyid[c.geom1], model.geom_bodyid[c.geom2]}, c.pos, far);
+  if (o.integrator == Integrator::kImplicit) bend += c.frame * rolling_bend(model, k, input.v, free.v_free, c, h);
   auto bent = [&] { problem.e.segment<3>(3 * i) += bend; };
   if (soft.stiffness > 0) return bent();
   const double restitution = std::max(model.geom_restitution[c.geom1], model.geom_restitution[c.geom2]);

@@ -85,6 +85,9 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const S
 Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
                   const FreeMotion& m);
 
+/// The velocity after a step from v, of which the solve is `solved`: a body on its own turns on for half of the step by what it was pushed.
+Vector turned_late(const Model& model, const Vector& v, const Vector& solved, double h, const FreeMotion& m);
+
 /// What b of m changes by (N s) if trees of several joints have c(u) in the place of c(v) and of gyroscopic torques.
 Vector coriolis_change(const Model& model, const Vector& q, const Vector& v, const Vector& u, double h,
                        const FreeMotion& m);

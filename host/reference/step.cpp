@@ -13,7 +13,10 @@ StepResult step(const Model& model, const StepInput& input, const std::vector<Co
   result.solution = solve(result.problem, solver);
   result.owed = owed_after(model, q, input.v, result.solution.v, options.timestep, motion);
   Vector along = result.v = result.solution.v;
-  if (options.integrator == Integrator::kImplicit) move_centres(model, q, options.timestep, along, result.v);
+  if (options.integrator == Integrator::kImplicit) {
+    result.v = turned_late(model, input.v, along, options.timestep, motion);
+    move_centres(model, q, options.timestep, along, result.v);
+  }
   result.q = integrate(model, q, along, options.timestep);
   return result;
 }
