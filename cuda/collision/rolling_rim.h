@@ -18,7 +18,7 @@ HD void bend_rolling(const typename L::Model& m, const StationModel& st, const P
                      const Reach<Real>& reach, const Turning<Real>& body, Scalar<Real> h, int slots,
                      ContactPoint<Real>* slot) {
   using S = Scalar<Real>;
-  if (!body.straight || !any(norm(body.turn) > Real(kLeastRoll))) return;
+  if (!body.bends || !any(norm(body.turn) > Real(kLeastRoll))) return;
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
     const auto& geom = m.geom[own_geom<L>(m, i)];
     const bool rim = geom.type == GeomKind::kCylinder;

@@ -29,6 +29,7 @@ struct Turning {
   Vec3<Real> centre;   // goes straight                                                                     m
   bool straight;       // it does: the body is on its own
   Vec3<Real> rolling;  // about the centre; of a link by its hinge alone                                 rad
+  bool bends;          // contacts that roll have a bend: rolling_rim.h
 
   /// How much of the way its contacts move.
   HD Real part(float least = kLeastTurn) const {
@@ -148,7 +149,7 @@ HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const Round<Real>
   using S = Scalar<Real>;
   Real part = body.part(least);
   if (!any(part > Real(0))) return c;
-  if (body.straight) part = part * (Real(1) - rolling_on(ellipsoid, c.normal, reach, body).part);
+  if (body.bends) part = part * (Real(1) - rolling_on(ellipsoid, c.normal, reach, body).part);
   const Vec3<Real>&n = c.normal, &size = ellipsoid.size;
   const RootTurn<Real> on(body.turn, S(1)), back(-body.turn, S(1));
   auto scaled = [&](Vec3<Real> d) { return Vec3<Real>{d.x * size.x, d.y * size.y, d.z * size.z}; };

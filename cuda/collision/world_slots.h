@@ -243,14 +243,15 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       Reach<Real> reach{of_link(margin), way, of_link(step.V) * Real(step.h), contacts.turned + contacts.thrown};
       reach.turns_b = norm(way.w), reach.goes = goes_by(reach.margin, step.reserve);
       const bool alone = is_lone_body<L>(limb) && s == limb.links();
-      Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step)};
+      Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step),
+                         alone && step.moves_centres};
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
       const bool keeps = kWidth<Real> > 1 && !all(step.looks);
       ContactPoint<Real>*slot = contacts.point.slot + begin, kept[L::Shape::kStationSlots];
       for (int c = 0; keeps && c < end - begin; ++c) kept[c] = slot[c];
       const Mask<Real> missing = station_slots<L>(m, st, link, origin, reach, step, body, slot);
       contacts.overflow = contacts.overflow | (missing & step.looks);
-      if (step.moves_centres) bend_rolling<L>(m, st, link, reach, body, step.h, end - begin, slot);
+      bend_rolling<L>(m, st, link, reach, body, step.h, end - begin, slot);
       merge_slots(slot, end - begin, step.twins_within(st.thin));
       for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);
       for (int c = begin; c < end; ++c) {

@@ -340,8 +340,7 @@ Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Ve
   return debt * std::clamp(2 - part / 0.15, 0.0, 1.0);
 }
 
-Vector turned_late(const Model& model, const Vector& v, const Vector& solved, double h,
-                   const FreeMotion& m) {
+Vector turned_late(const Model& model, const Vector& v, const Vector& solved, double h, const FreeMotion& m) {
   Vector end = solved;
   if (has_loops(model)) return end;
   const std::vector<int> jointed = jointed_dofs(model);
@@ -351,12 +350,14 @@ Vector turned_late(const Model& model, const Vector& v, const Vector& solved, do
     if (static_cast<JointType>(model.jnt_type[j]) != JointType::kFree) continue;
     if (std::find(jointed.begin(), jointed.end(), dof) != jointed.end()) continue;
     const double mass = bare(dof, dof);
-    const Matrix3d moment = bare.block<3, 3>(dof, turn), I = bare.block<3, 3>(turn, turn) - moment.transpose() * moment / mass;
+    const Matrix3d moment = bare.block<3, 3>(dof, turn),
+                   I = bare.block<3, 3>(turn, turn) - moment.transpose() * moment / mass;
     auto turned = [&](const Vector3d& w, double time) -> Vector3d {
       return w + midpoint_turn(I, w, I * w, Vector3d::Zero(), time);
     };
     const Vector3d before = v.segment<3>(turn), after = solved.segment<3>(turn), push = after - turned(before, h);
-    const double spin = std::max(before.norm(), 1e-30), part = std::clamp(2 - std::max(4 * push.norm() / spin, 2 * h * spin), 0.0, 1.0);
+    const double spin = std::max(before.norm(), 1e-30),
+                 part = std::clamp(2 - std::max(4 * push.norm() / spin, 2 * h * spin), 0.0, 1.0);
     if (spin * h <= 1e-4 || push.norm() <= 1e-4 * spin) continue;
     const Vector3d late = part * (turned(turned(before, h / 2) + push, h / 2) - after);
     end.segment<3>(turn) += late, end.segment<3>(dof) -= moment * late / mass;
