@@ -8,6 +8,7 @@
 // in e, r+ and w those of the free motion: (J v + b) is the mean over the step, and along the normal what closes in it. It acts where
 // it touches at the beginning, by J: at the middle of the step it would brake, by twice as much as without a bend.
 #pragma once
+#include "collision/slots.h"
 #include "collision/static_pairs.h"
 
 namespace stiction {
