@@ -162,8 +162,9 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
   if (slot == contacts.pairs) {  // the first world to use it
     PairContact<L>& fresh = contacts.pair[contacts.pairs++];
     Real zero(0), one(1);
-    fresh.point = {{zero, zero, zero},  {}, Real(kFar), zero, zero, zero, zero, zero, {zero, zero, zero}, zero, Real(-1),
-                   mask_of<Real>(false)};
+    fresh.point = {
+        {zero, zero, zero},  {}, Real(kFar), zero, zero, zero, zero, zero, {zero, zero, zero}, zero, Real(-1),
+        mask_of<Real>(false)};
     fresh.point.frame.row[2] = {zero, zero, one};
     fresh.p1 = fresh.at = {zero, zero, zero};
     fresh.link1 = index_of<Real>(of.link1), fresh.link2 = index_of<Real>(of.link2);

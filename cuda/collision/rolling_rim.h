@@ -7,38 +7,57 @@
 //
 // in e, r+ and w those of the free motion: (J v + b) is the mean over the step, and along the normal what closes in it. It acts where
 // it touches at the beginning, by J: at the middle of the step it would brake, by twice as much as without a bend.
+//
+// Contacts of one body that roll by different parts drive it: all have the smallest of those that touch. So bodies of several geoms have
+// none, of which each may be round in its own way.
 #pragma once
 #include "collision/slots.h"
 #include "collision/static_pairs.h"
 
 namespace stiction {
 
-/// The bends of a station's contacts that roll on static geoms, body: on its own. Of what has several round geoms each is looked at.
+/// Whether a body on its own may roll with bends: all that meets static geometry of it is a cylinder or an ellipsoid.
+template <class L>
+HD bool may_roll(const typename L::Model& m, const StationModel& st) {
+  if (m.has_loops || st.statics == 0 || st.probes > 0) return false;
+  const int own = own_geom<L>(m, st.static_begin), type = m.geom[own].type;
+  if (type != GeomKind::kCylinder && type != GeomKind::kEllipsoid) return false;
+  for (int i = 1; i < st.statics; ++i)
+    if (own_geom<L>(m, st.static_begin + i) != own) return false;
+  return true;
+}
+
+/// The bends of a station's contacts that roll on static geoms. Returns the part by which the body does: 0 where nothing touches, or something
+/// that does not.   slack: gaps below that touch, m
 template <class L, class Real = typename L::Real>
-HD void bend_rolling(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
-                     const Reach<Real>& reach, const Turning<Real>& body, Scalar<Real> h, int slots,
+HD Real bend_rolling(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
+                     const Reach<Real>& reach, const Turning<Real>& body, Scalar<Real> h, Scalar<Real> slack, int slots,
                      ContactPoint<Real>* slot) {
   using S = Scalar<Real>;
-  if (!body.bends || !any(norm(body.turn) > Real(kLeastRoll))) return;
-  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
-    const auto& geom = m.geom[own_geom<L>(m, i)];
-    const bool rim = geom.type == GeomKind::kCylinder;
-    if (!rim && geom.type != GeomKind::kEllipsoid) continue;
-    const PlacedGeom<Real> own = carried_geom<L>(m, geom, link);
-    for (int c = 0; c < slots; ++c) {
-      ContactPoint<Real>& x = slot[c];
-      const Mask<Real> of = x.active & (x.id >= Real(S(m.pair[i].id))) &
-                            (x.id < Real(S(m.pair[i].id + m.pair[i].candidates - m.pair[i].middle)));
-      if (!any(of)) continue;
-      const Vec3<Real> n = x.frame.row[2], at = x.p + n * (x.gap * S(0.5));
-      for (int k = 0; k < (rim ? 2 : 1); ++k) {
-        const Round<Real> round = rim ? cap_of(own, k) : as_round<Real>(own);
-        const Rolling<Real> rolls = rolling_on(round, n, reach, body);
-        const Real off = norm(at - rolls.at), near = max(own.size.x, own.size.y) * S(1e-3) + norm(rolls.moves);
-        x.bend = select(of & (off < near), rolls.bend * (rolls.part * S(1 / h)), x.bend);
-      }
+  const Real zero(0), one(1);
+  const Mask<Real> turns = norm(body.turn) > Real(kLeastRoll);
+  if (!any(turns)) return zero;
+  const PlacedGeom<Real> own = carried_geom<L>(m, m.geom[own_geom<L>(m, st.static_begin)], link);
+  const bool rim = own.type == GeomKind::kCylinder;
+  Real part(1);
+  Mask<Real> touches = mask_of<Real>(false);
+  for (int c = 0; c < slots; ++c) {
+    ContactPoint<Real>& x = slot[c];
+    if (!any(x.active)) continue;
+    const Vec3<Real> n = x.frame.row[2], at = x.p + n * (x.gap * S(0.5));
+    Real rolls(0);
+    for (int k = 0; k < (rim ? 2 : 1); ++k) {
+      const Rolling<Real> way = rolling_on(rim ? cap_of(own, k) : as_round<Real>(own), n, reach, body);
+      const Real near = max(own.size.x, own.size.y) * S(1e-3) + norm(way.moves);
+      const Mask<Real> is = x.active & turns & (norm(at - way.at) < near);
+      x.bend = select(is, way.bend * S(1 / h), x.bend), rolls = select(is, way.part, rolls);
     }
+    const Mask<Real> touching = x.active & (x.gap < Real(slack));
+    part = select(touching, min(part, rolls), part), touches = touches | touching;
   }
+  part = select(touches, part, zero);
+  for (int c = 0; c < slots; ++c) slot[c].bend = slot[c].bend * part;
+  return part;
 }
 
 }  // namespace stiction

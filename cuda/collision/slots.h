@@ -60,7 +60,8 @@ struct Contacts : PairCount<typename L::Shape> {
   using Real = typename L::Real;
   using Shape = typename L::Shape;
   PerSlot<L, ContactPoint<Real>> point;
-  bool live[L::kSlots];  // some world of the pack has the slot active
+  bool live[L::kSlots];   // some world of the pack has the slot active
+  Real rolls[L::kLimbs];  // of limbs that are a body on its own: by which part it rolls with bends, rolling_rim.h
   PairContact<L> pair[at_least_one(Shape::kPairs)];
   Mask<Real> overflow;
   Mask<Real> held;  // some overlap of this lane's limbs, or between links, is one that loops hold: contact/held.h

@@ -101,9 +101,7 @@ inline constexpr float kLeastRoll = 1e-4f, kMostRoll = 0.15f;
 template <class Real> inline constexpr Scalar<Real> kStill = sizeof(Scalar<Real>) == 4 ? 3e-6 : 1e-12;
 
 /// What rolls: an ellipsoid, or a cap of a cylinder as a flat one, that far from the other's middle.
-template <class Real> struct Round : GeomPose<Real> {
-  Real half;
-};
+template <class Real> struct Round : GeomPose<Real> { Real half; };
 template <class Real> HD Round<Real> as_round(const GeomPose<Real>& ellipsoid) { return {ellipsoid, Real(0)}; }
 /// A cylinder's cap, the lower one or the upper.
 template <class Real> HD Round<Real> cap_of(const PlacedGeom<Real>& own, int upper) {
@@ -115,11 +113,10 @@ template <class Real> HD Round<Real> cap_of(const PlacedGeom<Real>& own, int upp
 template <class Real> struct Rolling {
   Vec3<Real> at, moves;  // its lowest point, and what the lowest moves by against the centre of mass     m
   Vec3<Real> bend;       // times the step                                                               m
-  Real part;             // of it, from 0 where it slides, hits, turns far or has its lowest point elsewhere after the step, to 1
+  Real part;  // of it, from 0 where it slides, hits, turns far or has its lowest point elsewhere after the step, to 1
 };
 template <class Real>
-HD Rolling<Real> rolling_on(const Round<Real>& own, Vec3<Real> n, const Reach<Real>& reach,
-                            const Turning<Real>& body) {
+HD Rolling<Real> rolling_on(const Round<Real>& own, Vec3<Real> n, const Reach<Real>& reach, const Turning<Real>& body) {
   using S = Scalar<Real>;
   const Vec3<Real>& size = own.size;
   const RootTurn<Real> on(body.turn, S(1)), back(-body.turn, S(1));
@@ -144,8 +141,8 @@ HD Rolling<Real> rolling_on(const Round<Real>& own, Vec3<Real> n, const Reach<Re
 
 /// The candidate c of an ellipsoid; the normal points to it. What rolls stays where it touches: rolling_on.
 template <class Real>
-HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const Round<Real>& ellipsoid,
-                                     const Reach<Real>& reach, const Turning<Real>& body, float least = kLeastTurn) {
+HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const Round<Real>& ellipsoid, const Reach<Real>& reach,
+                                     const Turning<Real>& body, float least = kLeastTurn) {
   using S = Scalar<Real>;
   Real part = body.part(least);
   if (!any(part > Real(0))) return c;

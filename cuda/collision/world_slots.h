@@ -233,6 +233,8 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
   Real turns(0);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> origin = kin.limb_origin[at.limb];
+    Real& rolls = contacts.rolls[at.limb];
+    rolls = select(step.looks, Real(0), rolls);
     for (int s = 0; s <= limb.links(); ++s) {
       const StationModel& st = limb.station(s);
       int begin = at.slot + limb.slot_begin(s), end = at.slot + limb.slot_end(s);
@@ -244,14 +246,16 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       reach.turns_b = norm(way.w), reach.goes = goes_by(reach.margin, step.reserve);
       const bool alone = is_lone_body<L>(limb) && s == limb.links();
       Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step),
-                         alone && step.moves_centres};
+                         alone && step.moves_centres && may_roll<L>(m, st)};
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
       const bool keeps = kWidth<Real> > 1 && !all(step.looks);
       ContactPoint<Real>*slot = contacts.point.slot + begin, kept[L::Shape::kStationSlots];
       for (int c = 0; keeps && c < end - begin; ++c) kept[c] = slot[c];
       const Mask<Real> missing = station_slots<L>(m, st, link, origin, reach, step, body, slot);
       contacts.overflow = contacts.overflow | (missing & step.looks);
-      bend_rolling<L>(m, st, link, reach, body, step.h, end - begin, slot);
+      if (body.bends)
+        rolls =
+            select(step.looks, bend_rolling<L>(m, st, link, reach, body, step.h, step.slack, end - begin, slot), rolls);
       merge_slots(slot, end - begin, step.twins_within(st.thin));
       for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);
       for (int c = begin; c < end; ++c) {

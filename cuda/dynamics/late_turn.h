@@ -6,8 +6,10 @@
 //
 //   D = u - G(w, h),     w+ = G(G(w, h / 2) + D, h / 2)                                                docs/theory.md, (2.6)
 //
-// and positions move with u, of which contacts know. The step is the same both ways through time, and turns keep their energy.
+// and positions move with u, of which contacts know. The step is the same both ways through time, and turns keep their energy, where contacts
+// do no work in it: of what rolls with its bend (collision/rolling_rim.h), and as far as it does. Others would be driven by it.
 #pragma once
+#include "dynamics/centres.h"
 #include "dynamics/gyroscopic.h"
 
 namespace stiction {
@@ -32,73 +34,34 @@ HD Vec3<Real> late_turn(const SymMat3<Real>& I, const Vec3<Real>& w, const Vec3<
   return select(late, (end - u) * part, none);
 }
 
-/// A body on its own: its inertia about the centre of mass c and the axes of its spin, both in world axes, c from its origin. The
-/// origin's moving is `moving` entries of a velocity after the spin.
+/// About the centre of mass, of one about the origin.
 template <class Real>
-struct LoneBody {
-  SymMat3<Real> I;
-  Vec3<Real> c;
-  Mat3<Real> R;
-  int moving;
-
-  HD LoneBody(const RigidInertia<Real>& i, const Mat3<Real>& R, int moving)
-      : c(i.h * over_mass(Real(1), i.m)), R(R), moving(moving) {
-    const Vec3<Real>& h = i.h;
-    I = {i.J.xx - h.y * c.y - h.z * c.z, i.J.xy + h.x * c.y, i.J.xz + h.x * c.z,
-         i.J.yy - h.x * c.x - h.z * c.z, i.J.yz + h.y * c.z, i.J.zz - h.x * c.x - h.y * c.y};
-  }
-  /// Changes the spin of u by d, world axes; the centre of mass keeps its velocity.
-  HD void add_spin(const Vec3<Real>& d, Real* u) const {
-    put(three(u) + transposed_times(R, d), u), put(three(u + moving) - cross(d, c), u + moving);
-  }
-};
-
-/// visit(body, spin in each x...) of bodies on their own.
-template <class L, class Visit, class Real = typename L::Real, class... Vectors>
-HD void each_lone_body(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                       const PerLink<L, RigidInertia<Real>>& I, Visit visit, Vectors&... x) {
-  const Real zero(0), one(1);
-  const Mat3<Real> world{{{one, zero, zero}, {zero, one, zero}, {zero, zero, one}}};
-  if (m.free_base() && !has_jointed_trunk<L>(m)) visit(LoneBody<Real>(I.trunk[0], world, 3), x.trunk...);
-  if constexpr (L::Shape::kAnyJoint)
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      if (!is_lone_body<L>(limb)) return;
-      visit(LoneBody<Real>(I.limb[at.link + 5], kin.pose.limb[at.link + 3].R, -3), (x.limb + at.link + 3)...);
-    });
+HD SymMat3<Real> about_centre(const RigidInertia<Real>& i) {
+  const Vec3<Real>&h = i.h, c = h * over_mass(Real(1), i.m);
+  return {i.J.xx - h.y * c.y - h.z * c.z, i.J.xy + h.x * c.y, i.J.xz + h.x * c.z,
+          i.J.yy - h.x * c.x - h.z * c.z, i.J.yz + h.y * c.z, i.J.zz - h.x * c.x - h.y * c.y};
+}
+/// Turns by d, world axes, the spin of the lone body of a limb, of inertia i about its origin; the centre of mass keeps its velocity.
+template <class Real>
+HD void add_spin(const RigidInertia<Real>& i, const Mat3<Real>& R, const Vec3<Real>& d, Real* u) {
+  const Vec3<Real> c = i.h * over_mass(Real(1), i.m);
+  put(three(u + 3) + transposed_times(R, d), u + 3), put(three(u) - cross(d, c), u);
 }
 
-/// Whether some body is on its own, and nothing closes loops, whose forces (2.3b) are those of the whole step.
-template <class L>
-HD bool turns_late(const typename L::Model& m) {
-  if (m.has_loops) return false;
-  bool some = m.free_base() && !has_jointed_trunk<L>(m);
-  if constexpr (L::Shape::kAnyJoint)
-    for (int l = 0; l < m.limbs(); ++l) some = some || m.limb[l].leading == 3;
-  return some;
-}
-
-/// From the solve's velocities u of a step that began with v to those after it. kin, I: before.
+/// From the solve's velocities u of a step that began with v to those after it. rolls: of a lane's limbs, by how much what rolls does so
+/// with its bend, from 0 to 1; kin, I: before.
 template <class L, class Real = typename L::Real>
 HD void turn_late(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const Kinematics<L>& kin,
-                  const PerLink<L, RigidInertia<Real>>& I, const TreeVector<L>& v, TreeVector<L>& u) {
-  auto turn = [&](const LoneBody<Real>& body, const Real* before, Real* after) {
-    body.add_spin(late_turn(body.I, body.R * three(before), body.R * three(after), h), after);
-  };
-  each_lone_body<L>(g, m, kin, I, turn, v, u);
-}
-
-/// From the velocities u after a step that began with v to those of its solve.
-template <class L, class Real = typename L::Real>
-HD void unturn_late(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const Kinematics<L>& kin,
-                    const PerLink<L, RigidInertia<Real>>& I, const TreeVector<L>& v, TreeVector<L>& u) {
-  auto turn = [&](const LoneBody<Real>& body, const Real* before, Real* after) {
-    constexpr int kPasses = 8;
-    const Vec3<Real> w = body.R * three(before), end = body.R * three(after);
-    Vec3<Real> late{Real(0), Real(0), Real(0)};
-    for (int pass = 0; pass < kPasses; ++pass) late = late_turn(body.I, w, end - late, h);
-    body.add_spin(-late, after);
-  };
-  each_lone_body<L>(g, m, kin, I, turn, v, u);
+                  const PerLink<L, RigidInertia<Real>>& I, const Real* rolls, const TreeVector<L>& v,
+                  TreeVector<L>& u) {
+  if constexpr (L::Shape::kAnyJoint)
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      if (!is_lone_body<L>(limb) || !any(rolls[at.limb] > Real(0))) return;
+      const RigidInertia<Real>& i = I.limb[at.link + 5];
+      const Mat3<Real>& R = kin.pose.limb[at.link + 3].R;
+      const Vec3<Real> w = R * three(v.limb + at.link + 3), end = R * three(u.limb + at.link + 3);
+      add_spin(i, R, late_turn(about_centre(i), w, end, h) * rolls[at.limb], u.limb + at.link);
+    });
 }
 
 }  // namespace stiction

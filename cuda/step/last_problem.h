@@ -5,28 +5,19 @@
 
 namespace stiction {
 
-/// In the user's arrays the velocities of world `w` of a pack become those of the solve of a step from its state to `after` (nv), and
-/// positions are lost.
+/// In the user's arrays the velocities of world `w` of a pack, those after a step from its state, become those of the solve, and positions
+/// are lost.
 template <class L>
-HD void solved_velocity(const typename L::Model& m, const SteppedWorlds<L>& stepped, int w,
-                        const Scalar<typename L::Real>* after, Workspace<L>& space) {
+HD void solved_velocity(const typename L::Model& m, const SteppedWorlds<L>& stepped, int w, Workspace<L>& space) {
   using Real = typename L::Real;
   const typename L::Group g;
-  const Scalar<Real> h = stepped.options.step.h;
   State<L> x;
-  load_state<L>(g, m, stepped.arrays, stepped.rows, x);
-  const TreeVector<L> v = x.v;
-  Scalar<Real>* qvel = stepped.arrays.qvel + static_cast<int64_t>(stepped.rows.world(w)) * m.nv;
-  for (int i = 0; i < m.nv; ++i) qvel[i] = after[i];
   load_state<L>(g, m, stepped.arrays, stepped.rows, x);
   forward_kinematics<L>(g, m, x, space.kin);
   link_inertias<L>(g, m, space.kin, space.I);
   mass_matrix<L>(g, m, space.kin, space.I, space.problem.A);
   const Quat<Real> before = x.orientation;  // whose axes x.v has
-  TreeVector<L> along = x.v;
-  if (turns_late<L>(m)) unturn_late<L>(g, m, h, space.kin, space.I, v, along);
-  unmove_centres<L>(g, m, h, space.problem.A, space.kin, space.I, space.motions, along, x);
-  if (turns_late<L>(m)) unturn_late<L>(g, m, h, space.kin, space.I, v, x.v);
+  unmove_centres<L>(g, m, stepped.options.step.h, space.problem.A, space.kin, space.I, space.motions, x);
   x.orientation = before;
   auto others = mask_of<Real>(true);
   set_lane(others, w, 0);

@@ -6,6 +6,33 @@
 
 namespace stiction {
 
+/// By which part each lone body of a lane's limbs rolls with bends: not at all where it touches what moves.
+template <class L>
+struct RollingParts {
+  using Real = typename L::Real;
+  Real of[L::kLimbs];
+  Mask<Real> some = mask_of<Real>(false);
+};
+template <class L, class Real = typename L::Real>
+HD RollingParts<L> rolling_parts(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts) {
+  RollingParts<L> parts;
+  if constexpr (L::Shape::kAnyJoint)
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      Real& part = parts.of[at.limb];
+      part = Real(0);
+      if (!is_lone_body<L>(limb) || !any(contacts.rolls[at.limb] > Real(0))) return;
+      part = contacts.rolls[at.limb];
+      const Index<Real> link =
+          index_of<Real>(L::kLimbsFrom + L::Shape::first_link(limb.t, limb.number) + limb.links() - 1);
+      for (int i = 0; i < contacts.pairs; ++i) {
+        const PairContact<L>& x = contacts.pair[i];
+        part = select(x.point.active & ((x.link1 == link) | (x.link2 == link)), Real(0), part);
+      }
+      parts.some = parts.some | (part > Real(0));
+    });
+  return parts;
+}
+
 /// Integrates the worlds that move: positions with `along`, to the velocity v. Tells whether w.kin and w.I are those of x then.
 template <class L, class Real = typename L::Real>
 HD bool move_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,

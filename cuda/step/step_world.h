@@ -264,8 +264,8 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
   const Mask<Real> taken = s.deep & converges(options, c) & finite_worlds<L>(g, m, s.x, w.v, c);
   each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, s.v, w.v);
   pay_for_lifts<L>(g, m, options.step.h, w.kin, w.problem.A, w.v, s.v);
-  if (options.step.moves_centres() && turns_late<L>(m))
-    turn_late<L>(g, m, options.step.h, w.kin, w.I, s.x.v, s.v);
+  if (options.step.moves_centres())
+    turn_late<L>(g, m, options.step.h, w.kin, w.I, rolling_parts<L>(g, m, w.contacts).of, s.x.v, s.v);
   const Mat3<Real> R = w.kin.pose.trunk[0].R;
   s.placed = move_on<L>(g, m, options.step, s.moving, w, w.v, s.v, s.x);
   keep_spin<L>(m, R, s.v, taken, s.x);  // the recovery turns it
@@ -275,15 +275,14 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
 template <class L, class Real = typename L::Real>
 HD void go_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt, Workspace<L>& w,
               StepState<L>& s) {
-  if (!opt.moves_centres() || !turns_late<L>(m)) {
+  const RollingParts<L> rolls = rolling_parts<L>(g, m, w.contacts);
+  if (!opt.moves_centres() || !g.any(rolls.some)) {
     s.placed = move_on<L>(g, m, opt, s.moving, w, w.v, w.v, s.x);
     return;
   }
   s.v = w.v;
-  turn_late<L>(g, m, opt.h, w.kin, w.I, s.x.v, s.v);
-  const Mat3<Real> R = w.kin.pose.trunk[0].R;
+  turn_late<L>(g, m, opt.h, w.kin, w.I, rolls.of, s.x.v, s.v);
   s.placed = move_on<L>(g, m, opt, s.moving, w, w.v, s.v, s.x);
-  if (!has_jointed_trunk<L>(m)) keep_spin<L>(m, R, s.v, s.moving, s.x);
 }
 
 /// Positions that move with the velocity before, too, would go on into what a step hits, by a part of how fast: there they are to

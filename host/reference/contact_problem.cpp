@@ -180,9 +180,8 @@ void add_contact(const Model& model, const Kinematics& k, const StepInput& input
     R = std::min(rate / (h * h * stiffness), softer / (150 * mass)) / stiffer;
     if (c.dist <= 0) e = std::max(rate * c.dist / h, -kept_recovery(o));
   }
-  Vector3d bend =
+  const Vector3d bend =
       c.frame * parting(model, k, input, o, {model.geom_bodyid[c.geom1], model.geom_bodyid[c.geom2]}, c.pos, far);
-  if (o.integrator == Integrator::kImplicit) bend += c.frame * rolling_bend(model, k, input.v, free.v_free, c, h);
   auto bent = [&] { problem.e.segment<3>(3 * i) += bend; };
   if (soft.stiffness > 0) return bent();
   const double restitution = std::max(model.geom_restitution[c.geom1], model.geom_restitution[c.geom2]);
@@ -250,6 +249,11 @@ ContactProblem assemble(const Model& model, const StepInput& input, const std::v
   problem.mu = problem.phi = Vector::Zero(nc);
   const Eigen::LLT<Matrix> factor(free.A);
   for (int i = 0; i < nc; ++i) add_contact(model, k, input, free, factor, contacts[i], o, problem);
+  if (o.integrator == Integrator::kImplicit && nc > 0) {
+    const Rolling rolling = rolling_of(model, k, v, free.v_free, contacts, o.timestep);
+    for (int i = 0; i < nc; ++i) problem.e.segment<3>(3 * i) += contacts[i].frame * rolling.bend[i];
+    free.rolls = rolling.part;
+  }
   if (motion) *motion = free;
   return problem;
 }

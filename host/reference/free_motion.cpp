@@ -342,13 +342,10 @@ Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Ve
 
 Vector turned_late(const Model& model, const Vector& v, const Vector& solved, double h, const FreeMotion& m) {
   Vector end = solved;
-  if (has_loops(model)) return end;
-  const std::vector<int> jointed = jointed_dofs(model);
   const Matrix bare = m.M - Matrix(Eigen::Map<const Vector>(model.dof_armature.data(), model.nv).asDiagonal());
   for (int j = 0; j < model.njnt; ++j) {
     const int dof = model.jnt_dofadr[j], turn = dof + 3;
-    if (static_cast<JointType>(model.jnt_type[j]) != JointType::kFree) continue;
-    if (std::find(jointed.begin(), jointed.end(), dof) != jointed.end()) continue;
+    if (m.rolls.size() == 0 || m.rolls[j] == 0) continue;
     const double mass = bare(dof, dof);
     const Matrix3d moment = bare.block<3, 3>(dof, turn),
                    I = bare.block<3, 3>(turn, turn) - moment.transpose() * moment / mass;
@@ -359,7 +356,7 @@ Vector turned_late(const Model& model, const Vector& v, const Vector& solved, do
     const double spin = std::max(before.norm(), 1e-30),
                  part = std::clamp(2 - std::max(4 * push.norm() / spin, 2 * h * spin), 0.0, 1.0);
     if (spin * h <= 1e-4 || push.norm() <= 1e-4 * spin) continue;
-    const Vector3d late = part * (turned(turned(before, h / 2) + push, h / 2) - after);
+    const Vector3d late = m.rolls[j] * part * (turned(turned(before, h / 2) + push, h / 2) - after);
     end.segment<3>(turn) += late, end.segment<3>(dof) -= moment * late / mass;
   }
   return end;

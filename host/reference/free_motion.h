@@ -76,6 +76,7 @@ struct FreeMotion {
   bool at_mean = false;       // whether b has c(u)
   double end_part = 0.5;      // of v* in u
   Vector coriolis;            // (nv)  what b has of c(u) more than of c(v), N s
+  Vector rolls;               // (njnt)  see Rolling; empty without contacts
   std::vector<SoftRow> soft_rows;
 };
 
@@ -85,7 +86,7 @@ FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const S
 Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
                   const FreeMotion& m);
 
-/// The velocity after a step from v, of which the solve is `solved`: a body on its own turns on for half of the step by what it was pushed.
+/// The velocity after a step from v, of which the solve is `solved`: a body that rolls turns on for half of the step by what it was pushed.
 Vector turned_late(const Model& model, const Vector& v, const Vector& solved, double h, const FreeMotion& m);
 
 /// What b of m changes by (N s) if trees of several joints have c(u) in the place of c(v) and of gyroscopic torques.

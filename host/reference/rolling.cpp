@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "host/model/fields.h"
 #include "host/reference/centres.h"
+#include "host/reference/loops.h"
 
 namespace stiction::reference {
 namespace {
@@ -33,21 +35,33 @@ struct Round {
   }
 };
 
-}  // namespace
+/// Gaps below that touch: a tenth of the margin.   m
+constexpr double kTouching = 2e-4;
 
-Vector3d rolling_bend(const Model& model, const Kinematics& k, const Vector& v, const Vector& v_free, const Contact& c,
-                      double h) {
+/// The geom of a contact whose other one stands still, of a body on its own that has no other that may touch anything; else -1.
+int rolling_geom(const Model& model, const Contact& c) {
   const bool first = model.body_weldid[model.geom_bodyid[c.geom2]] == 0;
   const int geom = first ? c.geom1 : c.geom2, other = first ? c.geom2 : c.geom1;
   const auto type = static_cast<GeomType>(model.geom_type[geom]);
-  const bool rim = type == GeomType::kCylinder;
-  if (model.body_weldid[model.geom_bodyid[other]] != 0 || (!rim && type != GeomType::kEllipsoid))
-    return Vector3d::Zero();
-  const int joint = lone_joint(model, model.geom_bodyid[geom]);
-  if (joint < 0) return Vector3d::Zero();
-  const int dof = model.jnt_dofadr[joint], body = model.jnt_bodyid[joint];
-  const Matrix3d R = k.body_rot[body];
-  const Vector3d origin = k.body_pos[body], n = c.frame.row(2).transpose() * (first ? -1 : 1);
+  if (type != GeomType::kCylinder && type != GeomType::kEllipsoid) return -1;
+  const int root = model.body_weldid[model.geom_bodyid[geom]];
+  if (model.body_weldid[model.geom_bodyid[other]] != 0 || lone_joint(model, root) < 0) return -1;
+  for (int g = 0; g < model.ngeom; ++g)
+    if (g != geom && model.body_weldid[model.geom_bodyid[g]] == root && may_collide(model, g)) return -1;
+  return geom;
+}
+
+/// Of one contact: its bend as if all of it acted, and by which part it rolls.
+struct Roll {
+  Vector3d bend = Vector3d::Zero();
+  double part = 0;
+};
+Roll roll_of(const Model& model, const Kinematics& k, const Vector& v, const Vector& v_free, const Contact& c, int geom,
+             double h) {
+  const int joint = lone_joint(model, model.geom_bodyid[geom]), dof = model.jnt_dofadr[joint];
+  const Matrix3d R = k.body_rot[model.jnt_bodyid[joint]];
+  const Vector3d origin = k.body_pos[model.jnt_bodyid[joint]];
+  const Vector3d n = c.frame.row(2).transpose() * (geom == c.geom1 ? -1 : 1);
   Vector3d centre = origin;
   for (const FreeTree& tree : free_trees(model))
     if (tree.dof == dof) centre = centre_of(model, tree, k);
@@ -55,12 +69,13 @@ Vector3d rolling_bend(const Model& model, const Kinematics& k, const Vector& v, 
     return u.segment<3>(dof) + (R * u.segment<3>(dof + 3)).cross(x - origin);
   };
   const Vector3d w = R * v_free.segment<3>(dof + 3);
-  if (!(w.norm() * h > 1e-4)) return Vector3d::Zero();
+  Roll found;
+  if (!(w.norm() * h > 1e-4)) return found;
+  const bool rim = static_cast<GeomType>(model.geom_type[geom]) == GeomType::kCylinder;
   const Matrix3d turn = Eigen::AngleAxisd(w.norm() * h, w.normalized()).toRotationMatrix(), axes = k.geom_rot[geom];
   const Vector3d gains = velocity(v_free, centre) - velocity(v, centre),
                  size{model.geom_size[3 * geom], rim ? model.geom_size[3 * geom] : model.geom_size[3 * geom + 1],
                       rim ? 0 : model.geom_size[3 * geom + 2]};
-  Vector3d found = Vector3d::Zero();
   for (int side = rim ? -1 : 0; side < 2; side += 2) {
     const double half = rim ? model.geom_size[3 * geom + 1] : 0;
     const Round round{size, k.geom_pos[geom] + axes.col(2) * (side * half), axes};
@@ -72,9 +87,41 @@ Vector3d rolling_bend(const Model& model, const Kinematics& k, const Vector& v, 
     const double slip = velocity(v, at).squaredNorm() / std::max(4 * bend.squaredNorm() + gains.squaredNorm(), 1e-30);
     const double lies = half / (size.x() * (10 * std::abs(n.dot(axes.col(2))) + 0.05));
     const double most = std::max({slip, 4 * moves.norm() / size.maxCoeff(), w.norm() * h / 0.15, lies});
-    if (moves.norm() > 1e-12 * size.maxCoeff()) found = bend * std::clamp(2 - most, 0.0, 1.0);
+    found.part = std::clamp(2 - most, 0.0, 1.0);
+    found.bend = moves.norm() > 1e-12 * size.maxCoeff() ? bend : Vector3d::Zero();
   }
   return found;
+}
+
+}  // namespace
+
+Rolling rolling_of(const Model& model, const Kinematics& k, const Vector& v, const Vector& v_free,
+                   const std::vector<Contact>& contacts, double h) {
+  Rolling rolling{std::vector<Vector3d>(contacts.size(), Vector3d::Zero()), Vector::Zero(model.njnt)};
+  if (has_loops(model)) return rolling;
+  Vector least = Vector::Ones(model.njnt);
+  std::vector<bool> touches(model.njnt), moving(model.njnt);
+  std::vector<int> rolls(contacts.size(), -1);  // the joint of what rolls there
+  for (size_t i = 0; i < contacts.size(); ++i) {
+    const Contact& c = contacts[i];
+    const int geom = rolling_geom(model, c);
+    if (geom < 0) {
+      for (int g : {c.geom1, c.geom2})
+        if (const int joint = lone_joint(model, model.geom_bodyid[g]); joint >= 0) moving[joint] = true;
+      continue;
+    }
+    const int joint = rolls[i] = lone_joint(model, model.geom_bodyid[geom]);
+    const Roll roll = roll_of(model, k, v, v_free, c, geom, h);
+    rolling.bend[i] = roll.bend;
+    if (c.dist < kTouching) least[joint] = std::min(least[joint], roll.part), touches[joint] = true;
+  }
+  for (int j = 0; j < model.njnt; ++j) {
+    if (!touches[j]) least[j] = 0;
+    if (!moving[j]) rolling.part[j] = least[j];
+  }
+  for (size_t i = 0; i < contacts.size(); ++i)
+    if (rolls[i] >= 0) rolling.bend[i] *= least[rolls[i]];
+  return rolling;
 }
 
 }  // namespace stiction::reference

@@ -4,8 +4,12 @@
 
 namespace stiction::reference {
 
-/// b of a contact, world axes, 0 where there is none. v_free: the free motion's velocity.   m/s
-Vector3d rolling_bend(const Model& model, const Kinematics& k, const Vector& v, const Vector& v_free, const Contact& c,
-                      double h);
+struct Rolling {
+  std::vector<Vector3d> bend;  // b of each contact, world axes, 0 where there is none            m/s
+  Vector part;                 // of each joint, k of the body on its own that hangs on it, if it rolls; else 0
+};
+/// v_free: the free motion's velocity.
+Rolling rolling_of(const Model& model, const Kinematics& k, const Vector& v, const Vector& v_free,
+                   const std::vector<Contact>& contacts, double h);
 
 }  // namespace stiction::reference

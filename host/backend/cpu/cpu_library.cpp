@@ -27,9 +27,8 @@ DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, bool ne
                        workspace, tables, out);
 }
 template <class Real>
-void solved_velocity(const CpuJob<Scalar<Real>>& job, int world, const Scalar<Real>* after, void* workspace,
-                     void* tables) {
-  by_lane<Real>(job, StepOf<SharedLane<Real>>::solved_velocity, StepOf<PerEnvLane<Real>>::solved_velocity, world, after,
+void solved_velocity(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables) {
+  by_lane<Real>(job, StepOf<SharedLane<Real>>::solved_velocity, StepOf<PerEnvLane<Real>>::solved_velocity, world,
                 workspace, tables);
 }
 template <class Real>
