@@ -4,7 +4,7 @@
 // out, a wheel that rolls along a circle lacks the torque h / 2 (D x I w + w x I D) for a push D, and falls over by a part of h. So
 // with G(w, h) the torque-free turn of gyroscopic.h, the spin after a step from w, of which the solve is u,
 //
-//   D = u - G(w, h),     w+ = G(G(w, h / 2) + D, h / 2)                                                docs/theory.md, (2.6)
+//   D = u - G(w, h),     w+ = G(G(w, h / 2) + D, h / 2)                                                docs/theory.md, (2.5a)
 //
 // and positions move with u, of which contacts know. The step is the same both ways through time, and turns keep their energy, where contacts
 // do no work in it: of what rolls with its bend (collision/rolling_rim.h), and as far as it does. Others would be driven by it.

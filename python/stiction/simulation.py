@@ -366,8 +366,8 @@ class Simulation:
         lower, upper, row_impulse``; of torsional and rolling friction ``J_spin, spin_impulse``. Controls and applied
         forces must still be the step's. ``A v = b + J.T impulse + J_row.T row_impulse + J_spin.T spin_impulse`` gives
         v; `qvel` is v, spins in the axes of bodies however these turn, but by design not where a free joint's centre of
-        mass turns about it (docs/theory.md, 2.4), nor where a lone body that spins is lifted out of an overlap, which
-        takes energy (3).
+        mass turns about it (docs/theory.md, 2.4), nor of a lone body that rolls on a rim (2.5a), or that spins and is
+        lifted out of an overlap, which takes energy (3).
         """
         number = self._environment(env)
         arrays = self._world.contact_problem(number)
@@ -383,7 +383,8 @@ class Simulation:
         ``penetration_allowance``). It does not say the normal forces of rigid contacts, nor what friction holds where
         nothing slides: ``guess`` None takes 0 there, "last" the last step's impulses, an earlier answer its own, as you
         changed them. Coulomb's law may allow several velocities under the same forces (one foot slides or holds): a
-        step may then find another. A body's price of a lift (`contact_problem`) is not made up for. CPU only.
+        step may then find another. A body's price of a lift, and what turns late of one that rolls on a rim
+        (`contact_problem`), are not made up for. CPU only.
         """
         return inverse_dynamics(self._world, self._num_envs, self._model.nv, qacc, guess)
 
