@@ -34,7 +34,7 @@ HD Real bend_rolling(const typename L::Model& m, const StationModel& st, const P
                      const Reach<Real>& reach, const Turning<Real>& body, Scalar<Real> h, Scalar<Real> slack, int slots,
                      ContactPoint<Real>* slot) {
   using S = Scalar<Real>;
-  const Real zero(0), one(1);
+  const Real zero(0);
   const Mask<Real> turns = norm(body.turn) > Real(kLeastRoll);
   if (!any(turns)) return zero;
   const PlacedGeom<Real> own = carried_geom<L>(m, m.geom[own_geom<L>(m, st.static_begin)], link);
