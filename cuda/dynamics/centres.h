@@ -299,12 +299,14 @@ HD_ONCE bool move_centres(const typename L::Group& g, const typename L::Model& m
   return placed;
 }
 
-/// The velocities x.v after a step from x become those of its solve.   Positions, kin, I, V: scratch, kin and I of x on entry.
+/// The velocities x.v after a step from x become those of its solve. along: that moves positions, where a body on its own turns otherwise
+/// (late_turn.h); lost.   Positions, kin, I, V: scratch, kin and I of x on entry.
 template <class L, class Real = typename L::Real>
 HD void unmove_centres(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const TreeMatrix<L>& A,
-                       Kinematics<L>& kin, PerLink<L, RigidInertia<Real>>& I, PerLink<L, Motion<Real>>& V, State<L>& x) {
+                       Kinematics<L>& kin, PerLink<L, RigidInertia<Real>>& I, PerLink<L, Motion<Real>>& V,
+                       TreeVector<L>& along, State<L>& x) {
   const Mat3<Real> R = kin.pose.trunk[0].R;
-  TreeVector<L> solved = x.v, along = x.v, end = x.v;
+  TreeVector<L> solved = x.v, end = x.v;
   move_lone_centres<L>(g, m, h, kin, I, along, end);
   each_dof<L>(g, m, [](Real v, Real less, Real& to) { to = v + (v - less); }, x.v, end, solved);
   const TreeVector<L> v = x.v;

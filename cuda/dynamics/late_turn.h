@@ -48,20 +48,43 @@ HD void add_spin(const RigidInertia<Real>& i, const Mat3<Real>& R, const Vec3<Re
   put(three(u + 3) + transposed_times(R, d), u + 3), put(three(u) - cross(d, c), u);
 }
 
-/// From the solve's velocities u of a step that began with v to those after it. rolls: of a lane's limbs, by how much what rolls does so
-/// with its bend, from 0 to 1; kin, I: before.
-template <class L, class Real = typename L::Real>
-HD void turn_late(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const Kinematics<L>& kin,
-                  const PerLink<L, RigidInertia<Real>>& I, const Real* rolls, const TreeVector<L>& v,
-                  TreeVector<L>& u) {
+/// change(I, w, u) of the spins w in v and u in u, world axes, into u: of what `rolls`, by part of a lane's limbs. kin, I: before the step.
+template <class L, class Change, class Real = typename L::Real>
+HD void change_rolling_spins(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                             const PerLink<L, RigidInertia<Real>>& I, const Real* rolls, Change change,
+                             const TreeVector<L>& v, TreeVector<L>& u) {
   if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       if (!is_lone_body<L>(limb) || !any(rolls[at.limb] > Real(0))) return;
       const RigidInertia<Real>& i = I.limb[at.link + 5];
       const Mat3<Real>& R = kin.pose.limb[at.link + 3].R;
       const Vec3<Real> w = R * three(v.limb + at.link + 3), end = R * three(u.limb + at.link + 3);
-      add_spin(i, R, late_turn(about_centre(i), w, end, h) * rolls[at.limb], u.limb + at.link);
+      add_spin(i, R, change(about_centre(i), w, end, rolls[at.limb]), u.limb + at.link);
     });
+}
+
+/// From the solve's velocities u of a step that began with v to those after it.
+template <class L, class Real = typename L::Real>
+HD void turn_late(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const Kinematics<L>& kin,
+                  const PerLink<L, RigidInertia<Real>>& I, const Real* rolls, const TreeVector<L>& v,
+                  TreeVector<L>& u) {
+  auto late = [h](const SymMat3<Real>& J, const Vec3<Real>& w, const Vec3<Real>& solved, const Real& part) {
+    return late_turn(J, w, solved, h) * part;
+  };
+  change_rolling_spins<L>(g, m, kin, I, rolls, late, v, u);
+}
+/// From the velocities u after a step that began with v to those of its solve.
+template <class L, class Real = typename L::Real>
+HD void unturn_late(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const Kinematics<L>& kin,
+                    const PerLink<L, RigidInertia<Real>>& I, const Real* rolls, const TreeVector<L>& v,
+                    TreeVector<L>& u) {
+  auto less = [h](const SymMat3<Real>& J, const Vec3<Real>& w, const Vec3<Real>& end, const Real& part) {
+    constexpr int kPasses = 8;
+    Vec3<Real> late{Real(0), Real(0), Real(0)};
+    for (int pass = 0; pass < kPasses; ++pass) late = late_turn(J, w, end - late, h) * part;
+    return -late;
+  };
+  change_rolling_spins<L>(g, m, kin, I, rolls, less, v, u);
 }
 
 }  // namespace stiction

@@ -5,19 +5,29 @@
 
 namespace stiction {
 
-/// In the user's arrays the velocities of world `w` of a pack, those after a step from its state, become those of the solve, and positions
-/// are lost.
+/// In the user's arrays the velocities of world `w` of a pack become those of the solve of a step from its state to `after` (nv), and
+/// positions are lost. What rolls does so by the contacts that were found last, of the next problem.
 template <class L>
-HD void solved_velocity(const typename L::Model& m, const SteppedWorlds<L>& stepped, int w, Workspace<L>& space) {
+HD void solved_velocity(const typename L::Model& m, const SteppedWorlds<L>& stepped, int w,
+                        const Scalar<typename L::Real>* after, Workspace<L>& space) {
   using Real = typename L::Real;
   const typename L::Group g;
+  const Scalar<Real> h = stepped.options.step.h;
   State<L> x;
+  load_state<L>(g, m, stepped.arrays, stepped.rows, x);
+  const TreeVector<L> v = x.v;
+  Scalar<Real>* qvel = stepped.arrays.qvel + static_cast<int64_t>(stepped.rows.world(w)) * m.nv;
+  for (int i = 0; i < m.nv; ++i) qvel[i] = after[i];
   load_state<L>(g, m, stepped.arrays, stepped.rows, x);
   forward_kinematics<L>(g, m, x, space.kin);
   link_inertias<L>(g, m, space.kin, space.I);
   mass_matrix<L>(g, m, space.kin, space.I, space.problem.A);
   const Quat<Real> before = x.orientation;  // whose axes x.v has
-  unmove_centres<L>(g, m, stepped.options.step.h, space.problem.A, space.kin, space.I, space.motions, x);
+  const RollingParts<L> rolls = rolling_parts<L>(g, m, space.contacts);
+  TreeVector<L> along = x.v;
+  unturn_late<L>(g, m, h, space.kin, space.I, rolls.of, v, along);
+  unmove_centres<L>(g, m, h, space.problem.A, space.kin, space.I, space.motions, along, x);
+  unturn_late<L>(g, m, h, space.kin, space.I, rolls.of, v, x.v);
   x.orientation = before;
   auto others = mask_of<Real>(true);
   set_lane(others, w, 0);

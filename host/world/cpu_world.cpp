@@ -62,8 +62,7 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
       *qvel = this->buffer("qvel").template as<T>() + int64_t{env} * nv;
     const std::vector<T> q(qpos, qpos + nq), before(qvel, qvel + nv);
     const std::vector<T> after(v, v + nv);
-    std::copy(after.begin(), after.end(), qvel);
-    kernels_->solved_velocity(job_, env, workspaces_[0].get(), tables_of(0));
+    kernels_->solved_velocity(job_, env, after.data(), workspaces_[0].get(), tables_of(0));
     for (int i = 0; i < nv; ++i) v[i] += double{qvel[i]} - double{after[i]};
     std::copy(q.begin(), q.end(), qpos), std::copy(before.begin(), before.end(), qvel);
   }

@@ -109,9 +109,8 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, cons
     throw std::invalid_argument("guess has " + std::to_string(guess.given->size()) + " impulses of environment " +
                                 std::to_string(env) + ", expected " + std::to_string(impulses_of(d)) +
                                 ", those of the contacts and rows that act");
-  std::vector<double> v = row_of(world, "qvel", env, m.nv);
-  for (int i = 0; i < m.nv; ++i) v[i] += h * qacc[i];
-  if (world.options().step.moves_centres()) world.to_solved_velocity(env, v.data());
+  std::vector<double> end = row_of(world, "qvel", env, m.nv), v;
+  for (int i = 0; i < m.nv; ++i) end[i] += h * qacc[i];
 
   // The free motion, and with it which contacts take part and how stiff they are, depends on the forces, so much where an
   // impact makes contacts stiff that passes run away: they are extrapolated, and the best one is kept.
@@ -123,6 +122,8 @@ InverseDynamics inverse_dynamics(World& world, int env, const double* qacc, cons
   anderson.carve(m.nv, arena);
   anderson.begin();
   auto impulses_follow = [&] {
+    v = end;
+    if (world.options().step.moves_centres()) world.to_solved_velocity(env, v.data());
     if (!guess.warm) put(guess.given.value_or(std::vector<double>{}), d);
     set_impulses(d, v.data(), least);
   };

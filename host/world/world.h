@@ -109,7 +109,8 @@ class World {
   /// The problem that a step of one environment from its present state would meet with qfrc (nv) as its qfrc_applied, and the last
   /// step's impulses of the contacts that are still there. Views likewise.
   virtual DenseProblem<double> next_problem(int env, const double* qfrc) = 0;
-  /// From the velocity v (nv) after a step from the present state of one environment to that of its solve: docs/theory.md, (2.5).
+  /// From the velocity v (nv) after a step from the present state of one environment to that of its solve, the contacts being those of the
+  /// last next_problem: docs/theory.md, (2.5), (2.5a).
   virtual void to_solved_velocity(int env, double* v) = 0;
   /// The states at the beginning of the last substep: qpos (num_envs, nq), qvel (num_envs, nv), and what the substep before owed it
   /// of Coriolis forces (dynamics/coriolis.h), owed (num_envs, nv) in N s and N m s.

@@ -383,8 +383,7 @@ class Simulation:
         ``penetration_allowance``). It does not say the normal forces of rigid contacts, nor what friction holds where
         nothing slides: ``guess`` None takes 0 there, "last" the last step's impulses, an earlier answer its own, as you
         changed them. Coulomb's law may allow several velocities under the same forces (one foot slides or holds): a
-        step may then find another. A body's price of a lift, and what turns late of one that rolls on a rim
-        (`contact_problem`), are not made up for. CPU only.
+        step may then find another. A body's price of a lift (`contact_problem`) is not made up for. CPU only.
         """
         return inverse_dynamics(self._world, self._num_envs, self._model.nv, qacc, guess)
 

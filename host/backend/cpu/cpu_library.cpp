@@ -27,8 +27,9 @@ DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, bool ne
                        workspace, tables, out);
 }
 template <class Real>
-void solved_velocity(const CpuJob<Scalar<Real>>& job, int world, void* workspace, void* tables) {
-  by_lane<Real>(job, StepOf<SharedLane<Real>>::solved_velocity, StepOf<PerEnvLane<Real>>::solved_velocity, world,
+void solved_velocity(const CpuJob<Scalar<Real>>& job, int world, const Scalar<Real>* after, void* workspace,
+                     void* tables) {
+  by_lane<Real>(job, StepOf<SharedLane<Real>>::solved_velocity, StepOf<PerEnvLane<Real>>::solved_velocity, world, after,
                 workspace, tables);
 }
 template <class Real>

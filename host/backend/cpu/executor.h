@@ -83,7 +83,7 @@ struct StepOf {
                    void* tables);
   static DenseProblem<double> problem(const CpuJob<S>& job, int world, bool next, void* workspace, void* tables,
                                       double* out);
-  static void solved_velocity(const CpuJob<S>& job, int world, void* workspace, void* tables);
+  static void solved_velocity(const CpuJob<S>& job, int world, const S* after, void* workspace, void* tables);
 };
 
 }  // namespace stiction

@@ -38,7 +38,7 @@ struct CpuKernels {
   DenseProblem<double> (*problem)(const CpuJob<T>& job, int world, bool next, void* workspace, void* tables,
                                   double* out);
   /// See cuda/step/last_problem.h.
-  void (*solved_velocity)(const CpuJob<T>& job, int world, void* workspace, void* tables);
+  void (*solved_velocity)(const CpuJob<T>& job, int world, const T* after, void* workspace, void* tables);
   /// Contact problems without a world, `width` to a pack: bytes of memory per thread, and solving packs first .. last - 1.
   int64_t (*solve_bytes)(const SolveJob<T>& job);
   void (*solve)(const SolveJob<T>& job, int first, int last, void* memory);

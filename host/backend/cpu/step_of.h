@@ -97,11 +97,11 @@ DenseProblem<double> StepOf<L>::problem(const CpuJob<S>& job, int world, bool ne
 }
 
 template <class L>
-void StepOf<L>::solved_velocity(const CpuJob<S>& job, int world, void* workspace, void* tables) {
+void StepOf<L>::solved_velocity(const CpuJob<S>& job, int world, const S* after, void* workspace, void* tables) {
   constexpr int W = kWidth<Real>;
   const Rows<Real> rows = pack_rows<Real>(job, world / W);
   const SteppedWorlds<L> worlds{job.options, job.arrays, rows, {pack_record<Real>(job, world / W)}};
-  stiction::solved_velocity<L>(model(job, rows, tables), worlds, world % W,
+  stiction::solved_velocity<L>(model(job, rows, tables), worlds, world % W, after,
                                static_cast<PackSpace<L>*>(workspace)->workspace);
 }
 
