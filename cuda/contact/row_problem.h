@@ -71,6 +71,9 @@ struct RowProblem : RowCounts {
   HD const Real* row(int i) const { return Y + static_cast<int64_t>(i) * width; }
   /// The blocks that contact k touches; of another row, counted behind the contacts.
   HD uint32_t touches(int k) const { return blocks.count == 1 ? 1u : touched[k]; }
+  /// Whether all columns of a row are read: where worlds of a pack have the rows of different bodies in one place, few blocks of it are
+  /// untouched. In these Y is 0, which changes no sum.
+  HD bool dense() const { return kWidth<Real> > 1 && !apart; }
   /// Mean of a contact's W_ii; of another row, counted behind the contacts, W_ii.
   HD Real mobility(int k) const {
     if (k >= contacts) return W[scalar_row(k - contacts)];
@@ -90,9 +93,16 @@ struct RowProblem : RowCounts {
   template <class Group>
   HD_ONCE void push(const Group& g, const Real* l, Real* u) const {
     parallel_for(g, width, [&](int a) { u[a] = Real(0); });
-    if constexpr (Group::kSize == 1)
-      for (int i = 0; i < rows(); ++i) add_push(i, l[i], u);
-    else
+    if constexpr (Group::kSize == 1) {
+      int i = 0;
+      for (constexpr int R = 4; dense() && i + R <= rows(); i += R)
+        for (int a = 0; a < width; ++a) {
+          Real sum = u[a];
+          for (int r = 0; r < R; ++r) sum = sum + row(i)[r * width + a] * l[i + r];
+          u[a] = sum;
+        }
+      for (; i < rows(); ++i) add_push(i, l[i], u);
+    } else
       parallel_for(g, blocks.count, [&](int b) {
         for (int i = 0; i < rows(); ++i)
           if (touches(block_of(i)) >> b & 1)
@@ -105,6 +115,10 @@ struct RowProblem : RowCounts {
   HD_ONCE Real along(int i, const Real* u) const {
     const Real* y = row(i);
     Real w(0);
+    if (dense()) {
+      for (int a = 0; a < width; ++a) w = w + y[a] * u[a];
+      return w;
+    }
     blocks.each_run(touches(block_of(i)), [&](int begin, int end) {
       for (int a = begin; a < end; ++a) w = w + y[a] * u[a];
     });

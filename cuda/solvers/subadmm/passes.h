@@ -100,7 +100,8 @@ class Passes {
   static constexpr int kRows = Group::kSize == 1 ? kBlock : 1;
 
   Group g;
-  int contacts, scalars, spins, n, width;  // spins: contacts, or 0; width: of Z, padded
+  int contacts, scalars, spins, n;         // spins: contacts, or 0
+  int width, columns;                      // of Z, padded for blocks; of those at most the last is 0 throughout
   bool apart;                              // Z has numbers in the blocks only that its rows touch
   ColumnBlocks blocks;                     // of Z
   uint32_t* touched;                       // (contacts + scalars) of a contact's three rows of Z, or of another's one
@@ -198,7 +199,7 @@ class Passes {
     };
     Passes<Narrow> some;
     some.contacts = contacts, some.scalars = scalars, some.spins = spins, some.n = n, some.width = width,
-    some.blocks = blocks, some.apart = apart;
+    some.columns = columns, some.blocks = blocks, some.apart = apart;
     Arena<Narrow> arena(reinterpret_cast<Narrow*>(rest_));
     some.carve(arena);
     some.assign(*this, take);
@@ -251,14 +252,14 @@ class Passes {
   HD void by_factor(Real* out) {
     if (apart) return by_blocks(out);
     Real* sum = sum_;
-    parallel_for(g, width, [&](int a) { sum[a] = Real(0); });
+    parallel_for(g, columns, [&](int a) { sum[a] = Real(0); });
     if constexpr (Group::kSize == 1)
       for (int i = 0; i < n; ++i) {
         const Real *row = Z + static_cast<int64_t>(i) * width, p = push[i];
-        for (int a = 0; a < width; ++a) sum[a] = sum[a] + row[a] * p;
+        for (int a = 0; a < columns; ++a) sum[a] = sum[a] + row[a] * p;
       }
     else
-      parallel_for(g, width, [&](int a) {
+      parallel_for(g, columns, [&](int a) {
         for (int i = 0; i < n; ++i) sum[a] = sum[a] + Z[static_cast<int64_t>(i) * width + a] * push[i];
       });
     parallel_for(g, static_cast<int>(padded(n)) / kRows, [&](int step) {
@@ -266,7 +267,7 @@ class Passes {
       const Real* row = Z + static_cast<int64_t>(i) * width;
       Real w[kRows];
       for (int r = 0; r < kRows; ++r) w[r] = free[i + r];
-      for (int a = 0; a < width; ++a)
+      for (int a = 0; a < columns; ++a)
         for (int r = 0; r < kRows; ++r) w[r] = w[r] + row[r * width + a] * sum[a];
       for (int r = 0; r < kRows; ++r) out[i + r] = w[r];
     });

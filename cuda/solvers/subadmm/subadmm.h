@@ -36,6 +36,7 @@ class Iteration {
   HD void carve(Arena<Real>& arena) {
     x_.contacts = p_.contacts, x_.scalars = p_.scalars, x_.spins = p_.spins, x_.n = p_.rows();
     x_.width = static_cast<int>(Passes::padded(p_.width)), x_.blocks = p_.blocks, x_.apart = p_.apart;
+    x_.columns = (p_.width + 1) / 2 * 2;
     const int64_t n = Passes::padded(x_.n), width = x_.width;
     root_ = arena.take(n), C_ = arena.take(x_.apart ? 0 : width * width), u_ = arena.take(3 * width);
     if (x_.apart) gram_.carve(p_.width, arena);
@@ -231,7 +232,7 @@ class Iteration {
   /// C = I + sum x x', lower triangle.
   HD void assemble_matrix() {
     const int width = x_.width;
-    parallel_for(g_, width / 2, [&](int half) {
+    parallel_for(g_, x_.columns / 2, [&](int half) {
       const int a = 2 * half;
       for (int b = 0; b <= a; b += kBlock) {
         Real sum[2][kBlock];
@@ -244,30 +245,42 @@ class Iteration {
       }
     });
   }
-  /// C = U'U, columns of U' in the lower triangle, 1 / U_aa on the diagonal. C >= I.
+  /// C = U'U, columns of U' in the lower triangle, 1 / U_aa on the diagonal. C >= I. Column by column, of which a number takes all that
+  /// those before take from it at once: in a register.
   HD void factor_matrix() {
-    const int width = x_.width;
-    for (int k = 0; k < width; ++k) {
+    const int width = x_.width, columns = x_.columns;
+    for (int k = 0; k < columns; ++k) {
+      const int left = columns - k, blocks = left / kRows;
+      parallel_for(g_, blocks + left % kRows, [&](int i) {
+        if (i < blocks) reduce<kRows>(k + i * kRows, k);
+        else reduce<1>(k + blocks * kRows + i - blocks, k);
+      });
       const Real inverse = Real(1) / sqrt(C_[k * width + k]);
-      const int left = width - k - 1;
-      parallel_for(g_, left, [&](int i) {
+      parallel_for(g_, left - 1, [&](int i) {
         Real& l = C_[(k + 1 + i) * width + k];
         l = l * inverse;
       });
       if (g_.rank() == 0) C_[k * width + k] = inverse;  // which all have read
-      parallel_for(g_, left, [&](int i) {
-        const int a = k + 1 + i;
-        const Real l = C_[a * width + k];
-        for (int b = k + 1; b <= a; ++b) C_[a * width + b] = C_[a * width + b] - l * C_[b * width + k];
-      });
     }
+    g_.sync();
+  }
+  /// Takes from column k of C, in R rows from a, what the columns before it have of it.
+  template <int R>
+  HD void reduce(int a, int k) {
+    const int width = x_.width;
+    const Real* by = C_ + k * width;
+    Real *row = C_ + a * width, sum[R];
+    for (int r = 0; r < R; ++r) sum[r] = row[r * width + k];
+    for (int j = 0; j < k; ++j)
+      for (int r = 0; r < R; ++r) sum[r] = sum[r] - row[r * width + j] * by[j];
+    for (int r = 0; r < R; ++r) row[r * width + k] = sum[r];
   }
   /// Z in the place of x, several rows and columns at once: one alone would wait for each of its sums.
   HD void solve_rows() {
     const int width = x_.width;
     parallel_for(g_, (x_.n + padding()) / kRows, [&](int step) {
       Real* z = solved(step * kRows);
-      for (int a = 0; a < width; a += 2) {
+      for (int a = 0; a < x_.columns; a += 2) {
         const Real *c0 = C_ + a * width, *c1 = c0 + width;
         Real sum[2][kRows];
         for (int r = 0; r < kRows; ++r) sum[0][r] = z[r * width + a], sum[1][r] = z[r * width + a + 1];
@@ -294,7 +307,7 @@ class Iteration {
         const Real *left = solved(i), *right = solved(j);
         Real sum[2][kRows];
         for (int r = 0; r < kRows; ++r) sum[0][r] = sum[1][r] = Real(0);
-        for (int a = 0; a < width; ++a) {
+        for (int a = 0; a < x_.columns; ++a) {
           const Real x0 = right[a], x1 = right[width + a];
           for (int r = 0; r < kRows; ++r) {
             const Real x = left[r * width + a];
