@@ -69,8 +69,13 @@ struct NearGeoms {
   Mask<Real> links;  // worlds where the links are near
   int geom = -1;     // of link 1, which the last pair had
   bool any_near = false;
-  Mask<Real> near = {};  // worlds where it is near link 2
-  Vec3<Real> center = {};
+  Mask<Real> near;  // worlds where it is near link 2
+  Vec3<Real> center;
+
+  HD NearGeoms(const Pose<Real>& own1, const Pose<Real>& own2, Vec3<Real> center_of_2, Real reach_of_2,
+               Real within_reach,
+               const Mask<Real>& near_links)  // makes no zeros of what the first geom fills
+      : pose1(own1), pose2(own2), center2(center_of_2), reach2(reach_of_2), margin(within_reach), links(near_links) {}
 
   template <class Number>
   HD Mask<Real> operator()(int index, const GeomModel<Number>& g1, const GeomModel<Number>& g2) {
@@ -234,7 +239,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
     const Real nearest = min(margin, aside + closes * Scalar<Real>(1.001));
     const Mask<Real> near = within(nearest);
     if (!g.any(near)) continue;
-    NearGeoms<Real> look{b1.pose, b2.pose, ball2.center, nearest + radius2, nearest, near};
+    NearGeoms<Real> look(b1.pose, b2.pose, ball2.center, nearest + radius2, nearest, near);
     for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
       const auto& pair = m.pair[j];
       const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];

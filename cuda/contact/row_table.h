@@ -29,13 +29,10 @@ class Places {
     if constexpr (kWidth<Real> == 1) {
       if (place >= Real(0)) first_ = static_cast<int>(place), count_ = 1, is_[0] = true;
     } else {
-      int last = -1;
-      const auto number = to_int(place);
-      for (int w = 0; w < kWidth<Real>; ++w) {  // without a branch, which the processor could not foresee
-        const int k = lane(number, w);
-        first_ = min(first_, k < 0 ? first_ : k), last = max(last, k);
-      }
-      if (last >= 0) count_ = last - first_ + 1;
+      const Index<Real> number = to_int(place);
+      const int last = greatest_lane(number);
+      if (last < 0) return;
+      first_ = least_lane(select(number < index_of<Real>(0), index_of<Real>(last), number)), count_ = last - first_ + 1;
       for (int i = 0; i < count_; ++i) is_[i] = place == Real(Scalar<Real>(first_ + i));
     }
   }

@@ -186,6 +186,35 @@ template <LaneVector V>
 HD V select(const V& m, const V& a, const V& b) {
   return m ? a : b;
 }
+/// take(a, b) of all lanes, which are integers, by halves: lane by lane takes five times as long.
+template <LaneVector V, class Take>
+HD int folded(const V& m, Take take) {
+#ifdef __AVX__
+  if constexpr (sizeof(m[0]) == 4 && (sizeof(V) == 64 || sizeof(V) == 32)) {
+    typedef int32_t Half __attribute__((vector_size(32)));
+    typedef int32_t Quarter __attribute__((vector_size(16)));
+    Half half;
+    if constexpr (sizeof(V) == 64) half = take((Half)half_of<false>((FullMask)m), (Half)half_of<true>((FullMask)m));
+    else half = (Half)m;
+    Quarter x = take(Quarter(__builtin_shufflevector(half, half, 0, 1, 2, 3)),
+                     Quarter(__builtin_shufflevector(half, half, 4, 5, 6, 7)));
+    x = take(x, Quarter(__builtin_shufflevector(x, x, 2, 3, 0, 1)));
+    x = take(x, Quarter(__builtin_shufflevector(x, x, 1, 0, 3, 2)));
+    return x[0];
+  }
+#endif
+  auto x = m[0];
+  for (unsigned i = 1; i < sizeof(V) / sizeof(m[0]); ++i) x = take(x, m[i]);
+  return static_cast<int>(x);
+}
+template <LaneVector V>
+HD int least_lane(const V& m) {
+  return folded(m, [](auto a, auto b) { return a < b ? a : b; });
+}
+template <LaneVector V>
+HD int greatest_lane(const V& m) {
+  return folded(m, [](auto a, auto b) { return a > b ? a : b; });
+}
 #endif
 
 // ---- for every Real -----------------------------------------------------------------------------------------------------
@@ -227,9 +256,8 @@ HD void for_each_lane(const Mask<Real>& m, Body body) {
 /// The largest of a number's lanes, which are counts.
 template <class Real>
 HD int largest_lane(const Real& count) {
-  int n = 0;
-  for (int i = 0; i < kWidth<Real>; ++i) n = max(n, static_cast<int>(lane(count, i)));
-  return n;
+  if constexpr (kWidth<Real> == 1) return static_cast<int>(count);
+  else return greatest_lane(to_int(count));
 }
 
 template <class Real> HD Real clamp(Real x, Real low, Real high) { return max(low, min(x, high)); }

@@ -33,24 +33,33 @@ HD auto gather_part(const typename L::Group& g, const typename L::Model& m, cons
   UNROLL for (int i = 0; i < kReals; ++i) out[i] = g.sum(out[i]);
   return sum;
 }
+/// body(flat, is) for every link that worlds `left` of a pack have, and those that have it: few, most have the same.
+template <class L, class Body, class Real = typename L::Real>
+HD void each_other_link(const Index<Real>& link, Mask<Real> left, Body body) {
+  for (int w = 0; w < kWidth<Real> && any(left); ++w) {
+    if (!lane(left, w)) continue;
+    const Mask<Real> is = left & (link == index_of<Real>(lane(link, w)));
+    left = left & negate(is);
+    body(lane(link, w), is);
+  }
+}
 /// x[link] where the link is data. T: a struct of N Reals.
 template <class L, class T>
 HD T gather(const typename L::Group& g, const typename L::Model& m, const PerLink<L, T>& x,
             Index<typename L::Real> link) {
   using Real = typename L::Real;
-  using S = Scalar<Real>;
   constexpr int kReals = sizeof(T) / sizeof(Real), W = kWidth<Real>;
   if constexpr (L::Group::kSize > 1) {
     return gather_part<L>(g, m, x, link, [](const T& all) { return all; });
   } else if constexpr (W == 1) {
     return at_flat<L>(x, link);
   } else {
-    T result;
-    S* out = reinterpret_cast<S*>(&result);
-    for (int w = 0; w < W; ++w) {
-      const S* in = reinterpret_cast<const S*>(&at_flat<L>(x, lane(link, w)));
-      for (int i = 0; i < kReals; ++i) out[i * W + w] = in[i * W + w];
-    }
+    T result = at_flat<L>(x, lane(link, 0));
+    Real* out = reinterpret_cast<Real*>(&result);
+    each_other_link<L>(link, negate(link == index_of<Real>(lane(link, 0))), [&](int flat, const Mask<Real>& is) {
+      const Real* in = reinterpret_cast<const Real*>(&at_flat<L>(x, flat));
+      for (int i = 0; i < kReals; ++i) out[i] = select(is, in[i], out[i]);
+    });
     return result;
   }
 }
@@ -60,7 +69,6 @@ template <class L, class T>
 HD void scatter_add(const typename L::Group& g, const typename L::Model& m, PerLink<L, T>& x,
                     Index<typename L::Real> link, const T& y) {
   using Real = typename L::Real;
-  using S = Scalar<Real>;
   constexpr int kReals = sizeof(T) / sizeof(Real), W = kWidth<Real>;
   if constexpr (L::Group::kSize > 1) {
     if (link < L::kLimbsFrom) {
@@ -75,11 +83,11 @@ HD void scatter_add(const typename L::Group& g, const typename L::Model& m, PerL
     T& t = at_flat<L>(x, link);
     t = t + y;
   } else {
-    const S* in = reinterpret_cast<const S*>(&y);
-    for (int w = 0; w < W; ++w) {
-      S* out = reinterpret_cast<S*>(&at_flat<L>(x, lane(link, w)));
-      for (int i = 0; i < kReals; ++i) out[i * W + w] += in[i * W + w];
-    }
+    const Real* in = reinterpret_cast<const Real*>(&y);
+    each_other_link<L>(link, mask_of<Real>(true), [&](int flat, const Mask<Real>& is) {
+      Real* out = reinterpret_cast<Real*>(&at_flat<L>(x, flat));
+      for (int i = 0; i < kReals; ++i) out[i] = select(is, out[i] + in[i], out[i]);
+    });
   }
 }
 
