@@ -23,6 +23,7 @@
 #include "math/cone.h"
 #include "solvers/subadmm/adaptive.h"
 #include "solvers/subadmm/options.h"
+#include "solvers/subadmm/some_worlds.h"
 
 namespace stiction {
 
@@ -73,18 +74,6 @@ struct LeastChange {
     UNROLL for (int j = 0; j < Depth; ++j) anderson.gamma[j] = select(plain, Real(0), anderson.gamma[j]);
   }
 };
-
-/// The pack in which the last worlds of a pack go on; Real itself: none.
-template <class Real>
-struct NarrowerPack {
-  using Type = Real;
-};
-#ifndef __CUDACC__
-template <class T>
-struct NarrowerPack<Pack<T, 16>> {
-  using Type = Pack<T, 8>;
-};
-#endif
 
 /// Contacts first, then the other rows.
 template <class Real, class Group = Serial>
@@ -160,7 +149,7 @@ class Passes {
       change = opt.anderson ? multipliers<true>(opt, done) : multipliers<false>(opt, done);
       count = select(done, count, count + Real(1)), ++pass;
       done = done | (change.largest() <= allowed_in(pass, allowed));
-      const int left = kWidth<Real> - lanes_of(done);
+      const int left = kWidth<Real> - lanes_of<Real>(done);
       if (left == 0) break;
       if constexpr (kNarrows)
         if (left <= kWidth<Narrow> && pass >= kWorthMoving && opt.penalty != kPenaltyAdaptive) {
@@ -178,33 +167,17 @@ class Passes {
   friend class Passes;
   static constexpr int kWorthMoving = 8, kEntryReals = sizeof(Entry) / sizeof(Real);
 
-  HD static int lanes_of(const Mask<Real>& is) {
-    int number = 0;
-    for (int w = 0; w < kWidth<Real>; ++w) number += lane(is, w) ? 1 : 0;
-    return number;
-  }
-
   /// The worlds that are not done, and some others to fill the pack, go on in a narrower one.
   HD void run_narrow(const Opt& opt, int most, Real allowed, int& pass, int last, Mask<Real>& done, Real& count) {
-    Index<Real> from{};
-    int number = 0;
-    for (const bool wanted : {false, true})
-      for (int w = 0; w < kWidth<Real>; ++w)
-        if ((lane(done, w) != 0) == wanted) set_lane(from, number++, w);
-    auto take = [&from](const Real& x) {
-      const Real sorted = permuted(x, from);
-      Narrow part;
-      __builtin_memcpy(&part, &sorted, sizeof(Narrow));
-      return part;
-    };
+    const Index<Real> from = in_front<Real>(negate(done));
+    auto take = [&from](const Real& x) { return narrowed<Narrow>(x, from); };
     Passes<Narrow> some;
     some.contacts = contacts, some.scalars = scalars, some.spins = spins, some.n = n, some.width = width,
     some.columns = columns, some.blocks = blocks, some.apart = apart;
     Arena<Narrow> arena(reinterpret_cast<Narrow*>(rest_));
     some.carve(arena);
     some.assign(*this, take);
-    const Real one(1), zero(0);
-    Mask<Narrow> rest_done = take(select(done, one, zero)) > Narrow(0);
+    Mask<Narrow> rest_done = narrowed_mask<Narrow, Real>(done, from);
     Narrow rest_count = take(count);
     some.run(opt, most, take(allowed), pass, last, rest_done, rest_count);
     for (int w = 0; w < kWidth<Narrow>; ++w) {

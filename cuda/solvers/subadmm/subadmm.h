@@ -33,7 +33,8 @@ class Iteration {
     x_.g = g;
   }
 
-  HD void carve(Arena<Real>& arena) {
+  /// alone: none of its worlds is going to be solved apart from others.
+  HD void carve(Arena<Real>& arena, bool alone = false) {
     x_.contacts = p_.contacts, x_.scalars = p_.scalars, x_.spins = p_.spins, x_.n = p_.rows();
     x_.width = static_cast<int>(Passes::padded(p_.width)), x_.blocks = p_.blocks, x_.apart = p_.apart;
     x_.columns = (p_.width + 1) / 2 * 2;
@@ -41,7 +42,11 @@ class Iteration {
     root_ = arena.take(n), C_ = arena.take(x_.apart ? 0 : width * width), u_ = arena.take(3 * width);
     if (x_.apart) gram_.carve(p_.width, arena);
     memory_ = arena.rest();
+    const int64_t begin = arena.used();
     x_.carve(arena);
+    if constexpr (kWidth<Real> > 1)
+      if (!alone && memory_ == nullptr)  // measures
+        arena.take(max(int64_t{0}, max(size_in<Real>(), size_in<Narrow>()) - (arena.used() - begin)));
   }
 
   /// First without the contacts that stay open; worlds where one of them would close after all solve again with all, from there.
@@ -62,13 +67,16 @@ class Iteration {
     Mask<Real> done = iterate(p_.near, mask_of<Real>(false));
     if (p_.contacts > p_.near) {
       const Mask<Real> stay = negate(closing());
-      if (!all(stay)) done = iterate(p_.contacts, stay) & (done | negate(stay));
+      if (!all(stay)) done = with_all(negate(stay), done);
     }
     if (limits_.tolerance > 0 && !all(done)) drop_harmful(g_, p_, opt.law(), negate(done), answer_, root_, u_);
     return stats_;
   }
 
  private:
+  template <class Other, class OtherGroup>
+  friend class Iteration;
+  using Narrow = typename Passes::Narrow;
   static constexpr int kBlock = Passes::kBlock, kRows = Passes::kRows;
   /// The problem's row of row i of those that take part.
   HD int row_of(int i) const { return i < 3 * x_.contacts ? i : i + 3 * (p_.contacts - x_.contacts); }
@@ -103,6 +111,40 @@ class Iteration {
     });
     if (limits_.tolerance > 0) done = done & (kept | (g_.max(largest) * kEpsilon<S> <= allowed));
     return done;
+  }
+  /// Solves `open` worlds again, with all contacts. Returns those that are done then.
+  HD Mask<Real> with_all(const Mask<Real>& open, const Mask<Real>& done) {
+    if constexpr (kWidth<Real> > 1)
+      if (!p_.apart)
+        return lanes_of<Real>(open) > kWidth<Narrow> ? apart_in<Real>(open, done) : apart_in<Narrow>(open, done);
+    return iterate(p_.contacts, negate(open)) & (done | open);
+  }
+  /// In a problem that has their rows alone.
+  template <class To>
+  HD_ONCE Mask<Real> apart_in(const Mask<Real>& open, Mask<Real> done) {
+    Arena<To> arena(reinterpret_cast<To*>(memory_));
+    const SomeWorlds<To, Real> some(p_, open, answer_, arena);
+    const RowProblem<To> problem = some.view();
+    const SolveLimits<Scalar<To>>& limits = limits_;
+    Iteration<To, Group> own(g_, problem, limits, opt, some.rows.impulse);
+    own.carve(arena, true);
+    const Mask<To> found = own.iterate(problem.contacts, some.others());
+    some.put(answer_);
+    some.each_world([&](int there, int here) {
+      auto add = [&](Real& to, const To& more) { set_lane(to, there, lane(to, there) + lane(more, here)); };
+      add(stats_.iterations, own.stats_.iterations), add(stats_.factorizations, own.stats_.factorizations);
+      set_lane(done, there, lane(found, here));
+    });
+    return done;
+  }
+  /// Memory for that.
+  template <class To>
+  HD int64_t size_in() const {
+    RowProblem<To> largest;
+    static_cast<RowCounts&>(largest) = p_;
+    Arena<To> arena;
+    Iteration<To, Group>(g_, largest, limits_, opt, nullptr).carve(arena, true);
+    return (arena.used() + SomeWorlds<To, Real>::size(p_)) * sizeof(To) / sizeof(Real) + 1;
   }
   /// Worlds where a contact that was left out closes faster than its gap allows, by more than tolerance V.
   HD Mask<Real> closing() const {
@@ -216,8 +258,8 @@ class Iteration {
     }
     parallel_for(g_, x_.n, [&](int i) {
       const Real* y = p_.row(row_of(i));
+      for (int d = 1; d < kBlock; ++d) solved(i)[x_.width - d] = Real(0);  // of these some are padding
       for (int a = 0; a < p_.width; ++a) solved(i)[a] = y[a] * root_[i];
-      for (int a = p_.width; a < x_.width; ++a) solved(i)[a] = Real(0);
     });
     parallel_for(g_, padding(), [&](int i) {
       for (int a = 0; a < x_.width; ++a) solved(x_.n + i)[a] = Real(0);
