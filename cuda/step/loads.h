@@ -35,10 +35,10 @@ HD void load_loads(const typename L::Group& g, const typename L::Model& m, const
   // Applied forces are mostly absent: one look decides, and a look at rows that lie in memory side by side is cheap.
   auto present = [&](const Scalar<Real>* array, int stride) {
     if (array == nullptr) return false;
-    bool any_nonzero = false;
+    int found = 0;  // no bool, whose width keeps compilers from looking at several
     const Scalar<Real>* row = array + static_cast<int64_t>(rows.first) * stride;
-    for (int i = 0; i < rows.count() * stride; ++i) any_nonzero |= !(row[i] == 0);
-    return any_nonzero;
+    for (int i = 0, n = rows.count() * stride; i < n; ++i) found |= row[i] != 0;
+    return found != 0;
   };
   loads.any_force = g.any(present(a.qfrc_applied, m.nv));
   loads.any_wrench = g.any(present(a.xfrc_applied, 6 * m.nbody)) || m.has_buoyancy;
