@@ -21,6 +21,8 @@ function(stiction_add_cpu_library isa float32)
     set(optimization -O1)
   endif()
   target_compile_options(${target} PRIVATE ${optimization} -fno-tree-slp-vectorize -fno-semantic-interposition ${ARGN})
+  # Loops over a few packs stay loops: GCC makes calls of memset and memmove of them, which cost more than they do.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
   if(UNIX AND NOT APPLE AND NOT STICTION_SANITIZE)
     set(map "${PROJECT_SOURCE_DIR}/cmake/cpu_exports.map")
     target_link_options(${target} PRIVATE "-Wl,--version-script=${map}")
