@@ -180,7 +180,7 @@ TEST(Manifold, StandsOnTheRingThatTouches) {
   for (Body a : {Body{GeomKind::kPlane, {{0, 0, 0}, {turned(0, 0), {0, 0, 0}}}},
                  Body{GeomKind::kBox, {{5, 5, 0.1}, {turned(0, 0), {0, 0, -0.1}}}}}) {
     Found f = collide_double(a, b);
-    EXPECT_EQ(f.active(1e-3), 4);
+    EXPECT_EQ(f.active(1e-3), 6);
     for (auto& c : f.all)
       if (c.dist < kFar) { EXPECT_NEAR(c.dist, 0, 1e-7); }
     EXPECT_TRUE(f.supports(0.01, 0.01, 1e-3));
@@ -196,7 +196,7 @@ TEST(Manifold, KeepsItsVerticesAsItTurns) {
     for (int step = 0; step <= 2100; ++step) {
       b.geom.pose.R = turned(1e-3 * step, tilt);
       Found f = collide_double(plane, b);
-      ASSERT_EQ(f.active(1e-3), 4) << "tilt " << tilt << " step " << step;
+      ASSERT_EQ(f.active(1e-3), 6) << "tilt " << tilt << " step " << step;
       for (auto& c : f.all) c.pos = transposed_times(b.geom.pose.R, c.pos - b.geom.pose.p);
       if (step == 0) first = f;
       ASSERT_EQ(f.all.size(), first.all.size());
@@ -208,6 +208,48 @@ TEST(Manifold, KeepsItsVerticesAsItTurns) {
       }
     }
   }
+}
+
+/// A prism that has sunk unevenly, by what its contacts carry, stands on the same corners however uneven: on up to eight on all.
+TEST(Manifold, KeepsItsCornersHoweverUnevenlyTheySink) {
+  const Body floors[] = {{GeomKind::kPlane, {{0, 0, 0}, {turned(0, 0), {0, 0, 0}}}},
+                         {GeomKind::kBox, {{0.5, 0.5, 0.1}, {turned(0, 0), {0, 0, -0.1}}}}};
+  for (int corners = 3; corners <= 17; ++corners)
+    for (const bool lies : {false, true}) {
+      oracle::Hull hull;
+      for (double z : {-0.02, 0.02})
+        for (int k = 0; k < corners; ++k) {
+          const double angle = k * 6.283185307179586 / corners, x = 0.05 * std::cos(angle), y = 0.05 * std::sin(angle);
+          if (lies) hull.vert.insert(hull.vert.end(), {z, x, y});
+          else hull.vert.insert(hull.vert.end(), {x, y, z});
+        }
+      oracle::build_graph(hull);
+      const double quarter = 1.5707963267948966, half = lies ? quarter / 2 : 0;
+      const Mat3<double> stands = rotation(Quat<double>{std::cos(half), 0, -std::sin(half), 0});
+      for (const Body& floor : floors) {
+        oracle::Poses random(corners);
+        std::vector<int> first;
+        for (int round = 0; round < 50; ++round) {
+          const double way = random.uniform(0, 4 * quarter), tilt = 1e-5 / 2;
+          const Quat<double> tips = {1, tilt * std::cos(way), tilt * std::sin(way), 0};
+          Body b = {GeomKind::kMesh, {{0, 0, 0}, {rotation(tips) * stands, {0, 0, 0.02 - 1e-6}}}, &hull};
+          std::vector<int> kept;
+          for (const auto& c : collide_double(floor, b).all) {
+            if (c.dist > 1e-4) continue;
+            int nearest = 0;
+            for (int i = 1; i < hull.count(); ++i) {
+              auto far = [&](int k) { return norm(b.geom.pose * hull_vertex<double>(hull.view<double>(), k) - c.pos); };
+              if (far(i) < far(nearest)) nearest = i;
+            }
+            kept.push_back(nearest);
+          }
+          std::sort(kept.begin(), kept.end());
+          if (round == 0) first = kept;
+          ASSERT_EQ(kept, first) << corners << " corners, floor " << floor.type << ", lies " << lies << ", " << round;
+        }
+        EXPECT_GE(first.size(), corners <= 8 ? static_cast<size_t>(corners) : 4u);
+      }
+    }
 }
 
 TEST(Manifold, GivesCrossingAxesAPerpendicularNormal) {

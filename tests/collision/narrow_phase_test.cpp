@@ -109,7 +109,7 @@ TEST_P(NarrowPhase, MatchesBruteForce) {
     attained = std::max(attained, std::abs(along - near.dist) / size);
     worst = std::max(worst, (best - near.dist) / size);
   }
-  EXPECT_LT(attained, iterative ? 5e-5 : 1e-6);
+  EXPECT_LT(attained, iterative ? 1.5e-4 : 1e-6);  // of points equally deep to 1e-4 any may stay
   EXPECT_LT(worst, tolerance);
   EXPECT_GT(overlapping, n / 5);
   RecordProperty("worst", std::to_string(worst));
@@ -153,7 +153,7 @@ TEST_P(NarrowPhase, MatchesDoubleInFloat) {
         worst, std::abs(exact - got) /
                    (type1 == GeomKind::kPlane ? oracle::size_of(b) : std::min(oracle::size_of(a), oracle::size_of(b))));
   }
-  EXPECT_LT(worst, is_iterative(type1, type2) ? 2e-5 : 1e-5);  // of points equally deep to 1e-5 either may stay
+  EXPECT_LT(worst, is_iterative(type1, type2) ? 1.2e-4 : 1e-5);  // of points equally deep to 1e-4 any may stay
   if (std::getenv("STICTION_PRINT")) std::printf("  float %.2e\n", worst);
 }
 

@@ -14,6 +14,7 @@ template <class T> struct Feature {
   static constexpr int kInner = 4;
   Vec3<T> tip[kPoints + kInner];  // of a mesh: vertices besides, which touch when it tips or are within the polygon
   int tips;
+  bool whole;  // nothing else of the shape touches: of a mesh, no other vertex
 };
 
 /// The height of a disc's plane at x.

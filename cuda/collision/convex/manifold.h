@@ -24,15 +24,16 @@ namespace stiction {
 template <class T> struct Approach {
   Vec3<T> slope;
   T most, tips;  // tips: how far what is pushed may tip
+  T level;       // see alike_above
   HD T at(Vec3<T> x, T lowest) const { return clamp(dot(slope, x) - lowest, T(0), most); }
 };
-template <class T> HD Approach<T> approach_along(const Closing<T>& closing, T tips, Vec3<T> n, T size) {
-  const Vec3<T> slope = cross(closing.w, n);
-  return {slope, norm(slope) * (2 * size), tips};
+template <class T> HD Approach<T> approach_along(const Closing<T>& closing, T tips, const Touch<T>& touch) {
+  const Vec3<T> slope = cross(closing.w, touch.normal);
+  return {slope, norm(slope) * (2 * touch.size), tips, alike_above(touch.gap, touch.size)};
 }
 /// The same for points in the frame `pose`.
 template <class T> HD Approach<T> seen_from(const Approach<T>& approach, const Pose<T>& pose) {
-  return {transposed_times(pose.R, approach.slope), approach.most, approach.tips};
+  return {transposed_times(pose.R, approach.slope), approach.most, approach.tips, approach.level};
 }
 
 template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
@@ -68,22 +69,25 @@ template <class T> HD int convex_corners(const T (&x)[8], const T (&y)[8], const
 }
 
 /// Of the hull's vertices those that are extreme in one of 8 body-fixed directions across l, less their height_cost below the
-/// support plane along l, and those that are when the body tips; in the hull's frame. top: the vertex of support.
+/// support plane along l, approach.level lower, and those that are when the body tips; in the hull's frame. top: the vertex of support.
 template <class T, class S>
 HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const Approach<T>& approach, Feature<T>& f) {
   const T highest = dot(l, hull_vertex<T>(hull, top));
-  const Mat3<T> frame = frame_of_normal(l);
+  const Mat3<T> frame = steady_frame(l);
   struct Extremes {
     int pick[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
     T reach[8];
   } touching, tipping;
   Vec3<T> way[8];
   for (int k = 0; k < 8; ++k) way[k] = octagon_direction(frame.row[0], frame.row[1], k);
-  const T costly = 2;  // radii; what costs more is extreme in no direction
+  const T costly = 2;                       // radii; what costs more is extreme in no direction
+  const T same = T(hull.radius) * T(1e-3);  // of those worth as much the first is taken
   const Vec3<T>&slope = approach.slope, later = l + slope;
   const T lowest = dot(later, hull_vertex<T>(hull, hull_support(hull, later, top))) - highest;
-  const SomeVertices low = low_vertices(hull, -l, top, costly, approach.tips, -lowest, slope);
-  auto cost_of = [&](Vec3<T> x, T tilt) { return height_cost(-dot(l, x), -highest, approach.at(x, lowest), tilt); };
+  const SomeVertices low = low_vertices(hull, -l, top, costly, approach.tips + approach.level, -lowest, slope);
+  auto cost_of = [&](Vec3<T> x, T tilt) {
+    return height_cost(-dot(l, x), approach.level - highest, approach.at(x, lowest), tilt);
+  };
   const T tilt = tipping_tilt(approach.tips, T(hull.radius));
   SomeVertices inner;  // that cost at most a radius, if there is room for all
   low.each(hull, [&](int i) {
@@ -93,7 +97,7 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
       if (cost > T(hull.radius) * most) return;
       for (int k = 0; k < 8; ++k) {
         const T along = dot(way[k], x) - cost;
-        if (e.pick[k] < 0 || along > e.reach[k]) e.reach[k] = along, e.pick[k] = i;
+        if (e.pick[k] < 0 || along > e.reach[k] + same) e.reach[k] = along, e.pick[k] = i;
       }
     };
     offer(touching, own, costly * T(1.001));
@@ -114,6 +118,11 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   }
   f.count = convex_corners(x, y, number, n, corner);
   for (int i = 0; i < f.count; ++i) f.point[i] = hull_vertex<T>(hull, corner[i]);
+  f.whole = inner.count <= f.count;
+  for (int i = 0; f.whole && i < inner.count; ++i) {
+    f.whole = false;
+    for (int j = 0; j < f.count; ++j) f.whole |= corner[j] == inner.vertex[i];
+  }
   for (int k = 0; k < 8; ++k) {
     const int tip = tipping.pick[k];
     bool known = tip < 0;
@@ -133,7 +142,7 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
       for (int j = 0; j < f.count; ++j) from(f.point[j]);
       for (int j = 0; j < tips; ++j) from(f.tip[j]);
       const T worth = sqrt(far) - cost;
-      if (worth > best) best = worth, f.tip[tips] = x, f.tips = tips + 1;
+      if (worth > best + same) best = worth, f.tip[tips] = x, f.tips = tips + 1;
     });
     if (f.tips == tips) break;
   }
@@ -144,7 +153,7 @@ template <class T, class S>
 HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& frame, Vec3<T> o,
                              const Approach<T>& approach, Feature<T>& f) {
   Vec3<T> l = transposed_times(s.pose.R, n), h = s.size;
-  f.count = f.tips = 0, f.round = 0;
+  f.count = f.tips = 0, f.round = 0, f.whole = true;
   auto add = [&](T x, T y, T z) { f.point[f.count++] = {x, y, z}; };
   if (s.type == GeomKind::kCapsule) {
     add(0, 0, -h.y), add(0, 0, h.y);
@@ -341,16 +350,27 @@ HD_CALL bool mark_outstanding(const Manifold<T>& m, T size, T deepest, const T* 
       out = max(out, way.x * p.x + way.y * p.y - reach[k]);
     }
     out = out - height_cost(p.b - p.a, deepest, closed[i], tilt);
-    if (out > most) most = out, best = i;
+    if (out > most + (best < 0 ? T(0) : size * T(0.01))) most = out, best = i;
   }
   if (best >= 0) keep[best] = true;
   return best >= 0;
 }
 
-/// Keeps `room` points that touch or close in the step; with twice, half as many and as many that do when these give way and the
-/// body tips: at rest the same.
+/// Marks all points that cost at most one size, if there are no more than `room` with those marked. Returns how many are marked.
+template <class T>
+HD_CALL int mark_touching(const Manifold<T>& m, int room, T size, T deepest, const T* closed, bool* keep) {
+  auto touches = [&](int i) { return keep[i] || height_cost(m.point[i].b - m.point[i].a, deepest, closed[i]) <= size; };
+  int kept = 0, all = 0;
+  for (int i = 0; i < m.count; ++i) kept += keep[i], all += touches(i);
+  if (all > room) return kept;
+  for (int i = 0; i < m.count; ++i) keep[i] = touches(i);
+  return all;
+}
+
+/// Keeps `room` points that touch or close in the step; with twice half as many and as many that do when these give way and the body
+/// tips: at rest the same. whole: all that touch are there, and kept if there is room.
 template <class T, class Closed>
-HD void thin_out(Manifold<T>& m, int room, bool twice, T size, T tips, Closed closed) {
+HD void thin_out(Manifold<T>& m, int room, bool twice, bool whole, T size, T tips, Closed closed) {
   const int each = twice ? room / 2 : room;
   if (m.count <= each) return;
   bool keep[Manifold<T>::kPoints], tipping[Manifold<T>::kPoints] = {};
@@ -360,10 +380,11 @@ HD void thin_out(Manifold<T>& m, int room, bool twice, T size, T tips, Closed cl
     deepest = min(deepest, gap), end = min(end, gap - closed(m.point[i]));
   }
   for (int i = 0; i < m.count; ++i) closes[i] = max(T(0), closed(m.point[i]) - (deepest - end));
+  deepest = deepest + alike_above(deepest, size);
   mark_spread(m, each, size, deepest, closes, T(kTilt), keep);
   if (twice) mark_spread(m, each, size, deepest, closes, tipping_tilt(tips, size), tipping);
-  int kept = 0;
-  for (int i = 0; i < m.count; ++i) kept += keep[i] = keep[i] || tipping[i];
+  for (int i = 0; i < m.count; ++i) keep[i] = keep[i] || tipping[i];
+  int kept = mark_touching(m, whole ? room : 0, size, deepest, closes, keep);
   while (twice && kept < room && mark_outstanding(m, size, deepest, closes, tipping_tilt(tips, size), keep)) ++kept;
   kept = 0;
   for (int i = 0; i < m.count; ++i)
@@ -378,10 +399,10 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, const Tou
   const Vec3<T>&n = touch.normal, &middle = touch.middle;
   const T dist = touch.gap, size = touch.size, noise = touch.noise;
   for (int k = 0; k < room; ++k) out[k] = absent<T>();
-  Mat3<T> frame = frame_of_normal(n);
+  Mat3<T> frame = steady_frame(n);
   Feature<T> fa, fb;
   Manifold<T> m;
-  const Approach<T> approach = approach_along(closing, tips, n, size);
+  const Approach<T> approach = approach_along(closing, tips, touch);
   if (room > 1) {
     support_feature(a, n, frame, middle, approach, fa);
     support_feature(b, -n, frame, middle, approach, fb);
@@ -402,7 +423,8 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, const Tou
     return middle + frame.row[0] * p.x + frame.row[1] * p.y + n * ((p.a + p.b) * T(0.5));
   };
   const bool twice = room == 8 && (a.type == GeomKind::kMesh || b.type == GeomKind::kMesh);
-  thin_out(m, room, twice, size, tips, [&](const auto& p) { return dot(approach.slope, place(p)); });
+  thin_out(m, room, twice, twice && fa.whole && fb.whole, size, tips,
+           [&](const auto& p) { return dot(approach.slope, place(p)); });
   bool taken[8] = {};
   for (int i = 0; i < m.count; ++i) {
     const auto& p = m.point[i];

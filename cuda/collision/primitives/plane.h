@@ -6,8 +6,8 @@
 //   cylinder   0, 1: the lowest points of the rims at -z, +z; 2, 3: with the lower of these a triangle on the lower cap
 //   box        0..7: its corners, bit k of the index = the sign of axis k
 //   mesh       0..7: vertices, the lowest and those that close in the step first, spread most, and those that fall on when
-//              these give way; at rest on a face the same four. A vertex keeps its slot while the others stay. One world
-//              at a time.
+//              these give way, at rest on a face the same four; of up to eight that touch all. A vertex keeps its slot while
+//              the others stay. One world at a time.
 // Deviations from MuJoCo: it keeps at most 4 corners of a box and 3 vertices of a mesh; the cylinder's rims are ordered
 // by height.
 #pragma once
@@ -71,12 +71,12 @@ HD void plane_box(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Re
   }
 }
 
-/// Four vertices of a hull at most, chosen by worth (see height_cost): the lowest, of several the outermost, the one farthest from
-/// it, the one farthest from their line, and the one farthest to the other side of it.
+/// Four vertices of a hull at most, chosen by worth (see height_cost, alike_above): the lowest, of several the outermost, the one
+/// farthest from it, the one farthest from their line, and the one farthest to the other side of it.
 template <class T, class Closed> struct SpreadVertices {
   const HullView<T>& hull;
   Vec3<T> up;  // in the hull's frame
-  T lowest;    // along it
+  T lowest;    // along it; what is lower counts as no lower
   const SomeVertices& low;
   T costly;       // radii; what costs more than that is worth less than 2 - costly of them
   T tilt;         // see height_cost
@@ -109,7 +109,7 @@ template <class T, class Closed> struct SpreadVertices {
   HD void run(int first = -1) {
     if (first >= 0) chosen[0] = first, p[0] = hull_vertex<T>(hull, first), count = 1;
     const T tiny = T(hull.radius) * T(1e-6);
-    const Vec3<T> out_first = frame_of_normal(up).row[0];
+    const Vec3<T> out_first = steady_frame(up).row[0];
     for (; count < 4; ++count) {
       Vec3<T> across = count >= 2 ? cross(p[1] - p[0], up) : Vec3<T>{};
       if (count >= 2) across = across * (T(1) / max(norm(across), tiny));
@@ -134,8 +134,8 @@ HD SpreadVertices<T, Closed> spread_vertices(const HullView<T>& hull, Vec3<T> up
 }
 
 /// One world. T = float or double. Twice four vertices (SpreadVertices), many of them the same: what touches, or closes in the step
-/// if the lowest does, and what the body falls on when these give way and it tips, by `tips` metres at most. None where the mesh is
-/// higher than `reach`.
+/// if the lowest does, and what the body falls on when these give way and it tips, by `tips` metres at most; all that touch, where they
+/// are no more than eight. None where the mesh is higher than `reach`.
 template <class T>
 HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullView<T>& hull, T reach, T tips,
                         const Closing<T>& closing, Candidate<T>* out) {
@@ -150,9 +150,10 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
   const Vec3<T> later = d - slope;  // heights at the end
   const T falls = dot(later, hull_vertex<T>(hull, hull_support(hull, -later, bottom))) - lowest;
   const T costly = 4;
-  const SomeVertices low = low_vertices(hull, d, bottom, costly, tips, falls, slope);
+  const T level = alike_above(up + lowest, T(hull.radius));
+  const SomeVertices low = low_vertices(hull, d, bottom, costly, tips + level, falls, slope);
   auto closed = [&](Vec3<T> x) { return max(T(0), falls + dot(slope, x)); };
-  const auto touching = spread_vertices(hull, d, lowest, low, costly, -1, T(kTilt), closed);
+  const auto touching = spread_vertices(hull, d, lowest + level, low, costly, -1, T(kTilt), closed);
   T highest = 0;  // of what falls on: where it is level with the lowest both choices are one
   low.each(hull, [&](int i) {
     const Vec3<T> x = hull_vertex<T>(hull, i);
@@ -169,9 +170,19 @@ HD_CALL void plane_mesh(const GeomPose<T>& a, const GeomPose<T>& b, const HullVi
   if (highest > T(hull.radius) * T(0.05 * kTilt)) {
     const int first = touching.chosen[0];
     const T tilt = tipping_tilt(tips, T(hull.radius));
-    const auto tipping = spread_vertices(hull, d, lowest, low, costly, first, tilt, closed);
+    const auto tipping = spread_vertices(hull, d, lowest + level, low, costly, first, tilt, closed);
     for (int k = 0; k < tipping.count; ++k) add(tipping.chosen[k]);
   }
+  int touch = count;  // and the others that touch, where there is room for all
+  low.each(hull, [&](int i) {
+    const Vec3<T> x = hull_vertex<T>(hull, i);
+    for (int k = 0; k < count; ++k)
+      if (chosen[k] == i) return;
+    if (height_cost(dot(d, x), lowest + level, closed(x)) > T(hull.radius)) return;
+    if (touch < kMost) chosen[touch] = i;
+    ++touch;
+  });
+  if (touch <= kMost) count = touch;
   bool taken[kMost] = {};
   for (int last = -1, left = count; left > 0; --left) {  // in the order of the vertices: a slot belongs to a vertex
     int next = hull.count;
