@@ -250,12 +250,6 @@ std::vector<int> jointed_dofs(const Model& model) {
   return dofs;
 }
 
-/// Whether something closes loops.
-bool has_loops(const Model& model) {
-  if (disabled(model, kDisableEquality)) return false;
-  return std::any_of(model.eq_active.begin(), model.eq_active.end(), [](auto active) { return bool(active); });
-}
-
 /// Force as if the origins of free joints were accelerated against what Coriolis forces do to the centres of mass of all they carry, and
 /// carried all along. M without armature.
 Vector to_hold_centres(const Model& model, const Vector& q, const Vector& v, const Matrix& M) {
@@ -327,6 +321,11 @@ void settle_coriolis(const Model& model, const Vector& q, const Vector& v, doubl
 }
 
 }  // namespace
+
+bool has_loops(const Model& model) {
+  if (disabled(model, kDisableEquality)) return false;
+  return std::any_of(model.eq_active.begin(), model.eq_active.end(), [](auto active) { return bool(active); });
+}
 
 Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
                   const FreeMotion& m) {

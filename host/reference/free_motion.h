@@ -80,6 +80,9 @@ struct FreeMotion {
   std::vector<SoftRow> soft_rows;
 };
 
+/// Whether something closes loops.
+bool has_loops(const Model& model);
+
 FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const StepInput& input, Integrator integrator,
                        double h);
 /// What a step from (q, v) to the velocity `end` owes the next one.

@@ -4,7 +4,6 @@
 
 #include "host/model/fields.h"
 #include "host/reference/centres.h"
-#include "host/reference/loops.h"
 
 namespace stiction::reference {
 namespace {
