@@ -64,9 +64,10 @@ template <class Real> HD Real height_cost(Real gap, Real deepest, Real closed,
 }
 /// By how much a point of a body of that size may be higher than its deepest, at `deepest` < 0, and count as no higher: contacts give
 /// way by what they carry, which follows from which are kept, and those must not follow that. A point that counts so has sunk by a
-/// quarter as much, and comes out, too.                                                                     m
+/// quarter as much, and comes out, too. No more than a part of the size, or than what the weight lets contacts sink by.     m
 template <class Real> HD Real alike_above(Real deepest, Real size) {
-  return clamp(deepest * Scalar<Real>(-0.75), Real(0), size * Scalar<Real>(1e-4));
+  const Scalar<Real> sunk = 1e-6;  // Options::penetration_allowance, as a rule
+  return clamp(deepest * Scalar<Real>(-0.75), Real(0), max(size * Scalar<Real>(1e-4), Real(sunk)));
 }
 /// By how much what is pushed may tilt in the step, a body of that size of which some point falls by `tips`: a point that high costs
 /// one size.                                                                                                rad

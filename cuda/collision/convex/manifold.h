@@ -187,6 +187,16 @@ HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& fra
   for (int i = 0; i < f.tips; ++i) f.tip[i] = frame * (s.pose * f.tip[i] + grow);
 }
 
+/// Whether a feature is known by all of its points that may be corners with `other`: a cap's rim is known by some, and has none where all of
+/// the other lies within it.
+template <class T> HD bool is_whole(const Feature<T>& f, const Feature<T>& other) {
+  for (int i = 0; f.round > 0 && i < other.count; ++i) {
+    const T x = other.point[i].x - f.centre.x, y = other.point[i].y - f.centre.y;
+    if (x * x + y * y > f.round * f.round) return false;
+  }
+  return f.whole;
+}
+
 /// The plane of a polygon's points: Newell's normal, which way round they go, and how long its edges are across.
 template <class T> struct Area {
   Vec3<T> centre, normal;
@@ -423,7 +433,7 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, const Tou
     return middle + frame.row[0] * p.x + frame.row[1] * p.y + n * ((p.a + p.b) * T(0.5));
   };
   const bool twice = room == 8 && (a.type == GeomKind::kMesh || b.type == GeomKind::kMesh);
-  thin_out(m, room, twice, twice && fa.whole && fb.whole, size, tips,
+  thin_out(m, room, twice, twice && is_whole(fa, fb) && is_whole(fb, fa), size, tips,
            [&](const auto& p) { return dot(approach.slope, place(p)); });
   bool taken[8] = {};
   for (int i = 0; i < m.count; ++i) {

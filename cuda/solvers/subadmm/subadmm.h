@@ -189,10 +189,13 @@ class Iteration {
     const Real zero(0), one(1);
     Real rows(0);
     penalties();
-    parallel_for(g_, x_.n, [&](int i) { rows = rows + select(x_.soft[i] > zero, one, zero); });
+    const Real of_contact(static_cast<S>(x_.spins > 0 ? 6 : 3));  // those of couples, too, that it has none of
+    parallel_for(g_, x_.contacts + x_.scalars, [&](int k) {
+      rows = rows + select(p_.mobility(block_of(k)) > zero, k < x_.contacts ? of_contact : one, zero);
+    });
     rows = g_.sum(rows);
-    const Real own = kWidth<Real> > 1 ? rows : Real(static_cast<S>(x_.n));  // alone T has room for no more
-    x_.small = own <= Real(static_cast<S>(x_.most_small()));
+    x_.small = rows <= Real(static_cast<S>(x_.most_small()));
+    if (kWidth<Real> == 1 && x_.n > x_.most_small()) x_.small = mask_of<Real>(false);  // alone T has room for no more
     p_.push(g_, answer_, u_);
     parallel_for(g_, x_.n, [&](int i) {
       const auto used = x_.soft[i] > zero;
