@@ -84,6 +84,16 @@ def test_forces_under_a_prism_stay(corners, floor, radius, h, dtype):
 
 
 @PRECISIONS
+@STEPS
+@pytest.mark.parametrize("corners", [9, 13, 17])
+def test_forces_under_a_prism_of_a_millimetre_stay(corners, h, dtype):
+    """Its corners sink by more than a part of it that would count as nothing."""
+    found = watched(prisms(corners, "plane", 0.0005, 0.0002), radius=0.0005, timestep=h, dtype=dtype)
+    assert found["change"] < 0.01 and found["passes"] <= 20 and found["moved"] < 1e-7
+    assert not found["status"]
+
+
+@PRECISIONS
 @pytest.mark.parametrize("off", [0.3, 0.5, 0.7])
 @pytest.mark.parametrize("floor", ["plane", "box"])
 @pytest.mark.parametrize("corners", range(4, 9) if FULL else [5, 6, 7])
@@ -97,6 +107,23 @@ def test_forces_under_a_prism_loaded_off_its_middle_stay(corners, floor, off, dt
             model = prisms(corners, floor, lump=lump)
             changes.append(watched(model, seconds=0.5, steps=20, timestep=0.002, dtype=dtype)["change"])
     assert max(changes) < 0.01
+
+
+def test_forces_under_a_prism_over_the_rim_of_a_pedestal_stay():
+    """A cap is known by eight points of its rim, which turn with a tilt that is rounding: not by all that may touch."""
+    R, half, radius = 0.020885867, 0.020445416, 0.020060116801613428
+    ends = [(R * x, R * y, z) for z in (-half, half) for x, y in ((1, 0), (0, 1), (-1, 0), (0, -1))]
+    vertices = " ".join(f"{x:.9f}" for x in np.ravel(ends))
+    xml = f"""<mujoco><default><geom friction=".95" density="1000"/></default>
+      <asset><mesh name="prism" vertex="{vertices}"/></asset><worldbody>
+      <frame euler="3.2896334944638412 0.9868900483391523 11">
+        <geom type="cylinder" size="{radius} {radius / 2}" pos="0 0 {-radius / 2}"/>
+        <body pos="0.010278003079528645 0.0030834009238585934 0.02044541612304016"><freejoint/>
+          <geom size=".001" mass="0.018221642166579573" contype="0" conaffinity="0"
+                pos="-0.0018040232874158852 0.004323052698360547 0"/>
+          <geom type="mesh" mesh="prism"/></body></frame></worldbody></mujoco>"""
+    found = watched(Model.from_mjcf(xml), radius=R, seconds=0.8, steps=100, timestep=0.002, dtype="float64")
+    assert found["change"] < 0.01 and found["passes"] <= 5 and not found["status"]
 
 
 @PRECISIONS

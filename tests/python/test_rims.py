@@ -129,7 +129,7 @@ BOLTS = {"screw": ((0.005, 0.002), (0.0025, 0.015), 44), "bolt": ((0.011, 0.004)
 @pytest.mark.parametrize("h", [0.001, 0.005, 0.01])
 @pytest.mark.parametrize("kind", BOLTS)
 def test_what_rolls_on_two_rims_is_not_driven(kind, h):
-    """Around the tip of the cone that it lies like. With a bend for one of the rims a bolt went five times as fast."""
+    """Around the tip of the cone that it lies like: a bend for one of the rims drives it."""
     (R, L), (r, half), speed = BOLTS[kind]
     lean = np.arctan((R - r) / (2 * half))  # on the head's rim at z = L and the shank's at L + 2 half
     R0 = turned([0, 1, 0], np.pi / 2 - lean)
