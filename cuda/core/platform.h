@@ -5,6 +5,7 @@
 //   HD_ONCE  as HD on the CPU; by nvcc compiled as a function of its own, not into each of its callers: for large functions
 //            that are called from several places or are parts of a larger one, for which it would take minutes
 //   HD_CALL  a function of its own everywhere
+//   IN_PLACE a lambda of an innermost loop that g++ is not to make a function of: where there are registers enough, with AVX-512
 //   UNROLL   before a loop whose trip count a ModelShape may know; nothing where it is known at run time only
 //
 // Only freestanding headers are included here, because NVRTC has no others. cuda/ includes nothing of the standard library
@@ -33,6 +34,12 @@ using uint64_t = unsigned long long;
 #define HD_ONCE inline
 #define HD_CALL __attribute__((noinline))
 #define UNROLL
+#endif
+
+#if defined(__AVX512F__) && !defined(__CUDACC__)
+#define IN_PLACE __attribute__((always_inline))
+#else
+#define IN_PLACE
 #endif
 
 namespace stiction {

@@ -102,6 +102,19 @@ struct Pack {
   HD friend Pack min(Pack a, Pack b) { return a.v < b.v ? a.v : b.v; }
   HD friend Pack abs(Pack a) { return a.v < Vector{} ? -a.v : a.v; }
   HD friend Pack sqrt(Pack a) {
+    // Of the loop below g++ makes a function, across whose calls no register keeps what it has.
+#if defined(__AVX512F__) && !defined(__clang__)
+    if constexpr (sizeof(Vector) == 64) {
+      if constexpr (sizeof(T) == 4) return __builtin_ia32_sqrtps512_mask(a.v, a.v, -1, kRoundAsSet);
+      else return __builtin_ia32_sqrtpd512_mask(a.v, a.v, -1, kRoundAsSet);
+    }
+#endif
+#if defined(__AVX__) && !defined(__clang__)
+    if constexpr (sizeof(Vector) == 32) {
+      if constexpr (sizeof(T) == 4) return __builtin_ia32_sqrtps256(a.v);
+      else return __builtin_ia32_sqrtpd256(a.v);
+    }
+#endif
     for (int i = 0; i < W; ++i) a.v[i] = sizeof(T) == 4 ? __builtin_sqrtf(a.v[i]) : __builtin_sqrt(a.v[i]);
     return a;
   }
@@ -121,6 +134,7 @@ struct Pack {
 #endif
   }
   static constexpr T kRound = sizeof(T) == 4 ? T(12582912.0) : T(6755399441055744.0);
+  static constexpr int kRoundAsSet = 4;  // of the instruction: as the processor is set, to nearest even
 };
 
 template <class T, int W>

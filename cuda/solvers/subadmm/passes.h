@@ -328,9 +328,9 @@ class Passes {
   HD void images(const Opt& opt) {
     const Real alpha(opt.relaxation), rest = Real(1) - alpha;
     if (opt.anderson) anderson_.begin_sums();
-    parallel_for(g, n, [&](int i) {
+    parallel_for(g, n, [&](int i) IN_PLACE {
       w_[i] = w_[i] * alpha + z[i] * rest - lambda[i];
-      if (opt.anderson) anderson_.gather(history_[i], w_[i], anderson_.own, [](Real x) { return x; });
+      if (opt.anderson) anderson_.gather(history_[i], w_[i], anderson_.own, [](Real x) IN_PLACE { return x; });
     });
     if (!opt.anderson) return;
     anderson_.finish_sums(g, Real(opt.tikhonov));
@@ -355,14 +355,14 @@ class Passes {
   template <bool kAccelerated>
   HD AdmmChange<Real> multipliers(const Opt& opt, Mask<Real> done) {
     AdmmChange<Real> change;
-    auto y = [&](int i) { return kAccelerated ? anderson_.step(history_[i]) : w_[i]; };
-    auto put = [&](int i, Real yi, Real l) {
+    auto y = [&](int i) IN_PLACE { return kAccelerated ? anderson_.step(history_[i]) : w_[i]; };
+    auto put = [&](int i, Real yi, Real l) IN_PLACE {
       const Real zi = yi + l;
       change.add(soft[i] * abs(zi - z[i]), soft[i] * abs(l - lambda[i]));
       lambda[i] = select(done, lambda[i], l), z[i] = select(done, z[i], zi);
       push[i] = z[i] - free[i] + lambda[i];
     };
-    parallel_for(g, contacts, [&](int k) {
+    parallel_for(g, contacts, [&](int k) IN_PLACE {
       const int i = 3 * k;
       const Vec3<Real> a{y(i), y(i + 1), y(i + 2)};
       const Vec3<Real> free{-(a.x + e[i]) * give[i], -(a.y + e[i + 1]) * give[i + 1], -(a.z + e[i + 2]) * give[i + 2]};
@@ -378,7 +378,7 @@ class Passes {
           opt.convex ? project_weighted(free, mu[k], sqrt(give[i + 2] / give[i])) : project_strict(free, mu[k]);
       put(i, a.x, l.x), put(i + 1, a.y, l.y), put(i + 2, a.z, l.z);
     });
-    parallel_for(g, scalars, [&](int k) {
+    parallel_for(g, scalars, [&](int k) IN_PLACE {
       const int i = 3 * contacts + k;
       const Real a = y(i);
       put(i, a, clamp(-(a + e[i]) * give[i], lower[k], upper[k]));
