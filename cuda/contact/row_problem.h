@@ -60,10 +60,12 @@ struct RowProblem : RowCounts {
   const Real* W = nullptr;   // (n)   W_ii, of a contact (W_11 + W_22) / 2 twice and W_33; 0: not used   1/kg
   const Real* mu = nullptr;  // (contacts)
   const Real *lower = nullptr, *upper = nullptr;  // (scalars) bounds of l               N s
-  const Real* bend = nullptr;    // (contacts + scalars) what e, a contact's along its normal, has besides gaps   m/s
-  Real columns = Real(0);        // of each world's own: width, but where it is an island beside larger ones
-  Real least_velocity;           // floor of all velocity scales        m/s
-  Real scale;                    // V, by what is closed or warm before anything is solved   m/s
+  const Real* bend = nullptr;  // (contacts + scalars) what e, a contact's along its normal, has besides gaps   m/s
+  Real columns = Real(0);      // of each world's own: width, but where it is an island beside larger ones
+  Real least_velocity;         // floor of all velocity scales        m/s
+  Real scale;                  // V, by what is closed or warm before anything is solved   m/s
+  Mask<Real> lone =
+      mask_of<Real>(false);  // each of the first `near` contacts is alone on its link, and holds it to what is static
   const Real* scales = nullptr;  // (contacts + scalars) of each alone, at most V; null: V of all
 
   /// V of contact k; of another row, counted behind the contacts. 0 of a place that is not used.
@@ -137,6 +139,7 @@ struct RowProblem : RowCounts {
 template <class Real>
 struct RowArrays : RowCounts {
   int near = 0;
+  Mask<Real> lone = mask_of<Real>(false);
   ColumnBlocks blocks;  // one, unless set
   uint32_t* touched = nullptr;
   Real *Y = nullptr, *free = nullptr, *e = nullptr, *R = nullptr, *W = nullptr;
@@ -173,7 +176,7 @@ struct RowArrays : RowCounts {
     p.near = near, p.blocks = blocks, p.touched = touched, p.Y = Y, p.free = free, p.e = e, p.R = R, p.W = W, p.mu = mu,
     p.lower = lower, p.upper = upper, p.bend = bend;
     p.columns = Real(static_cast<Scalar<Real>>(width));
-    p.least_velocity = least_velocity, p.scale = largest, p.scales = scale;
+    p.least_velocity = least_velocity, p.scale = largest, p.scales = scale, p.lone = lone;
     return p;
   }
 };

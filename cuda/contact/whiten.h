@@ -53,6 +53,23 @@ HD void begin_rows(const typename L::Group& g, const typename L::Model& m, int n
   });
 }
 
+/// Worlds in which no link has two of the contacts that have a place from 0 on, and none is between links: `pairs` of those.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> have_lone_contacts(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts,
+                                 const RowTable<L>& table, const Real& pairs) {
+  const Real zero(0), one(1);
+  Mask<Real> lone = pairs <= zero;
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    for (int s = 0; s <= limb.links(); ++s) {
+      Real own(0);
+      for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c)
+        if (!contacts.skip(c)) own = own + select(table.slot.slot[c] >= zero, one, zero);
+      lone = lone & (own <= one);
+    }
+  });
+  return lone;
+}
+
 /// Gives every active row its place and clears all numbers. Needs which rows are live and active and, with `reserve` >= 0 (m), the
 /// contacts' free velocities: contacts that keep a gap of more than that in the free motion are put behind.
 template <class L, class S = Scalar<typename L::Real>>
@@ -80,6 +97,8 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
   for (int i = 0; i < contacts.pairs; ++i)
     take(contacts.pair[i].point, problem.pair_row[i], table.pair[i], pair_nears, pair_laters);
 
+  Mask<Real> lone = mask_of<Real>(false);
+  if constexpr (L::Group::kSize == 1) lone = have_lone_contacts<L>(g, m, contacts, table, pair_nears);
   const bool apart = most_rows<Real>(m).apart;
   Real near_limbs(0), later_limbs(0);
   number_limbs<L>(g, m, apart, near_of, near_limbs), number_limbs<L>(g, m, apart, later_of, later_limbs);
@@ -125,6 +144,7 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
     if (problem.tie_live[i]) number(problem.tie[i], table.tie[i]);
 
   begin_rows<L>(g, m, near, later, largest_lane(count), problem);
+  table.rows.lone = lone;
 }
 
 /// Y of three rows between two links, the same in all worlds, on which they push by F[0] and F[1] along each axis, and their W: on the ways

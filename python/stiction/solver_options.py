@@ -166,6 +166,9 @@ class SubAdmm(SolverOptions):
     #: Its penalty: "normal_tangential" or "per_contact" (of each contact), "common" (one per environment), or
     #: "adaptive" (the first, scaled as primal and dual residual ask).
     penalty: str = _knob("subadmm", "penalty", choices=("normal_tangential", "per_contact", "common", "adaptive"))
+    #: Of environments with few contacts: contacts solved in turn before the first pass, at most so often, besides
+    #: `iterations`; 0 is never. On the CPU, where no contact has torsional or rolling friction.
+    sweeps: int = _knob("subadmm", "sweeps", least=0)
     #: Anderson acceleration of depth 3.
     anderson: bool = _knob("subadmm", "anderson", bool)
     #: Over-relaxation, in (0, 2); 1 is none.

@@ -15,6 +15,7 @@ struct Solved {
   DenseResidual residual;
   double iterations;
   Law law = Law::kCoulomb;  // by which it is judged
+  double factorizations = 0;
 
   double sum(int axis) const {
     double total = 0;
@@ -52,14 +53,16 @@ void by_lanes(Body body) {
   else Group::run(body);
 }
 
-/// By the lanes of a group together.
+/// By the lanes of a group together. lone: no body has two contacts.
 template <class Solver, class Real, class Group = Serial>
 std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& worlds,
                                  const SolveLimits<Scalar<Real>>& limits, double least_velocity = 1e-4,
-                                 const typename Solver::template Options<Scalar<Real>>& options = {}, int block = 0) {
+                                 const typename Solver::template Options<Scalar<Real>>& options = {}, int block = 0,
+                                 bool lone = false) {
   problems::Whitened<Real> whitened(worlds, least_velocity);
   if (block > 0) whitened.divide(block);
-  const auto view = whitened.view();
+  auto view = whitened.view();
+  view.lone = mask_of<Real>(lone);
   std::vector<Real> memory(static_cast<size_t>(Solver::template memory<Real>(view)) + 1);
   auto* bytes = reinterpret_cast<unsigned char*>(memory.data());
   for (size_t i = 0; i < memory.size() * sizeof(Real); ++i)
@@ -71,7 +74,8 @@ std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& wor
   });
   std::vector<Solved> solved;
   for (size_t i = 0; i < worlds.size(); ++i) {
-    solved.push_back({worlds[i], {}, {}, double(lane(stats.iterations, static_cast<int>(i))), options.law()});
+    const int own = static_cast<int>(i);
+    solved.push_back({worlds[i], {}, {}, lane(stats.iterations, own), options.law(), lane(stats.factorizations, own)});
     whitened.take(solved.back().d, static_cast<int>(i));
     judge(solved.back(), least_velocity);
   }
@@ -79,8 +83,8 @@ std::vector<Solved> solve_worlds(const std::vector<problems::Dense<double>>& wor
 }
 template <class Solver, class T, class Group = Serial>
 Solved solve_dense(const problems::Dense<double>& d, const SolveLimits<T>& limits, double least_velocity = 1e-4,
-                   const typename Solver::template Options<T>& options = {}, int block = 0) {
-  return solve_worlds<Solver, T, Group>({d}, limits, least_velocity, options, block)[0];
+                   const typename Solver::template Options<T>& options = {}, int block = 0, bool lone = false) {
+  return solve_worlds<Solver, T, Group>({d}, limits, least_velocity, options, block, lone)[0];
 }
 
 }  // namespace stiction::testing

@@ -18,7 +18,7 @@
 // a row for Anderson; about 10 evaluations of G, 30 operations each, where a contact slides.
 #pragma once
 #include "solvers/bisection/bilateral.h"
-#include "solvers/bisection/one_contact.h"
+#include "solvers/one_contact.h"
 #include "solvers/bisection/options.h"
 #include "solvers/gauss_seidel.h"
 

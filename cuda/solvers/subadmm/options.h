@@ -15,6 +15,7 @@ enum PenaltyRule : int {
 template <class S>
 struct SubAdmmOptions {
   int penalty = kPenaltyNormalTangential;
+  int sweeps = 16;        // before the first pass, at most; none by lanes that share a world
   int anderson = 1;       // Anderson acceleration (depth 3)
   S relaxation = S(1.5);  // alpha of over-relaxation; 1: none, as in [Lee2025]
   S tikhonov = S(1e-3);   // of Anderson's normal equations, relative to each column's square
@@ -24,7 +25,8 @@ struct SubAdmmOptions {
   HD bool aim(Law law) { return convex = law == Law::kConvex, law != Law::kDissipation; }
   template <class Visit, class... O>
   HD static void each_field(Visit visit, O&... o) {
-    visit("penalty", o.penalty...), visit("anderson", o.anderson...), visit("relaxation", o.relaxation...);
+    visit("penalty", o.penalty...), visit("sweeps", o.sweeps...), visit("anderson", o.anderson...);
+    visit("relaxation", o.relaxation...);
     visit("tikhonov", o.tikhonov...), visit("convex", o.convex...);
   }
 };

@@ -24,7 +24,7 @@ HD int lanes_of(const Mask<Real>& is) {
 }
 /// The lanes of `is`, then the others.
 template <class Real>
-HD Index<Real> in_front(const Mask<Real>& is) {
+HD_CALL Index<Real> in_front(const Mask<Real>& is) {
   Index<Real> lanes{};
   int number = 0;
   for (const bool wanted : {true, false})

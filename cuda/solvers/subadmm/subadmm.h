@@ -14,6 +14,7 @@
 #include "linalg/gram.h"
 #include "solvers/score.h"
 #include "solvers/subadmm/registers.h"
+#include "solvers/subadmm/sweeps.h"
 
 namespace stiction {
 
@@ -64,7 +65,9 @@ class Iteration {
       for (int d = 0; d < 3; ++d) answer_[3 * k + d] = Real(0);
       for (int d = 0; p_.spins > 0 && d < 3; ++d) answer_[p_.spin_row(k) + d] = Real(0);
     });
-    Mask<Real> done = iterate(p_.near, mask_of<Real>(false));
+    Mask<Real> done = mask_of<Real>(false);
+    if constexpr (kSweepsFirst && Group::kSize == 1) done = sweep();
+    done = iterate(p_.near, done);
     if (p_.contacts > p_.near) {
       const Mask<Real> stay = negate(closing());
       if (!all(stay)) done = with_all(negate(stay), done);
@@ -84,6 +87,7 @@ class Iteration {
   /// With the first `contacts` of them. Worlds that are done keep their answer. Returns those that are done then: which stopped, and
   /// not because their impulses are so large that nothing changes them.
   HD_ONCE Mask<Real> iterate(int contacts, Mask<Real> done) {
+    if (all(done)) return done;
     const Mask<Real> kept = done;
     x_.contacts = contacts, x_.spins = p_.spins > 0 ? contacts : 0, x_.n = x_.spin_row(x_.spins);
     Arena<Real> arena(memory_);
@@ -111,6 +115,16 @@ class Iteration {
     });
     if (limits_.tolerance > 0) done = done & (kept | (g_.max(largest) * kEpsilon<S> <= allowed));
     return done;
+  }
+  /// Before the passes. Returns the worlds that are done with that.
+  HD Mask<Real> sweep() {
+    const bool none = opt.sweeps < 1 || p_.spins > 0 || p_.apart || opt.convex || !(limits_.tolerance > 0);
+    if (none || !any(p_.lone)) return mask_of<Real>(false);
+    Sweeps<Real> sweeps(p_, answer_);
+    if (!any(sweeps.takes())) return mask_of<Real>(false);
+    Arena<Real> arena(memory_);
+    sweeps.carve(arena);
+    return sweeps.run(min(opt.sweeps, limits_.iterations), limits_.tolerance, Real(opt.tikhonov), stats_.iterations);
   }
   /// Solves `open` worlds again, with all contacts. Returns those that are done then.
   HD Mask<Real> with_all(const Mask<Real>& open, const Mask<Real>& done) {

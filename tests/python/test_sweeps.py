@@ -1,0 +1,79 @@
+"""SubADMM begins with sweeps over single contacts where an environment has few: `pytest -s` prints what they save.
+
+The residuals, bits and refusals of the sweeps themselves are tested in tests/solvers/sweeps_test.cpp.
+"""
+
+import numpy as np
+import pytest
+import stiction
+
+FILES = {
+    "quadruped": "envs/velocity/quadruped.xml",
+    "ant": "envs/ant/ant.xml",
+    "half_cheetah": "envs/half_cheetah/half_cheetah.xml",
+}
+
+
+def rollout(name, steps=60, **options):
+    """(iterations, r_con / V of those with an impulse) of every step under random controls."""
+    model = stiction.Model.from_mjcf(FILES[name])
+    sim = stiction.Simulation(model, 128, solver=stiction.SolverOptions(**options))
+    rng = np.random.default_rng(3)
+    sim.ctrl[:] = model.mjmodel.key_ctrl[0] if model.mjmodel.nkey else 0
+    home = sim.ctrl.copy()
+    sim.step(100)
+    iterations, residuals = [], []
+    for step in range(steps):
+        if step % 5 == 0:
+            sim.ctrl[:] = home + rng.uniform(-0.1, 0.1, sim.ctrl.shape)
+        sim.step()
+        c = sim.certificate
+        touches = c.num_contacts > 0
+        iterations.append(np.array(c.iterations[touches]))
+        residuals.append((c.r_con / c.scale)[touches])
+    return np.concatenate(iterations), np.concatenate(residuals)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_they_take_half_as_many_and_come_as_near(name):
+    sweeps, near = rollout(name)
+    passes, as_near = rollout(name, sweeps=0)
+    print(
+        f"\n{name}: {np.median(sweeps):.0f} sweeps and passes for {np.median(passes):.0f} passes in the median, r_con/V"
+        f" {np.median(near):.1e} for {np.median(as_near):.1e}, 99th percentile {np.percentile(near, 99):.1e} for"
+        f" {np.percentile(as_near, 99):.1e}"
+    )
+    assert np.median(sweeps) <= 0.67 * np.median(passes)
+    assert np.median(near) <= 1.2 * np.median(as_near)
+    assert np.percentile(near, 99) <= 2e-5
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_step_is_the_same_with_and_without(name):
+    """Where Coulomb's law has one answer; from the same states, in double, to 1e-9 V."""
+    model = stiction.Model.from_mjcf(FILES[name])
+    one, other = (
+        stiction.Simulation(model, 64, dtype="float64", solver=stiction.SolverOptions(tolerance=1e-10, sweeps=n))
+        for n in (16, 0)
+    )
+    rng = np.random.default_rng(5)
+    one.step(100)
+    apart = []
+    for _ in range(20):
+        one.ctrl[:] = rng.uniform(-0.2, 0.2, one.ctrl.shape)
+        one.step(3)
+        other.set_state(one.get_state())
+        one.step(), other.step()
+        scale = np.maximum(one.certificate.scale, 1e-3)[:, None]
+        apart.append(np.abs(one.qvel - other.qvel).max(1, keepdims=True) / scale)
+    apart = np.concatenate(apart)
+    print(f"\n{name}: velocities differ by {np.median(apart):.1e} V in the median, {apart.max():.1e} at most")
+    assert np.median(apart) <= 1e-7 and np.percentile(apart, 99) <= 1e-4
+
+
+def test_contacts_with_couples_have_none():
+    model = stiction.Model.from_mjcf(FILES["quadruped"]).with_friction(torsional=0.01)
+    sims = [stiction.Simulation(model, 16, solver=stiction.SolverOptions(sweeps=n)) for n in (16, 0)]
+    for sim in sims:
+        sim.step(50)
+    assert (sims[0].qpos == sims[1].qpos).all() and sims[0].certificate.num_contacts.max() > 0
