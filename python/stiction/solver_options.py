@@ -166,9 +166,10 @@ class SubAdmm(SolverOptions):
     #: Its penalty: "normal_tangential" or "per_contact" (of each contact), "common" (one per environment), or
     #: "adaptive" (the first, scaled as primal and dual residual ask).
     penalty: str = _knob("subadmm", "penalty", choices=("normal_tangential", "per_contact", "common", "adaptive"))
-    #: Of environments with few contacts: contacts solved in turn before the first pass, at most so often, besides
-    #: `iterations`; 0 is never. On the CPU, where no contact has torsional or rolling friction.
-    sweeps: int = _knob("subadmm", "sweeps", least=0)
+    #: Contacts solved in turn before the first pass, at most so often, besides `iterations`: where at most four close,
+    #: each alone on its link, without dry friction or loops; 0 is never. 8 makes quadrupeds on point feet up to 1.6
+    #: times as fast; where Coulomb's law has several answers it may find another. Not on a GPU, nor with tolerance 0.
+    sweeps: int = _knob("subadmm", "sweeps", least=0, most=100_000)
     #: Anderson acceleration of depth 3.
     anderson: bool = _knob("subadmm", "anderson", bool)
     #: Over-relaxation, in (0, 2); 1 is none.

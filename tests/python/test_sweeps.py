@@ -1,4 +1,4 @@
-"""SubADMM begins with sweeps over single contacts where an environment has few: `pytest -s` prints what they save.
+"""`SubAdmm(sweeps=8)` begins with sweeps over single contacts where few close: `pytest -s` prints what they save.
 
 The residuals, bits and refusals of the sweeps themselves are tested in tests/solvers/sweeps_test.cpp.
 """
@@ -25,7 +25,7 @@ def rollout(name, steps=60, **options):
     iterations, residuals = [], []
     for step in range(steps):
         if step % 5 == 0:
-            sim.ctrl[:] = home + rng.uniform(-0.1, 0.1, sim.ctrl.shape)
+            sim.ctrl[:] = home + rng.uniform(-0.3, 0.3, sim.ctrl.shape)
         sim.step()
         c = sim.certificate
         touches = c.num_contacts > 0
@@ -35,15 +35,15 @@ def rollout(name, steps=60, **options):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_they_take_half_as_many_and_come_as_near(name):
-    sweeps, near = rollout(name)
-    passes, as_near = rollout(name, sweeps=0)
+def test_they_take_fewer_and_come_as_near(name):
+    sweeps, near = rollout(name, sweeps=8)
+    passes, as_near = rollout(name)
     print(
         f"\n{name}: {np.median(sweeps):.0f} sweeps and passes for {np.median(passes):.0f} passes in the median, r_con/V"
         f" {np.median(near):.1e} for {np.median(as_near):.1e}, 99th percentile {np.percentile(near, 99):.1e} for"
         f" {np.percentile(as_near, 99):.1e}"
     )
-    assert np.median(sweeps) <= 0.67 * np.median(passes)
+    assert np.mean(sweeps) <= 0.85 * np.mean(passes)
     assert np.median(near) <= 1.2 * np.median(as_near)
     assert np.percentile(near, 99) <= 2e-5
 
@@ -54,7 +54,7 @@ def test_a_step_is_the_same_with_and_without(name):
     model = stiction.Model.from_mjcf(FILES[name])
     one, other = (
         stiction.Simulation(model, 64, dtype="float64", solver=stiction.SolverOptions(tolerance=1e-10, sweeps=n))
-        for n in (16, 0)
+        for n in (8, 0)
     )
     rng = np.random.default_rng(5)
     one.step(100)
@@ -71,9 +71,43 @@ def test_a_step_is_the_same_with_and_without(name):
     assert np.median(apart) <= 1e-7 and np.percentile(apart, 99) <= 1e-4
 
 
+def table(**joint):
+    """On four balls, each on a stiff slide of its own, set down flat."""
+    words = " ".join(f'{k}="{v}"' for k, v in joint.items())
+    legs = "".join(
+        f'<body pos="{x} {y} -0.2"><joint type="slide" axis="0 0 1" stiffness="1e6" damping="1e3" {words}/>'
+        '<geom type="sphere" size="0.02" mass="0.1"/></body>'
+        for x in (-0.4, 0.4)
+        for y in (-0.3, 0.3)
+    )
+    return (
+        '<mujoco><option timestep="0.002" integrator="implicitfast"/><worldbody>'
+        '<geom type="plane" size="9 9 1" friction="0.8"/><body pos="0 0 0.2201"><freejoint/>'
+        f'<geom type="box" size="0.5 0.4 0.02" mass="10" contype="0" conaffinity="0"/>{legs}'
+        "</body></worldbody></mujoco>"
+    )
+
+
+def test_feet_do_not_press_against_each_other():
+    """Of twelve rows and ten dofs the law does not share friction out: passes do, evenly."""
+    model = stiction.Model.from_mjcf(table())
+    sim = stiction.Simulation(model, 1, solver=stiction.SolverOptions(sweeps=8))
+    sim.step(500)
+    f = np.asarray(sim.contact_problem().impulse).reshape(-1, 3)
+    assert len(f) == 4 and np.hypot(f[:, 0], f[:, 1]).max() <= 1e-4 * f[:, 2].sum()
+
+
+def test_joints_that_rub_have_none():
+    model = stiction.Model.from_mjcf(table(frictionloss=1.0))
+    sims = [stiction.Simulation(model, 4, solver=stiction.SolverOptions(sweeps=n)) for n in (8, 0)]
+    for sim in sims:
+        sim.step(100)
+    assert (sims[0].qpos == sims[1].qpos).all() and (sims[0].certificate.num_contacts == 4).all()
+
+
 def test_contacts_with_couples_have_none():
     model = stiction.Model.from_mjcf(FILES["quadruped"]).with_friction(torsional=0.01)
-    sims = [stiction.Simulation(model, 16, solver=stiction.SolverOptions(sweeps=n)) for n in (16, 0)]
+    sims = [stiction.Simulation(model, 16, solver=stiction.SolverOptions(sweeps=n)) for n in (8, 0)]
     for sim in sims:
         sim.step(50)
     assert (sims[0].qpos == sims[1].qpos).all() and sims[0].certificate.num_contacts.max() > 0

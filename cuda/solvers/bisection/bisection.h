@@ -18,9 +18,9 @@
 // a row for Anderson; about 10 evaluations of G, 30 operations each, where a contact slides.
 #pragma once
 #include "solvers/bisection/bilateral.h"
-#include "solvers/one_contact.h"
 #include "solvers/bisection/options.h"
 #include "solvers/gauss_seidel.h"
+#include "solvers/one_contact.h"
 
 namespace stiction {
 

@@ -15,7 +15,7 @@ enum PenaltyRule : int {
 template <class S>
 struct SubAdmmOptions {
   int penalty = kPenaltyNormalTangential;
-  int sweeps = 16;        // before the first pass, at most; none by lanes that share a world
+  int sweeps = 0;         // before the first pass, at most, where few contacts close; not on a GPU
   int anderson = 1;       // Anderson acceleration (depth 3)
   S relaxation = S(1.5);  // alpha of over-relaxation; 1: none, as in [Lee2025]
   S tikhonov = S(1e-3);   // of Anderson's normal equations, relative to each column's square

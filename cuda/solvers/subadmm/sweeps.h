@@ -1,9 +1,10 @@
-// Sweeps before the first pass (subadmm.h): of worlds with few contacts each is solved in turn while the others rest, and so is each other
-// row, with Anderson's acceleration of where a sweep begins. docs/theory.md, section 9; the contact alone: section 15.
+// Sweeps before the first pass (subadmm.h), where they are asked for: of worlds with few contacts each is solved in turn while the others
+// rest, and so is each limit, with Anderson's acceleration of where a sweep begins. docs/theory.md, section 9; the contact alone:
+// section 15.
 //
-// Where a body has one contact or two, as the feet of most quadrupeds, a third as many sweeps as passes do, and no operator is made. Many
-// contacts on one body push each other to and fro, and contacts in turn wait for each other where passes do not: those worlds begin with
-// passes, and one whose sweeps run out goes on with them.
+// Where a link has one contact, as the feet of most quadrupeds, a third to a half as many sweeps as passes do, and no operator is made. Many
+// contacts push each other to and fro, and contacts in turn wait for each other where passes do not: those worlds begin with passes, and one
+// whose sweeps run out goes on with them.
 //
 // s = J v* + Y u + e + R l, u = Y'l kept beside the impulses. Of a contact W = W_ii + diag(R), c = s - W l without its own impulse, and
 // with the normal eliminated k = W_nt / W_nn, S = W_tt - W_tn k', f = -c_n / W_nn:
@@ -52,26 +53,28 @@ class Sweeps {
   /// Worlds that begin with them.
   HD const Mask<Real>& takes() const { return takes_; }
 
-  /// Until `most` are made, or no contact or row changes by more than tolerance V, when a world is done (change_weight, allowed_in). Worlds
+  /// Until `most` are made, or no contact or row changes by more than a part of tolerance V, when a world is done (change_weight). Worlds
   /// that do not take part keep their impulses. Returns which are done; count: sweeps of each.
   HD_ONCE Mask<Real> run(int most, S tolerance, Real tikhonov, Real& count) {
-    const Real allowed = p.scale * tolerance;
-    begin(tolerance);
+    const Real allowed = p.scale * tolerance * S(kPart);
+    begin(tolerance * S(kPart));
     Mask<Real> going = takes_, done = mask_of<Real>(false);
     for (int sweep = 1; sweep <= most; ++sweep) {
       const Real change = one(going);
       count = select(going, count + Real(1), count);
-      done = done | (going & (change <= allowed_in(sweep, allowed))), going = going & negate(done);
+      done = done | (going & (change <= allowed)), going = going & negate(done);
       if (!any(going)) break;
       if (sweep < most) extrapolate(tikhonov, going);
     }
     Real largest(0);  // impulses so large that nothing changes them
     for (int i = 0; i < n_; ++i) largest = maximum(largest, abs(l[row_of(i)]) * p.W[row_of(i)]);
-    return done & (largest * kEpsilon<S> <= allowed);
+    return done & (largest * kEpsilon<S> * S(kPart) <= allowed);
   }
 
  private:
   static constexpr int kDepth = 3;
+  /// Of what a pass may change: a sweep that comes nearer slowly changes less than is left.
+  static constexpr double kPart = 0.1;
   /// Impulses of what slides would grow out of bounds with a smaller q; a world where one would is not done.
   static constexpr double kLeastDepth = 0.05;
   using Entry = History<Real, kDepth>;
@@ -89,16 +92,19 @@ class Sweeps {
     Real one_over, next;  // of W + R; what its impulse does to the row behind it
   };
 
-  /// Those with few contacts, or other rows alone; and none without bounds, which hardly move one at a time.
+  /// Those with few contacts, no more rows than dofs (what feet could press against each other no law decides), and of other rows none but
+  /// limits: those that push both ways, and those without bounds, hardly move one at a time.
   HD Mask<Real> worlds() const {
-    const Real zero(0), one(1), none(kUnbounded);
-    Real own(0), others(0), free(0);
+    const Real zero(0), one(1);
+    Real own(0), limits(0), others(0);
     for (int k = 0; k < p.near; ++k) own = own + select(p.W[3 * k + 2] > zero, one, zero);
     for (int k = 0; k < p.scalars; ++k) {
       const Real used = select(p.W[p.scalar_row(k)] > zero, one, zero);
-      others = others + used, free = free + select((p.lower[k] <= -none) & (p.upper[k] >= none), used, zero);
+      const Mask<Real> both_ways = (p.lower[k] < zero) & (p.upper[k] > zero);
+      others = others + select(both_ways, used, zero), limits = limits + select(both_ways, zero, used);
     }
-    return p.lone & (own <= Real(static_cast<S>(kFew))) & (own + others > zero) & (free <= zero);
+    const Real rows = own * static_cast<S>(3) + limits;
+    return p.lone & (own <= Real(static_cast<S>(kFew))) & (rows > zero) & (rows <= p.columns) & (others <= zero);
   }
   /// Row i of those that take part.
   HD int row_of(int i) const { return i < 3 * contacts_ ? i : p.scalar_row(i - 3 * contacts_); }
@@ -181,22 +187,22 @@ class Sweeps {
       const int i = 3 * k;
       const Vec3<Real> f{l[i], l[i + 1], l[i + 2]};
       const Vec3<Real> s{ahead.x + p.R[i] * f.x, ahead.y + p.R[i + 1] * f.y, ahead.z + p.R[i + 2] * f.z};
-      const Vec3<Real> d = select(going, solved(k, f, s, going, most) - f, Vec3<Real>{zero, zero, zero});
+      const Vec3<Real> next = select(going, solved(k, f, s, going, most), f), d = next - f;
       if (k + 1 < contacts_) ahead = moves(k + 1) + block_[k].next * d;
       const Real fast = max(max(abs(d.x) * p.W[i], abs(d.y) * p.W[i + 1]), abs(d.z) * p.W[i + 2]);
       most = maximum(most, fast * weight_[k]);
-      l[i] = f.x + d.x, l[i + 1] = f.y + d.y, l[i + 2] = f.z + d.z;
+      l[i] = next.x, l[i + 1] = next.y, l[i + 2] = next.z;
       push(k, d);
     }
     Real other = p.scalars > 0 ? moves_row(0) : zero;
     for (int k = 0; k < p.scalars; ++k) {
       const int i = p.scalar_row(k);
       const RowBlock& b = row_[k];
-      const Real moved = clamp(l[i] - (other + p.R[i] * l[i]) * b.one_over, p.lower[k], p.upper[k]) - l[i];
-      const Real d = select(going, moved, zero);
+      const Real moved = clamp(l[i] - (other + p.R[i] * l[i]) * b.one_over, p.lower[k], p.upper[k]);
+      const Real next = select(going, moved, l[i]), d = next - l[i];
       if (k + 1 < p.scalars) other = moves_row(k + 1) + b.next * d;
       most = maximum(most, abs(d) * p.W[i] * weight_[contacts_ + k]);
-      l[i] = l[i] + d;
+      l[i] = next;
       p.add_push(i, d, u);
     }
     return most;
