@@ -2,9 +2,9 @@
 // rest, and so is each limit, with Anderson's acceleration of where a sweep begins. docs/theory.md, section 9; the contact alone:
 // section 15.
 //
-// Where a link has one contact, as the feet of most quadrupeds, a third to a half as many sweeps as passes do, and no operator is made. Many
-// contacts push each other to and fro, and contacts in turn wait for each other where passes do not: those worlds begin with passes, and one
-// whose sweeps run out goes on with them.
+// Where a link has one contact, as the feet of most quadrupeds, a third to two thirds as many sweeps as passes do, and no operator is made.
+// Many contacts push each other to and fro, and contacts in turn wait for each other where passes do not: those worlds begin with passes, and
+// one whose sweeps run out goes on with them.
 //
 // s = J v* + Y u + e + R l, u = Y'l kept beside the impulses. Of a contact W = W_ii + diag(R), c = s - W l without its own impulse, and
 // with the normal eliminated k = W_nt / W_nn, S = W_tt - W_tn k', f = -c_n / W_nn:
