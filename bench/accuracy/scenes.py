@@ -2,7 +2,10 @@
 
 Two to twelve bodies of all kinds of geoms, a plane, up to four static boxes of 0.1 to 100 m, speeds up to 20 m/s and
 100 rad/s, steps of 1 to 10 ms, 3 s. Nothing bounces and nothing drives, so energy never rises; nothing gets through
-the floor or a box; everything stays finite. ``1 --seed S --throw K`` runs one failing throw again and tells when.
+the floor or a box; everything stays finite. Heights are those of half a step before: where velocities change first and
+positions follow with the new ones, that is where gravity has done the work that velocities show. In free flight this
+energy is constant; with heights of the step's end it falls by m g h / 2 for each m/s, and where a body rolls over its
+edge and up again as much comes back. ``1 --seed S --throw K`` runs one failing throw again and tells when.
 
 What is at rest is counted after 10 s, of the bodies that should be: boxes and meshes with friction of 0.3 or more that
 touch nothing that rolls (nothing has rolling friction) or has less, and lie on what is less steep than their friction.
@@ -129,7 +132,8 @@ class Watch:
         linear = v[..., :3] + np.cross(spin, centres - q[..., :3])
         principal = np.einsum("bji,ebj->ebi", self.frame, v[..., 3:])
         kinetic = (self.mass * (linear**2).sum(-1) + (self.inertia * principal**2).sum(-1)).sum(-1) / 2
-        return kinetic, 9.81 * (self.mass * centres[..., 2]).sum(-1)
+        height = centres[..., 2] - linear[..., 2] * sim.timestep / 2
+        return kinetic, 9.81 * (self.mass * height).sum(-1)
 
     def of_body(self, b: int, spin, timestep: float) -> dict:
         """What a failure of a body is told with: its geom, radius (m), and turn in the step before (rad)."""
