@@ -191,6 +191,25 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
   set_lane(x.geom1, w, of.geom1), set_lane(x.geom2, w, of.geom2);
 }
 
+/// The middle of geom `own` of two moving ones, which have n candidates, as that of a free geom and a static one (middle_candidate): where
+/// the other is below, or no farther beside than `beside`. side: 1 where normals point to own, else -1. turn: of the free motion.
+template <class Shape, class Real>
+HD Candidate<Real> moving_middle(const PlacedGeom<Real>& own, const PlacedGeom<Real>& other, Scalar<Real> side,
+                                 const Vec3<Real>& turn, const Real& margin, const Real& beside,
+                                 const Candidate<Real>* found, int n) {
+  const Real least = inner_radius(own.type, own.size, Real(0)) * Scalar<Real>(1 - kInnerBall);
+  if (!any(margin > least)) return absent<Real>();
+  Candidate<Real> c = deepest_of(found, n);
+  c.normal = c.normal * side;
+  auto solid = [&](Vec3<Real> x, const Real&, const Mask<Real>& wanted) {
+    return is_inside<Shape>(other, x, beside, wanted);
+  };
+  const Turning<Real> body{turn, own.pose.p, false, {}, false};
+  Candidate<Real> middle = middle_candidate(&c, 1, own, false, margin, body, solid);
+  middle.normal = middle.normal * side;
+  return middle;
+}
+
 template <class L>
 HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
                                     const PerLink<L, typename L::Real>& margins, const StepReach<L>& step,
@@ -248,7 +267,7 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       const Mask<Real> wanted = swapped ? look(pair.geom2, g2, g1) : look(pair.geom1, g1, g2);
       if (!any(wanted)) continue;
       const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
-      Candidate<Real> out[kMaxCandidates];
+      Candidate<Real> out[kMaxCandidates + 2];
       // What both travel in the step, at the common point.
       const Motion<Real> way1 = moved(step.free, g1.link, l1.shift), way2 = moved(step.free, g2.link, l2.shift);
       const Motion<Real> now = moved(step.V, g2.link, l2.shift) - moved(step.V, g1.link, l1.shift);
@@ -258,7 +277,14 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       const Scalar<Real> twins = step.twins_within(lp.thin);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair),
                        twins,    Real(0)};
-      int count = candidate_count(g1.type, g2.type);
+      const int shaped = candidate_count(g1.type, g2.type);
+      int count = shaped;
+      auto add_middle = [&](const auto& own, const auto& other, Scalar<Real> side, const Motion<Real>& way) {
+        out[count++] =
+            moving_middle<typename L::Shape>(own, other, side, way.w, nearest, Real(step.reserve), out, shaped);
+      };
+      if (pair.middle & 1) add_middle(x1, x2, -1, way1);
+      if (pair.middle & 2) add_middle(x2, x1, 1, way2);
       for (int k = 0; k < count; ++k) {
         if (!any(out[k].dist < nearest)) continue;
         const Real end_gap = nears.end_gap(out[k]);

@@ -96,7 +96,7 @@ HD Mask<Real> is_on_face(const PlacedGeom<Real>& fixed, Vec3<Real> n, Vec3<Real>
 }
 
 /// Turns (rad) below the first roll nothing, from the second on less, above twice that not at all: those are too far for a mean.
-inline constexpr float kLeastRoll = 1e-4f, kMostRoll = 0.15f;
+inline constexpr float kLeastRoll = 1e-4f, kMostRoll = 0.5f;
 /// What a lowest point moves by less than that part of its body is rounding.
 template <class Real> inline constexpr Scalar<Real> kStill = sizeof(Scalar<Real>) == 4 ? 3e-6 : 1e-12;
 

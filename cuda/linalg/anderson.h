@@ -24,6 +24,10 @@ struct History {
   Entry df[Depth], dimage[Depth];
 };
 
+/// |gamma|_1, at most. Where residuals hardly change, as of impulses that press bodies against each other and move nothing, their
+/// differences are rounding, and gamma is what it may be: forces of things at rest jumped by that many times what a pass changes.
+inline constexpr float kMostExtrapolated = 3;
+
 template <class Real, int Depth>
 struct Anderson {
   Real gram[Depth][Depth], rhs[Depth], gamma[Depth], last;
@@ -92,7 +96,9 @@ struct Anderson {
       UNROLL for (int j = 0; j < Depth; ++j)
         if (j == place) UNROLL for (int k = 0; k < Depth; ++k) gram[j][k] = gram[k][j] = row[k];
       least_squares(tikhonov, gamma);
-      Real trust = select(square < last, Real(1), Real(0));
+      Real size(0);
+      UNROLL for (int j = 0; j < Depth; ++j) size = size + abs(gamma[j]);
+      const Real most(kMostExtrapolated), trust = select(square < last, most / max(size, most), Real(0));
       UNROLL for (int j = 0; j < Depth; ++j) gamma[j] = gamma[j] * trust;
     }
     last = square;

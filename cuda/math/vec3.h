@@ -65,10 +65,13 @@ template <class T> HD Vec3<T> operator*(const SymMat3<T>& M, Vec3<T> a) {
           M.xz * a.x + M.yz * a.y + M.zz * a.z};
 }
 
+/// Normals with less z have frames turned otherwise: no face's, as a rule. At 0, where [Duff2017] has it, are those of all walls and of what
+/// jaws hold, and rounding would turn them.
+inline constexpr float kFrameTurns = -0.57f;
 /// Two unit vectors that complete n (a unit vector) to a right-handed frame; rows t1, t2, n. The branch-free rule of
 /// [Duff2017]. n = (0, 0, 1) gives the world's axes.
 template <class T> HD Mat3<T> frame_of_normal(Vec3<T> n) {
-  T sign = select(n.z < T(0), T(-1), T(1));
+  T sign = select(n.z < T(kFrameTurns), T(-1), T(1));
   T a = T(-1) / (sign + n.z), b = n.x * n.y * a;
   return {{{T(1) + sign * n.x * n.x * a, sign * b, -(sign * n.x)}, {b, sign + n.y * n.y * a, -n.y}, n}};
 }

@@ -115,8 +115,10 @@ struct PairModel {
   S mu{}, stiffness{}, dissipation{}, restitution{};
   int dim = 3;
   S torsion{}, rolling{};
-  int candidates = 0;  // against static geometry, with `middle`
-  int middle = 0;      // 1: that of a free geom is a candidate, too, behind those of its shape
+  int candidates = 0;  // with `middle`
+  // Middles of free geoms that are candidates, too, behind those of the shapes: 1 against static geometry; of two moving geoms 1 of
+  // geom1, 2 of geom2, 3 of both.
+  int middle = 0;
 };
 /// Two moving links with geoms that may touch.
 struct LinkPairModel {

@@ -82,6 +82,13 @@ struct Records {
       const Mask<Real> is = x.active & (r[kRecordId] == x.id);
       found.l = select(is, Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found.l);
       if (m.has_spin) found.c = select(is, Vec3<Real>{r[kRecordSpin], r[kRecordSpin + 1], r[kRecordSpin + 2]}, found.c);
+      const Real turns(kFrameTurns), &before = r[kRecordNz], &now = x.frame.row[2].z;
+      const Mask<Real> other = is & (((before < turns) & (now >= turns)) | ((before >= turns) & (now < turns)));
+      if (!any(other)) return;  // tangents are the same but for how far the normal has turned
+      const Mat3<Real> frame = frame_of_normal(Vec3<Real>{r[kRecordNx], r[kRecordNy], before});
+      auto turned = [&](Vec3<Real>& a) { a = select(other, x.frame * transposed_times(frame, a), a); };
+      turned(found.l);
+      if (m.has_spin) turned(found.c);
     };
     auto in_cone = [&](const ContactPoint<Real>& x, Vec3<Real> couple) {
       const Vec3<Real> arms = spin_arms(x);

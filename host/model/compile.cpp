@@ -203,23 +203,21 @@ class Compiler {
                                       ": contact with heightfields is not supported");
         continue;
       }
-      if (g1.link >= 0 && g2.link >= 0) {
-        if (g1.type == GeomKind::kPlane)
-          throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
-        moving_[std::minmax(g1.link, g2.link)].push_back(surface_of(m_, p));
-      } else if (g1.link >= 0 && g1.type == GeomKind::kPlane) {
+      if (g1.link >= 0 && g1.type == GeomKind::kPlane)
         throw std::invalid_argument("geom " + std::to_string(p.geom1) + ": a moving plane cannot collide");
+      if (g1.link >= 0 && g2.link >= 0) {
+        PairModel<double> pair = surface_of(m_, p);
+        const int turns1 = has_middle(g1), turns2 = has_middle(g2);
+        pair.middle = turns1 + 2 * turns2, pair.candidates = candidate_count(g1.type, g2.type) + turns1 + turns2;
+        moving_[std::minmax(g1.link, g2.link)].push_back(pair);
       } else {
         const auto &own = g1.link >= 0 ? g1 : g2, &fixed = g1.link >= 0 ? g2 : g1;
-        const int link = own.link;
-        const bool free = is_alone(link);
-        const int probes = g1.type == GeomKind::kPlane ? probe_count(g2.type, g2.size, free) : 0;
+        const bool free = is_alone(own.link);
+        const int probes = g1.type == GeomKind::kPlane ? probe_count(g2.type, g2.size, free) : 0,
+                  shaped = free ? free_count(own.type, fixed.type) : candidate_count(g1.type, g2.type);
         PairModel<double> pair = surface_of(m_, p);
-        // What stays where it is however it turns needs no other point.
-        pair.middle = probes == 0 && free && own.type != GeomKind::kSphere;
-        const int shaped = free ? free_count(own.type, fixed.type) : candidate_count(g1.type, g2.type);
-        pair.candidates = (probes > 0 ? probes : shaped) + pair.middle;
-        (probes > 0 ? probes_ : statics_)[link].push_back(pair);
+        pair.middle = probes == 0 && has_middle(own), pair.candidates = (probes > 0 ? probes : shaped) + pair.middle;
+        (probes > 0 ? probes_ : statics_)[own.link].push_back(pair);
       }
     }
   }
@@ -230,6 +228,9 @@ class Compiler {
       if (flat_.at(static_cast<int>(i)) == link) return node(i).free && node(i).children.empty();
     return false;
   }
+
+  /// A free geom that stays where it is however it turns needs no other point.
+  bool has_middle(const GeomModel<double>& geom) const { return geom.type != GeomKind::kSphere && is_alone(geom.link); }
 
   int plane_of(int geom) {
     auto [it, fresh] = planes_.try_emplace(geom, static_cast<int>(out_->plane.size()));
@@ -344,8 +345,7 @@ class Compiler {
       int places = 0;
       for (auto& p : pairs) {
         p.id = features;
-        const int candidates = candidate_count(out_->geom[p.geom1].type, out_->geom[p.geom2].type);
-        features += candidates, places += std::min(candidates, PairPlaces::kFace);
+        features += p.candidates, places += std::min(p.candidates, PairPlaces::kFace);
         out_->pair.push_back(p);
         for (int g : {p.geom1, p.geom2}) touching[out_->geom[g].link].push_back(g);
       }

@@ -46,7 +46,13 @@ void each_station(const View& m, Visit visit) {
 uint64_t kinds_that_meet(const View& m) {
   uint64_t met = 0;
   auto add = [&](int a, int b) { met |= uint64_t{1} << (8 * std::min(a, b) + std::max(a, b)); };
-  for (int i = 0; i < m.pairs; ++i) add(m.geom[m.pair[i].geom1].type, m.geom[m.pair[i].geom2].type);
+  for (int i = 0; i < m.pairs; ++i) {
+    const GeomModel<double>&g1 = m.geom[m.pair[i].geom1], &g2 = m.geom[m.pair[i].geom2];
+    add(g1.type, g2.type);
+    if (g1.link < 0 || g2.link < 0) continue;
+    if (m.pair[i].middle & 1) add(GeomKind::kSphere, g2.type);  // what is below it: pair_slots.h
+    if (m.pair[i].middle & 2) add(GeomKind::kSphere, g1.type);
+  }
   each_station(m, [&](const StationModel& st) {
     for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
       const GeomModel<double>&g1 = m.geom[m.pair[i].geom1], &g2 = m.geom[m.pair[i].geom2];

@@ -86,6 +86,8 @@ def _read(source) -> tuple[str, str | None, str]:
         return source, None, "the XML string"
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(f"source is {type(source).__name__}, expected a path or an XML string")
+    if isinstance(source, str) and not source.strip():
+        raise ValueError("source is an empty string, expected a path or an XML string")
     path = Path(source)
     if not path.is_file():
         raise FileNotFoundError(f"no file '{path}': expected the path of an MJCF or URDF file, or an XML string")

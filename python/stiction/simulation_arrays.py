@@ -93,7 +93,7 @@ class ArrayCache:
         return self.backend.of(convert(self.read(name)))
 
     def assign(self, name: str, values) -> None:
-        if values is self.views.get(name):  # sim.ctrl += x
+        if values is not None and values is self.views.get(name):  # sim.ctrl += x
             return
         if self._apart and is_tensor(values) and not values.is_complex():
             view = self.view(name)

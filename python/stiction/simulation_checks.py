@@ -36,9 +36,17 @@ def count(name: str, value, low: int) -> int:
     return number
 
 
+#: Rows of `contact`, and contacts that there is room for, at most.
+MOST_CONTACTS = 1_000_000
+
+
 def checked_room(max_contacts: int | None) -> int:
     """0 for what seems enough."""
-    return 0 if max_contacts is None else count("max_contacts", max_contacts, 1)
+    if max_contacts is None:
+        return 0
+    if (room := count("max_contacts", max_contacts, 1)) > MOST_CONTACTS:
+        raise ValueError(f"max_contacts is {room}, expected at most {MOST_CONTACTS}")
+    return room
 
 
 def usable_cores() -> int:

@@ -42,7 +42,7 @@ class UrdfRobot:
             _find_packages(spec, Path(path))
         # Links that hang by fixed joints stay bodies, for their names and for excludes.
         spec.compiler.fusestatic = False
-        notes = _add_actuators(spec, self, mujoco)
+        notes = _limits_without_order(spec, mujoco) + _add_actuators(spec, self, mujoco)
         if self.floating:
             notes += _float(spec, self, mujoco)
         if self.floating or self.pose is not None:
@@ -70,6 +70,14 @@ def _scalar_joints(spec, mujoco) -> list:
     for number, joint in enumerate(joints):
         joint.name = joint.name or f"joint_{number}"
     return joints
+
+
+def _limits_without_order(spec, mujoco) -> list[str]:
+    return [
+        f"limits of joint '{joint.name}': {joint.range[0]:g} to {joint.range[1]:g} are in no order and bound nothing"
+        for joint in _scalar_joints(spec, mujoco)
+        if joint.range[0] > joint.range[1]
+    ]
 
 
 def _add_actuators(spec, robot: UrdfRobot, mujoco) -> list[str]:

@@ -204,3 +204,74 @@ def test_friction_holds_between_compliant_plates_unless_it_is_made_compliant():
         return np.linalg.norm(sim.xpos[0, 3] - start) / 2
 
     assert creep() <= 1e-6 < creep(tangential_compliance=1e-3)
+
+
+PINCHED = {
+    "capsule, tilted": 'type="capsule" size=".013 .027" euler="37 0 0"',
+    "cylinder, by its ends": 'type="cylinder" size=".02 .013" euler="0 90 0"',
+    "box": 'type="box" size=".013 .017 .023"',
+}
+
+
+@DTYPES
+@pytest.mark.parametrize("timestep", [0.002, 0.003, 0.004])
+@pytest.mark.parametrize("yaw", [17.0, 71.0])
+@pytest.mark.parametrize("thing", PINCHED)
+def test_the_forces_on_jaws_that_close_level_stay(thing, yaw, timestep, dtype):
+    """Frames of level normals turned about in their rounding, and with them the friction of the step before."""
+    jaws = "".join(
+        f'<body pos="{-side * 0.0218} 0 0"><joint name="j{side}" type="slide" axis="{side} 0 0"/>'
+        '<geom type="box" size=".008 .014 .011" mass=".2"/></body>'
+        for side in (1, -1)
+    )
+    place = f'pos=".1 -.2 .5" euler="0 0 {yaw}"'
+    loads = np.array([(m, k * m * GRAVITY / 1.4) for m in (0.12, 0.37, 1.0) for k in (1.2, 1.6, 2.5)])
+    model = Model.from_mjcf(
+        f'<mujoco><compiler angle="degree"/><option timestep="{timestep}"/><default><geom friction=".7"/></default>'
+        f'<worldbody><body {place}>{jaws}</body><body name="o" {place}><freejoint/><geom {PINCHED[thing]} mass="1"/>'
+        '</body></worldbody><actuator><motor joint="j1"/><motor joint="j-1"/></actuator></mujoco>'
+    )
+    sim = Simulation(model, len(loads), dtype=dtype, per_env=("body_mass", "body_inertia"))
+    held = model.body_id("o")
+    sim.params.body_mass[:, held] = loads[:, 0]
+    sim.params.body_inertia[:, held] *= loads[:, :1]
+    sim.ctrl[:] = loads[:, 1:]
+    sim.step(round(5 / timestep))
+    before, most = None, 0.0
+    for _ in range(200):
+        sim.step()
+        force = np.asarray(sim.net_contact_force[:, 1:], float)
+        if before is not None:
+            change = np.linalg.norm(force - before, axis=-1).max(1) / (GRAVITY * loads[:, 0])
+            most = max(most, float(change.max()))
+        before = force
+    print(f"{thing}, {yaw}, {timestep}, {dtype}: {100 * most:.2f} % of the weight")
+    assert most <= 0.01
+
+
+@DTYPES
+def test_forces_stay_while_frames_of_normals_turn_about(dtype):
+    """A gripper that tips over: where n.z passes -0.57 tangents are others, and the step before had the old ones."""
+    pad = '<geom type="box" size=".008 .014 .011" mass=".2"/></body>'
+    jaws = f'<body pos="-.0211 0 0">{pad}<body pos=".0218 0 0"><joint name="j" type="slide" axis="-1 0 0"/>{pad}'
+    model = Model.from_mjcf(
+        '<mujoco><option timestep=".002"/><default><geom friction=".8" condim="4"/></default><worldbody>'
+        '<body pos=".1 -.2 .5" euler="0 0 17"><joint name="tip" type="hinge" axis="0 1 0"/>'
+        f'<inertial pos="0 0 0" mass="5" diaginertia=".1 .1 .1"/>{jaws}</body><body pos=".1 -.2 .5" euler="0 0 17">'
+        '<freejoint/><geom type="box" size=".013 .017 .023" mass=".3"/></body></worldbody>'
+        '<actuator><motor joint="j"/><velocity joint="tip" kv="50"/></actuator></mujoco>'
+    )
+    sim, before, most, turned = Simulation(model, dtype=dtype), None, 0.0, 0
+    sim.ctrl[:] = 12, 0
+    sim.step(1000)
+    sim.ctrl[:, 1] = 1
+    for k in range(500):
+        sim.step()
+        turned += bool((np.abs(np.asarray(sim.contact.frame[0, : sim.contact.count[0], 2, 2]) + 0.57) < 2e-3).any())
+        force = np.asarray(sim.net_contact_force[0, -1], float)
+        if before is not None and k > 100:
+            most = max(most, float(np.linalg.norm(force - before)))
+        before = force
+    print(f"{dtype}: {100 * most / (0.3 * GRAVITY):.3f} % of the weight")
+    assert turned and most < 0.01 * 0.3 * GRAVITY
+    assert np.abs(np.asarray(sim.qpos[0, 2:5]) - [0.1, -0.2, 0.5]).max() < 1e-3

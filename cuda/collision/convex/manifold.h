@@ -73,7 +73,7 @@ template <class T> HD int convex_corners(const T (&x)[8], const T (&y)[8], const
 template <class T, class S>
 HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const Approach<T>& approach, Feature<T>& f) {
   const T highest = dot(l, hull_vertex<T>(hull, top));
-  const Mat3<T> frame = steady_frame(l);
+  const Mat3<T> frame = frame_of_normal(l);
   struct Extremes {
     int pick[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
     T reach[8];
@@ -409,7 +409,7 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, const Tou
   const Vec3<T>&n = touch.normal, &middle = touch.middle;
   const T dist = touch.gap, size = touch.size, noise = touch.noise;
   for (int k = 0; k < room; ++k) out[k] = absent<T>();
-  Mat3<T> frame = steady_frame(n);
+  Mat3<T> frame = frame_of_normal(n);
   Feature<T> fa, fb;
   Manifold<T> m;
   const Approach<T> approach = approach_along(closing, tips, touch);

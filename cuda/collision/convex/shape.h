@@ -23,14 +23,6 @@ template <class T, class S> HD Vec3<T> hull_vertex(const HullView<S>& hull, int 
   return {T(hull.vert[3 * i]), T(hull.vert[3 * i + 1]), T(hull.vert[3 * i + 2])};
 }
 
-/// Two unit vectors across n, and n, for choices by places: as frame_of_normal, which turns about where n.z changes its sign, and so in
-/// the rounding of a normal that is level, in the world or a hull's frame. This turns about where n.z is -0.57, as no faces' are.
-template <class T> HD Mat3<T> steady_frame(Vec3<T> n) {
-  if (!(n.z > T(-0.57) && n.z < T(0))) return frame_of_normal(n);
-  const T a = T(-1) / (1 + n.z), b = n.x * n.y * a;
-  return {{{1 + n.x * n.x * a, b, -n.x}, {b, 1 + n.y * n.y * a, -n.y}, n}};
-}
-
 /// Whether one looks at all vertices of a hull rather than walk on its graph.
 template <class S> HD bool is_small(const HullView<S>& hull) { return hull.count <= 24 || hull.edgeadr == nullptr; }
 

@@ -109,7 +109,7 @@ template <class T, class Closed> struct SpreadVertices {
   HD void run(int first = -1) {
     if (first >= 0) chosen[0] = first, p[0] = hull_vertex<T>(hull, first), count = 1;
     const T tiny = T(hull.radius) * T(1e-6);
-    const Vec3<T> out_first = steady_frame(up).row[0];
+    const Vec3<T> out_first = frame_of_normal(up).row[0];
     for (; count < 4; ++count) {
       Vec3<T> across = count >= 2 ? cross(p[1] - p[0], up) : Vec3<T>{};
       if (count >= 2) across = across * (T(1) / max(norm(across), tiny));
