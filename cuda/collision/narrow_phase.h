@@ -157,7 +157,10 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
   }
 }
 
-/// Whether the ways of two geoms that are apart in world `i` do not meet: b passes a by more than 0.2 % of its way, what turns
+/// The part of its way by which what passes must be clear: what is nearer may touch.
+inline constexpr double kClearOfWay = 3e-4;
+
+/// Whether the ways of two geoms that are apart in world `i` do not meet: b passes a by more than that part of its way, what turns
 /// of it on the way, how far the larger one's turn bends the way, and what other contacts turn it. Beside an edge the shortest
 /// distance closes though nothing will touch.
 template <class Real>
@@ -167,7 +170,7 @@ HD_CALL bool passes_by(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int
   const auto& small = small_a ? x.a : x.b;
   x.b.way = velocity_at(x.closing, small.pose.p);
   const double bend = lane(small_a ? reach.turns_b : reach.turns_a, i);
-  const double clear = radius(x.a) + radius(x.b) + norm(x.b.way) * (0.002 + bend) + turns_by(small, x.closing.w) +
+  const double clear = radius(x.a) + radius(x.b) + norm(x.b.way) * (kClearOfWay + bend) + turns_by(small, x.closing.w) +
                        double(lane(reach.turned, i));
   Vec3<double> on_a, on_b;
   return closest_points(x.a, x.b, 0.0, clear, on_a, on_b) == Distance::kBeyond;

@@ -191,18 +191,22 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
   set_lane(x.geom1, w, of.geom1), set_lane(x.geom2, w, of.geom2);
 }
 
+/// What is no farther from a geom than that part of its size is on it.
+inline constexpr float kOnSurface = 1e-4f;
+
 /// The middle of geom `own` of two moving ones, which have n candidates, as that of a free geom and a static one (middle_candidate): where
-/// the other is below, or no farther beside than `beside`. side: 1 where normals point to own, else -1. turn: of the free motion.
+/// the other is below: of a round one hardly more than where it touches, for what tips over it is not held by its tangent plane. side: 1
+/// where normals point to own, else -1. turn: of the free motion. size: of the other.
 template <class Shape, class Real>
 HD Candidate<Real> moving_middle(const PlacedGeom<Real>& own, const PlacedGeom<Real>& other, Scalar<Real> side,
-                                 const Vec3<Real>& turn, const Real& margin, const Real& beside,
+                                 const Vec3<Real>& turn, const Real& margin, const Real& size,
                                  const Candidate<Real>* found, int n) {
   const Real least = inner_radius(own.type, own.size, Real(0)) * Scalar<Real>(1 - kInnerBall);
   if (!any(margin > least)) return absent<Real>();
   Candidate<Real> c = deepest_of(found, n);
   c.normal = c.normal * side;
   auto solid = [&](Vec3<Real> x, const Real&, const Mask<Real>& wanted) {
-    return is_inside<Shape>(other, x, beside, wanted);
+    return is_inside<Shape>(other, x, size * Scalar<Real>(kOnSurface), wanted);
   };
   const Turning<Real> body{turn, own.pose.p, false, {}, false};
   Candidate<Real> middle = middle_candidate(&c, 1, own, false, margin, body, solid);
@@ -279,12 +283,11 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
                        twins,    Real(0)};
       const int shaped = candidate_count(g1.type, g2.type);
       int count = shaped;
-      auto add_middle = [&](const auto& own, const auto& other, Scalar<Real> side, const Motion<Real>& way) {
-        out[count++] =
-            moving_middle<typename L::Shape>(own, other, side, way.w, nearest, Real(step.reserve), out, shaped);
+      auto add_middle = [&](const auto& own, const auto& other, Scalar<Real> side, const auto& way, const auto& size) {
+        out[count++] = moving_middle<typename L::Shape>(own, other, side, way.w, nearest, Real(size), out, shaped);
       };
-      if (pair.middle & 1) add_middle(x1, x2, -1, way1);
-      if (pair.middle & 2) add_middle(x2, x1, 1, way2);
+      if (pair.middle & 1) add_middle(x1, x2, -1, way1, g2.radius);
+      if (pair.middle & 2) add_middle(x2, x1, 1, way2, g1.radius);
       for (int k = 0; k < count; ++k) {
         if (!any(out[k].dist < nearest)) continue;
         const Real end_gap = nears.end_gap(out[k]);

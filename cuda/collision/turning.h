@@ -20,7 +20,7 @@ namespace stiction {
 /// Turns (rad) up to this leave contacts where they are, those above twice that move them wholly. Contacts at the middle of a
 /// turn hold what spins on the floor, but damp what rocks and rolls; at the beginning of small turns they do neither. Points and
 /// rims, on which a body rocks less, move from half of it on: what spins lying would live on its recovery.
-inline constexpr float kLeastTurn = 0.05f, kLeastPointTurn = kLeastTurn / 2;
+inline constexpr float kLeastTurn = 0.05f, kLeastPointTurn = kLeastTurn / 2, kMostTurn = 3;
 
 /// Of a body in the free motion of a step.
 template <class Real>
@@ -31,7 +31,12 @@ struct Turning {
   Vec3<Real> rolling;  // about the centre; of a link by its hinge alone                                 rad
   bool bends;          // contacts that roll have a bend: rolling_rim.h
 
-  /// How much of the way its contacts move.
+  /// How much of the way its contacts move, on a plane of that normal: what rolls by 2 to 3 rad goes round within the step, and has them
+  /// where it touches.
+  HD Real part_on(const Vec3<Real>& n, float least) const {
+    return part(least) * clamp(Real(kMostTurn) - norm(turn - n * dot(n, turn)), Real(0), Real(1));
+  }
+  /// On whatever.
   HD Real part(float least = kLeastTurn) const {
     return clamp(norm(turn) * Scalar<Real>(1 / least) - Real(1), Real(0), Real(1));
   }
@@ -43,7 +48,7 @@ template <class Real>
 HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
   using S = Scalar<Real>;
   if (!body.straight) return c;
-  const Real part = body.part(kLeastPointTurn);
+  const Real part = body.part_on(c.normal, kLeastPointTurn);
   if (!any(part > Real(0))) return c;
   const Vec3<Real>&n = c.normal, arm = x - body.centre;
   const Vec3<Real> level = RootTurn<Real>(n * dot(n, body.turn), S(1)).mean(arm, S(1));
@@ -95,8 +100,10 @@ HD Mask<Real> is_on_face(const PlacedGeom<Real>& fixed, Vec3<Real> n, Vec3<Real>
   return within(at.x, fixed.size.x, l.x) & within(at.y, fixed.size.y, l.y) & within(at.z, fixed.size.z, l.z);
 }
 
-/// Turns (rad) below the first roll nothing, from the second on less, above twice that not at all: those are too far for a mean.
-inline constexpr float kLeastRoll = 1e-4f, kMostRoll = 0.5f;
+/// Turns (rad) below the first roll nothing, from the second on less, above twice that not at all: those are too far for a mean. So are
+/// shorter ones of what then stands on another point: the part of its size by which that moved, times kUneven, is 1 / that turn, up to
+/// 1 / kMostUneven. Ellipsoids of three axes would gain energy from it.
+inline constexpr float kLeastRoll = 1e-4f, kMostRoll = 0.5f, kMostUneven = 0.15f, kUneven = 160;
 /// What a lowest point moves by less than that part of its body is rounding.
 template <class Real> inline constexpr Scalar<Real> kStill = sizeof(Scalar<Real>) == 4 ? 3e-6 : 1e-12;
 
@@ -132,19 +139,19 @@ HD Rolling<Real> rolling_on(const Round<Real>& own, Vec3<Real> n, const Reach<Re
   const Vec3<Real> slip = velocity_at(reach.now, at),
                    gains = velocity_at(reach.way, body.centre) - velocity_at(reach.now, body.centre);
   const Real slow = max(dot(bend, bend) * S(4) + dot(gains, gains), Real(1e-30f)),
-             far = norm(moves) / max(max(size.x, size.y), size.z), turns = norm(body.turn) * S(1 / kMostRoll);
+             far = norm(moves) / max(max(size.x, size.y), size.z),
+             turns = norm(body.turn) * clamp(far * S(kUneven), Real(1 / kMostRoll), Real(1 / kMostUneven));
   // A can that lies has both rims on the plane, of which one goes under while the other rises.
   const Real lies = own.half / (size.x * (abs(dot(n, column(own.pose.R, 2))) * S(10) + Real(0.05f)));
   const Real part = clamp(Real(2) - max(max(dot(slip, slip) / slow, far * S(4)), max(turns, lies)), Real(0), Real(1));
   return {at, moves, select(far > Real(kStill<Real>), bend, Vec3<Real>{}), part};
 }
 
-/// The candidate c of an ellipsoid; the normal points to it. What rolls stays where it touches: rolling_on.
+/// The candidate c of an ellipsoid, moved by that part of the way; the normal points to it. What rolls stays where it touches: rolling_on.
 template <class Real>
 HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const Round<Real>& ellipsoid, const Reach<Real>& reach,
-                                     const Turning<Real>& body, float least = kLeastTurn) {
+                                     const Turning<Real>& body, Real part) {
   using S = Scalar<Real>;
-  Real part = body.part(least);
   if (!any(part > Real(0))) return c;
   if (body.bends) part = part * (Real(1) - rolling_on(ellipsoid, c.normal, reach, body).part);
   const Vec3<Real>&n = c.normal, &size = ellipsoid.size;
@@ -166,7 +173,7 @@ template <class Real>
 HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
                                     const Reach<Real>& reach, const Turning<Real>& body) {
   if (own.type == GeomKind::kCylinder && k < 2)
-    return turning_ellipsoid(c, cap_of(own, k), reach, body, kLeastPointTurn);
+    return turning_ellipsoid(c, cap_of(own, k), reach, body, body.part_on(c.normal, kLeastPointTurn));
   const bool round = own.type == GeomKind::kSphere || own.type == GeomKind::kCapsule;
   const Real radius = round ? own.size.x : Real(0);
   return turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + radius), body);
@@ -176,7 +183,7 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
 template <class Real>
 HD Candidate<Real> on_plane_turned(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
                                    const Reach<Real>& reach, const Turning<Real>& body, const Mask<Real>& rolls) {
-  if (own.type == GeomKind::kEllipsoid) return turning_ellipsoid(c, as_round<Real>(own), reach, body);
+  if (own.type == GeomKind::kEllipsoid) return turning_ellipsoid(c, as_round<Real>(own), reach, body, body.part());
   const Candidate<Real> turned = turning_on_plane(c, k, own, reach, body);
   if (own.type != GeomKind::kMesh) return turned;
   const Vec3<Real> at = c.pos + c.normal * (c.dist * Scalar<Real>(0.5));
@@ -233,7 +240,7 @@ HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const P
   }
   for (int k = 0; k < n; ++k) {
     const Candidate<Real> still = c[k];
-    if (ellipsoid) c[k] = turning_ellipsoid(c[k], as_round<Real>(own), reach, body);
+    if (ellipsoid) c[k] = turning_ellipsoid(c[k], as_round<Real>(own), reach, body, body.part());
     else if (any(on_plane)) c[k] = select<Real>(on_plane, turning_on_plane(c[k], k, own, reach, body), c[k]);
     if (!rolls) continue;
     const Vec3<Real> x = still.pos + still.normal * (still.dist * Scalar<Real>(0.5));

@@ -85,7 +85,8 @@ Roll roll_of(const Model& model, const Kinematics& k, const Vector& v, const Vec
     bend += n * (n.dot(moves) / h - n.dot(w.cross(arm)) - n.dot(bend));
     const double slip = velocity(v, at).squaredNorm() / std::max(4 * bend.squaredNorm() + gains.squaredNorm(), 1e-30);
     const double lies = half / (size.x() * (10 * std::abs(n.dot(axes.col(2))) + 0.05));
-    const double most = std::max({slip, 4 * moves.norm() / size.maxCoeff(), w.norm() * h / 0.5, lies});
+    const double far = moves.norm() / size.maxCoeff(), per_turn = std::clamp(160 * far, 1 / 0.5, 1 / 0.15);
+    const double most = std::max({slip, 4 * far, w.norm() * h * per_turn, lies});
     found.part = std::clamp(2 - most, 0.0, 1.0);
     found.bend = moves.norm() > 1e-12 * size.maxCoeff() ? bend : Vector3d::Zero();
   }

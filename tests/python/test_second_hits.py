@@ -253,3 +253,14 @@ def test_what_falls_on_a_book_lies_on_it(timestep):
         sim.step(round(1 / timestep))
         on = (np.abs(np.asarray(sim.qpos[:, 7:9])) < 0.2).all(1)
         assert (np.asarray(sim.qpos[:, 9])[on] > 0.02).all() and on.sum() > 32, geom
+
+
+@pytest.mark.parametrize("timestep", [0.002, 0.005])
+def test_a_disc_tips_off_a_ball_that_moves(timestep):
+    """Its middle is beside the ball, not over it: on the ball's tangent plane it would lie for a second."""
+    ball = '<body pos="0 0 .05"><freejoint/><geom size=".05" mass="2"/></body>'
+    disc = '<body pos=".014 0 .151"><freejoint/><geom type="cylinder" size=".04 .001" mass=".03"/></body>'
+    floor = f'<option timestep="{timestep}"/><worldbody><geom type="plane" size="0 0 1"/>{ball}{disc}</worldbody>'
+    sim = Simulation(Model.from_mjcf(f"<mujoco>{floor}</mujoco>"), dtype="float64")
+    sim.step(round(0.7 / timestep))
+    assert float(sim.qpos[0, 9]) < 0.045
