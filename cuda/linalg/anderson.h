@@ -25,7 +25,7 @@ struct History {
 };
 
 /// |gamma|_1, at most. Where residuals hardly change, as of impulses that press bodies against each other and move nothing, their
-/// differences are rounding, and gamma is what it may be: forces of things at rest jumped by that many times what a pass changes.
+/// differences are rounding and gamma may be anything: such worlds ran out of passes (docs/theory.md, section 9).
 inline constexpr float kMostExtrapolated = 3;
 
 template <class Real, int Depth>

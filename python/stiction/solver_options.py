@@ -167,7 +167,7 @@ class SubAdmm(SolverOptions):
     #: "adaptive" (the first, scaled as primal and dual residual ask).
     penalty: str = _knob("subadmm", "penalty", choices=("normal_tangential", "per_contact", "common", "adaptive"))
     #: Contacts solved in turn before the first pass, at most so often, besides `iterations`: where at most four close,
-    #: each alone on its link, without dry friction or loops; 0 is never. 16 makes quadrupeds on point feet up to 1.5
+    #: each alone on its link, without dry friction or loops; 0 is never. 16 makes quadrupeds on point feet up to 1.4
     #: times as fast; where Coulomb's law has several answers it may find another. Not on a GPU, nor with tolerance 0.
     sweeps: int = _knob("subadmm", "sweeps", least=0, most=100_000)
     #: Anderson acceleration of depth 3.

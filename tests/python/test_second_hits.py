@@ -212,7 +212,7 @@ PLATES = {
 @pytest.mark.parametrize("plate", PLATES)
 @pytest.mark.parametrize("slim", SLIM)
 def test_what_a_blow_turns_stays_before_a_plate_that_moves(slim, plate, speed, timestep, half, dtype):
-    """One end hits, the other whips round it: a turn that no free motion tells. Half of such throws went through."""
+    """One end hits, the other whips round it: a turn that no free motion tells. Some of all but hulls went through."""
     geom, euler = SLIM[slim]
     hull = "".join(f"{x} {y} {z}  " for x in (-0.004, 0.005) for y in (-0.01, 0.012) for z in (-0.05, 0.045))
     body = f'<body euler="{euler.format(tilt=9, across=81)}"><freejoint/><geom {geom} mass=".02"/></body>'
