@@ -360,8 +360,9 @@ HD void judge_step(const typename L::Group& g, const typename L::Model& m, const
   s.flagged = mask_of<Real>(w.memory.fallback != nullptr);
   s.creeping = mask_of<Real>(false);
   if (any(s.flagged)) s.creeping = creeping_worlds<L>(g, m, options, s.c, s.x.v, w);
-  s.flagged =
-      s.flagged & (s.creeping | negate(solves(options, s.c))) & is_finite(s.c.r_con) & negate(s.frozen | s.out.bad);
+  s.flagged = s.flagged & (s.creeping | negate(solves(options, s.c))) & negate(s.frozen | s.out.bad);
+  // Where a state is not finite, what is found and solved follows other worlds'.
+  if (any(s.flagged)) s.flagged = s.flagged & finite_worlds<L>(g, m, s.x, w.v, s.c);
   for (int i = worlds.rows.count(); i < kWidth<Real>; ++i) set_lane(s.flagged, i, 0);  // the last world again
   if (any(s.flagged)) pose_rows<L>(g, m, options.step, w, s);
 }

@@ -235,6 +235,22 @@ def test_a_poisoned_world_is_flagged_and_harms_no_other(way, value):
         np.testing.assert_array_equal(getattr(sick, name), getattr(clean, name))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf], ids=str)
+@pytest.mark.parametrize("place", [0, 2])
+def test_what_a_broken_world_tells_does_not_follow_those_beside_it(value, place):
+    model, told = Model.from_file(asset_path("humanoid.xml")), []
+    for envs in (1, 4, 17):
+        sim = Simulation(model, envs)
+        rng = np.random.default_rng(7)
+        sim.qvel[1:] = 2 * rng.standard_normal((envs - 1, model.nv))
+        sim.qpos[1:, 2] -= 0.3 * rng.random(envs - 1)
+        sim.qpos[0, place] = value
+        sim.step(4)
+        assert envs == 1 or (sim.status[1:] == 0).mean() > 0.5
+        told.append(int(sim.status[0]))
+    assert told == [int(Status.NON_FINITE)] * 3
+
+
 def test_instruction_sets_can_be_chosen(monkeypatch):
     for isa in _core.available_isas():
         monkeypatch.setenv("STICTION_ISA", isa)
