@@ -74,10 +74,13 @@ struct FlaggedRows {
   const RowProblem<Real>* rows;
   Real* impulse;  // (n)
   Mask<Real> worlds;
-  Mask<Real> without;                 // on exit: where bodies have no impulses, because nothing solves them
-  const uint32_t* touched = nullptr;  // see find_touched()
+  Mask<Real> without;         // on exit: where bodies have no impulses, because nothing solves them
+  uint32_t* table = nullptr;  // touches[k, w], then next[k, w]: see find_touched(), add_islands()
 
-  HD uint32_t touches(int k, int w) const { return touched[static_cast<int64_t>(k) * kWidth<Real> + w]; }
+  HD uint32_t touches(int k, int w) const { return table[static_cast<int64_t>(k) * kWidth<Real> + w]; }
+  HD uint32_t& next(int k, int w) const {
+    return table[static_cast<int64_t>(rows->contacts + rows->scalars + k) * kWidth<Real> + w];
+  }
 };
 /// At most so many packs are improved together: few of a pack's worlds are flagged, and a register takes many.
 template <class Real> inline constexpr int kImprovedTogether = kWidth<Real> > 1 ? 32 : 1;

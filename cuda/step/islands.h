@@ -10,16 +10,20 @@ struct Island {
   int pack, world;
   uint32_t blocks;  // of the world's columns
   int near, contacts, scalars;
+  uint32_t first = ~uint32_t(0);  // contact, or other row behind the contacts; each tells the next; ~0: no more
   // What became of it by Newton: what it came with was no hopeless answer; it is solved; it has an answer; it has pushes that grew,
   // and beyond what more passes are worth.
   bool hoped = true, solved = false, answered = false, grown = false, jammed = false;
 
   HD int rows() const { return contacts + scalars; }
+  HD void join(const Island& other) {
+    blocks |= other.blocks, near += other.near, contacts += other.contacts, scalars += other.scalars;
+  }
 };
 
-/// Numbers of a pack's table of touched blocks.
+/// One number for each contact, or other row behind the contacts, of each world. A pack's table has two.
 template <class Real>
-HD int64_t touched_size(const RowCounts& most) {
+HD int64_t places_size(const RowCounts& most) {
   return static_cast<int64_t>(kWidth<Real>) * (most.contacts + most.scalars);
 }
 /// The blocks that contact k, or another row behind the contacts, touches in world w, touched[k, w]: often less than in all of a pack.
@@ -38,22 +42,36 @@ HD_ONCE void find_touched(const RowProblem<Real>& p, uint32_t* touched) {
   }
 }
 
-/// Adds the islands of world w of a pack to n others. Returns how many there are then.
+/// Adds the islands of world w of a pack to n others, and their rows to the pack's table if this lane `writes`. Returns how many there
+/// are then.
 template <class Real>
-HD int add_islands(const FlaggedRows<Real>& of, int pack, int w, Island* island, int n) {
+HD int add_islands(const FlaggedRows<Real>& of, int pack, int w, Island* island, int n, bool writes = true) {
   const RowProblem<Real>& p = *of.rows;
-  const int first = n;
+  int owner[ColumnBlocks::kMost];  // the island that has a block
+  uint32_t owned = 0;
+  auto own = [&](uint32_t blocks, int i) { ColumnBlocks::each(blocks, [&](int b) { owner[b] = i; }); };
   for (int k = 0; k < p.contacts + p.scalars; ++k) {
-    Island own{pack, w, of.touches(k, w), k < p.near, k < p.contacts, k >= p.contacts};
-    if (own.blocks == 0) continue;
-    for (int i = n; i-- > first;) {
-      if ((island[i].blocks & own.blocks) == 0) continue;
-      own.blocks |= island[i].blocks, own.near += island[i].near;
-      own.contacts += island[i].contacts, own.scalars += island[i].scalars;
-      island[i] = island[--n];
+    const uint32_t touched = of.touches(k, w);
+    if (touched == 0) continue;
+    int i = (touched & owned) != 0 ? owner[lowest_bit(touched & owned)] : n;
+    if (i == n) island[n++] = {pack, w, 0, 0, 0, 0};
+    Island* to = island + i;
+    for (uint32_t others; (others = touched & owned & ~to->blocks) != 0;) {
+      const int other = owner[lowest_bit(others)], last = --n;
+      to->join(island[other]);
+      own(island[other].blocks, i);
+      if (other == last) continue;
+      island[other] = island[last], own(island[other].blocks, other);
+      if (i == last) i = other, to = island + i;
     }
-    island[n++] = own;
+    own(touched & ~to->blocks, i);
+    owned |= touched, to->join({pack, w, touched, k < p.near, k < p.contacts, k >= p.contacts});
   }
+  for (int k = p.contacts + p.scalars; writes && k-- > 0;)
+    if (const uint32_t touched = of.touches(k, w); touched != 0) {
+      uint32_t& first = island[owner[lowest_bit(touched)]].first;
+      of.next(k, w) = first, first = static_cast<uint32_t>(k);
+    }
   return n;
 }
 
@@ -226,10 +244,12 @@ struct IslandRows {
   template <class Visit>
   HD void each_place(const Island& island, Visit visit) const {
     const RowProblem<Real>& p = problem(island);
+    const FlaggedRows<Real>& pack = packs_[island.pack];
     int near = 0, later = rows.near, scalar = rows.contacts;
-    for (int k = 0; k < p.contacts + p.scalars; ++k)
-      if (const uint32_t touched = packs_[island.pack].touches(k, island.world); touched & island.blocks)
-        visit(k < p.near ? near++ : k < p.contacts ? later++ : scalar++, k, touched);
+    for (uint32_t at = island.first; at != kFree; at = pack.next(static_cast<int>(at), island.world)) {
+      const int k = static_cast<int>(at);
+      visit(k < p.near ? near++ : k < p.contacts ? later++ : scalar++, k, pack.touches(k, island.world));
+    }
   }
   /// visit(i, from) for the rows of a contact, or another, here and in a problem.
   template <class Visit>

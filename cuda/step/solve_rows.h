@@ -19,7 +19,7 @@ HD_CALL int64_t solver_memory(const SolverOptions<Scalar<Real>>& o, const RowCou
       with_solver(o, [&](auto own, const auto&) { return decltype(own)::template memory<Real>(most); });
   if (!most.by_island) return solver;
   Arena<Real> places;
-  places.take_bits(touched_size<Real>(most)), places.take_bits(touched_size<Real>(most));
+  places.take_bits(2 * places_size<Real>(most)), places.take_bits(places_size<Real>(most));
   return places.used() + RowArrays<Real>::size(most) + solver;
 }
 
@@ -29,8 +29,8 @@ HD_CALL int64_t fallback_bytes(const FallbackPlan& plan, const RowCounts& most) 
   RowCounts island = most;
   island.apart = true, island.by_island = false;
   Arena<Double> places;
-  for (int i = 0; i < kImprovedTogether<Real>; ++i) places.take_bits(touched_size<Real>(most));
-  places.take_bits(touched_size<Double>(island)), places.take(most.width);
+  for (int i = 0; i < kImprovedTogether<Real>; ++i) places.take_bits(2 * places_size<Real>(most));
+  places.take_bits(places_size<Double>(island)), places.take(most.width);
   int64_t solver = max(max(Canal::memory<Double>(island), SubAdmm::memory<Double>(island)),
                        max(Bisection::memory<Double>(island), Pgs::memory<Double>(island)));
   if (plan.solver >= 0) solver = max(solver, solver_memory<double>(aimed_at<double>(plan.solver, plan.law), island));
@@ -53,10 +53,10 @@ HD_ONCE SolveStats<Real> solve_islands(const RowProblem<Real>& problem, const So
                                        Real* impulse) {
   constexpr int W = kWidth<Real>;
   Arena<Real> arena(memory);
-  uint32_t* touched = arena.take_bits(touched_size<Real>(problem));
-  find_touched(problem, touched);
+  uint32_t* table = arena.take_bits(2 * places_size<Real>(problem));
+  find_touched(problem, table);
   for (int i = 0; i < problem.rows(); ++i) impulse[i] = select(problem.W[i] > Real(0), impulse[i], Real(0));
-  const FlaggedRows<Real> all{&problem, impulse, mask_of<Real>(true), mask_of<Real>(false), touched};
+  const FlaggedRows<Real> all{&problem, impulse, mask_of<Real>(true), mask_of<Real>(false), table};
   Island island[W * ColumnBlocks::kMost];
   int n = 0;
   for (int w = 0; w < W; ++w) n = add_islands(all, 0, w, island, n);
@@ -349,12 +349,12 @@ HD_CALL void fall_back(const Group& g, FlaggedRows<Real>* packs, int count, cons
     FlaggedRows<Real>& of = packs[pack];
     of.without = mask_of<Real>(false);
     if (!any(of.worlds)) continue;
-    uint32_t* touched = arena.take_bits(touched_size<Real>(*of.rows));
-    if (g.rank() == 0) find_touched(*of.rows, touched);
-    of.touched = touched;
+    const bool first = g.rank() == 0;
+    of.table = arena.take_bits(2 * places_size<Real>(*of.rows));
+    if (first) find_touched(*of.rows, of.table);
     g.sync();
     for (int w = 0; w < kWidth<Real>; ++w)
-      if (lane(of.worlds, w)) n = add_islands(of, pack, w, island, n);
+      if (lane(of.worlds, w)) n = add_islands(of, pack, w, island, n, first);
   }
   const fallback_detail::Improvement<Real> all{packs, plan, arena.rest()};
   if (plan.solver >= 0) {
