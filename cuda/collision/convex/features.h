@@ -17,6 +17,9 @@ template <class T> struct Feature {
   bool whole;  // nothing else of the shape touches: of a mesh, no other vertex
 };
 
+/// The number of the point after i.
+template <class T> HD int after(const Feature<T>& f, int i) { return i + 1 < f.count ? i + 1 : 0; }
+
 /// The height of a disc's plane at x.
 template <class T> HD T disc_height(const Feature<T>& f, Vec3<T> x) {
   return f.centre.z - (f.axis.x * (x.x - f.centre.x) + f.axis.y * (x.y - f.centre.y)) / f.axis.z;
@@ -51,14 +54,22 @@ template <class T> HD void add_corner(Manifold<T>& m, T x, T y, T a, T b, int sl
 /// ends are corners, and the crossing between them is nowhere in particular, which a turn by a millionth takes from end to end.
 template <class T>
 HD_CALL void cross_edges(const Feature<T>& a, const Feature<T>& b, T same, T together, Manifold<T>& m) {
-  for (int i = 0; i < (a.count == 2 ? 1 : a.count); ++i)
-    for (int j = 0; j < (b.count == 2 ? 1 : b.count); ++j) {
-      Vec3<T> p = a.point[i], q = a.point[(i + 1) % a.count], r = b.point[j], s = b.point[(j + 1) % b.count];
-      T along_r = turn(p, q, r), along_s = turn(p, q, s), along_p = turn(r, s, p), along_q = turn(r, s, q);
+  constexpr int n = Feature<T>::kPoints;
+  T of_a[n][n], of_b[n][n];  // turns of b's points about a's edges, [edge of a][point of b], and the other way round
+  const int edges_a = a.count == 2 ? 1 : a.count, edges_b = b.count == 2 ? 1 : b.count;
+  for (int i = 0; i < edges_a; ++i)
+    for (int j = 0; j < b.count; ++j) of_a[i][j] = turn(a.point[i], a.point[after(a, i)], b.point[j]);
+  for (int j = 0; j < edges_b; ++j)
+    for (int i = 0; i < a.count; ++i) of_b[j][i] = turn(b.point[j], b.point[after(b, j)], a.point[i]);
+  for (int i = 0; i < edges_a; ++i)
+    for (int j = 0; j < edges_b; ++j) {
+      const int k = after(a, i), l = after(b, j);
+      const T along_r = of_a[i][j], along_s = of_a[i][l], along_p = of_b[j][i], along_q = of_b[j][k];
       if (!(along_r * along_s < 0 && along_p * along_q < 0)) continue;
+      const Vec3<T>&p = a.point[i], &q = a.point[k], &r = b.point[j], &s = b.point[l];
       const T ax = q.x - p.x, ay = q.y - p.y, bx = s.x - r.x, by = s.y - r.y;
       const T near_a = together * sqrt(ax * ax + ay * ay), near_b = together * sqrt(bx * bx + by * by);
-      auto ends = [&](T of_a, T of_b) { return abs(of_a) < near_b || abs(of_b) < near_a; };  // on one side
+      auto ends = [&](T about_a, T about_b) { return abs(about_a) < near_b || abs(about_b) < near_a; };  // on one side
       const bool alike = ax * bx + ay * by > 0;
       if (ends(along_p, alike ? along_r : along_s) && ends(along_q, alike ? along_s : along_r)) continue;
       T t = along_p / (along_p - along_q), u = along_r / (along_r - along_s);
@@ -69,7 +80,7 @@ HD_CALL void cross_edges(const Feature<T>& a, const Feature<T>& b, T same, T tog
 /// Where the border of a disc crosses the edges of a polygon or line: calls found(x, height of the edge, edge).
 template <class T, class Found> HD void cross_rim(const Feature<T>& disc, const Feature<T>& f, Found found) {
   for (int j = 0; j < (f.count == 2 ? 1 : f.count); ++j) {
-    Vec3<T> r = f.point[j], s = f.point[(j + 1) % f.count], p = r, q = s;
+    Vec3<T> r = f.point[j], s = f.point[after(f, j)], p = r, q = s;
     p.z = disc_height(disc, r), q.z = disc_height(disc, s);  // the edge in the disc's plane
     p = p - disc.centre, q = q - disc.centre - p;
     const T square = dot(q, q), half = dot(p, q), root = half * half - square * (dot(p, p) - disc.round * disc.round);

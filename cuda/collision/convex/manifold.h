@@ -210,9 +210,10 @@ template <class T> HD_CALL Area<T> area_of(const Feature<T>& f, T facing, T flat
   area.centre = area.normal = {0, 0, 0}, area.orient = 1, area.upright = true, area.top = -1;
   if (f.count < 3) return area;
   const Vec3<T> a = f.point[0];
+  const T share = T(1) / f.count;
   for (int i = 0; i < f.count; ++i) {
-    Vec3<T> p = f.point[i], q = f.point[(i + 1) % f.count];
-    area.centre = area.centre + p * (T(1) / f.count);
+    Vec3<T> p = f.point[i], q = f.point[after(f, i)];
+    area.centre = area.centre + p * share;
     area.normal = area.normal + cross(p - a, q - a);
     area.edge[i] = sqrt((q.x - p.x) * (q.x - p.x) + (q.y - p.y) * (q.y - p.y));
   }
@@ -261,7 +262,7 @@ template <class T> HD_CALL bool height_of(const Feature<T>& f, const Area<T>& ar
   }
   if (area.upright) return false;
   for (int i = 0; i < f.count; ++i)
-    if (area.orient * turn(f.point[i], f.point[(i + 1) % f.count], x) < -slack * area.edge[i]) return false;
+    if (area.orient * turn(f.point[i], f.point[after(f, i)], x) < -slack * area.edge[i]) return false;
   if (area.top >= 0) return z = fan_height(f, area, x), true;
   const Vec3<T> n = area.normal, c = area.centre;
   z = c.z - (n.x * (x.x - c.x) + n.y * (x.y - c.y)) / n.z;

@@ -22,22 +22,35 @@ template <class T> struct Separation {
 template <class T>
 HD_CALL Separation<T> largest_separation(const GeomPose<T>& a, const GeomPose<T>& b, T reach) {
   const T ha[3] = {a.size.x, a.size.y, a.size.z}, hb[3] = {b.size.x, b.size.y, b.size.z};
-  Vec3<T> d = b.pose.p - a.pose.p;
+  const Vec3<T> d = b.pose.p - a.pose.p;
+  T da[3], db[3], c[3][3], turned[3][3];  // d in the axes of each, and the cosines between these: c, |c|
+  for (int i = 0; i < 3; ++i) da[i] = dot(column(a.pose.R, i), d), db[i] = dot(column(b.pose.R, i), d);
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) c[i][j] = dot(column(a.pose.R, i), column(b.pose.R, j)), turned[i][j] = abs(c[i][j]);
   Separation<T> best = {{0, 0, 1}, T(-1e300), -1, -1};
-  T tie = (ha[0] + ha[1] + ha[2] + hb[0] + hb[1] + hb[2]) * T(1e-9);
-  auto offer = [&](Vec3<T> n, int i, int j) {
-    T reach = 0, along = dot(n, d);
-    for (int k = 0; k < 3; ++k)
-      reach += ha[k] * abs(dot(n, column(a.pose.R, k))) + hb[k] * abs(dot(n, column(b.pose.R, k)));
-    if (abs(along) - reach > best.gap + tie) best = {along < 0 ? -n : n, abs(along) - reach, i, j};
+  T along = 0;  // d along its normal, which may point from B to A till the end
+  const T tie = (ha[0] + ha[1] + ha[2] + hb[0] + hb[1] + hb[2]) * T(1e-9);
+  int face = -1;
+  auto offer = [&](T way, T gap, int of_face, int i, int j) {
+    if (gap > best.gap + tie) along = way, best.gap = gap, face = of_face, best.edge_a = i, best.edge_b = j;
   };
-  for (int k = 0; k < 6; ++k) offer(column(k < 3 ? a.pose.R : b.pose.R, k % 3), -1, -1);
-  if (best.gap >= reach) return best;
-  for (int k = 0; k < 9; ++k) {
-    Vec3<T> n = cross(column(a.pose.R, k / 3), column(b.pose.R, k % 3));
-    T square = dot(n, n);
-    if (square > T(1e-12)) offer(n * (T(1) / sqrt(square)), k / 3, k % 3);
-  }
+  for (int i = 0; i < 3; ++i)
+    offer(da[i], abs(da[i]) - (ha[i] + hb[0] * turned[i][0] + hb[1] * turned[i][1] + hb[2] * turned[i][2]), i, -1, -1);
+  for (int j = 0; j < 3; ++j)
+    offer(db[j], abs(db[j]) - (hb[j] + ha[0] * turned[0][j] + ha[1] * turned[1][j] + ha[2] * turned[2][j]), 3 + j, -1,
+          -1);
+  for (int i = 0; i < 3 && best.gap < reach; ++i)
+    for (int j = 0; j < 3; ++j) {  // a_i x b_j; a_u x a_v = a_i, b_s x b_t = b_j
+      const int u = (i + 1) % 3, v = (i + 2) % 3, s = (j + 1) % 3, t = (j + 2) % 3;
+      const T square = c[u][j] * c[u][j] + c[v][j] * c[v][j];
+      if (square <= T(1e-12)) continue;
+      const T way = c[u][j] * da[v] - c[v][j] * da[u], one = T(1) / sqrt(square);
+      const T reaches = ha[u] * turned[v][j] + ha[v] * turned[u][j] + hb[s] * turned[i][t] + hb[t] * turned[i][s];
+      offer(way * one, (abs(way) - reaches) * one, -1, i, j);
+    }
+  const Vec3<T> n = face >= 0 ? column(face < 3 ? a.pose.R : b.pose.R, face % 3)
+                              : cross(column(a.pose.R, best.edge_a), column(b.pose.R, best.edge_b));
+  best.normal = n * ((along < 0 ? T(-1) : T(1)) / norm(n));
   return best;
 }
 
