@@ -108,10 +108,26 @@ template <class T> HD_CALL bool expand(Polytope<T>& p, T tiny) {
   return edges > 0;
 }
 
-/// Least h(n) near best.normal, by Newton on the sphere where h is smooth and convex there, by gradient steps
-/// elsewhere; each step is taken only if h falls. With t the part of the support point w(n) across n, the gradient, and
-/// its change along two tangents by differences, a step solves H x = -t in the tangent plane. Works for h < 0 (cores
-/// apart) as well.
+/// Where h has a kink at n: how the support point jumps there, across n, as from one end of an edge to the other; else 0.
+template <class T, class S>
+HD_CALL Vec3<T> kink_across(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale, Vec3<T> n) {
+  const T delta = T(1e-6);
+  const Mat3<T> frame = frame_of_normal(n);
+  Vec3<T> kink = {0, 0, 0};
+  T longest = scale * T(1e-4);
+  for (int k = 0; k < 2; ++k) {
+    const Vec3<T> off = frame.row[k] * delta;
+    Vec3<T> jump = support_difference(a, b, n + off).w - support_difference(a, b, n - off).w;
+    jump = jump - n * dot(n, jump);
+    if (norm(jump) > longest) longest = norm(jump), kink = jump;
+  }
+  return kink;
+}
+
+/// Least h(n) near best.normal, by Newton on the sphere where h is smooth and convex there, where it has a kink, as at the edge of a
+/// box, by Newton along that, and by gradient steps elsewhere; each step is taken only if h falls. With t the part of the support point
+/// w(n) across n, the gradient, and its change along two tangents by differences, a step solves H x = -t in the tangent plane. Works for
+/// h < 0 (cores apart) as well.
 template <class T, class S>
 HD_CALL void polish(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale, Penetration<T>& best) {
   constexpr int kSteps = 32;
@@ -134,17 +150,24 @@ HD_CALL void polish(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale, Penetra
       tu = (dot(u, wt) + dot(t, wu)) * T(0.5) / delta, det = tt * uu - tu * tu;
     }
     fell = false;
-    for (int newton = moved ? 1 : 0; newton >= 0 && !fell; --newton) {
-      if (newton == 1 && !(tt > 0 && det > T(1e-12) * tt * uu)) continue;
-      T st = newton == 1 ? -(uu * gt - tu * gu) / det : -step * gt / slope;
-      T su = newton == 1 ? -(tt * gu - tu * gt) / det : -step * gu / slope;
-      Vec3<T> n = best.normal + t * st + u * su;
+    auto take = [&](Vec3<T> n) {
       n = n * (T(1) / norm(n));
-      SupportPoint<T> y = support_difference(a, b, n);
-      T h = dot(n, y.w);
+      const SupportPoint<T> y = support_difference(a, b, n);
+      const T h = dot(n, y.w);
       fell = h < best.depth - scale * T(1e-14);
       if (fell) best.normal = n, best.depth = h, x = y;
+    };
+    if (moved && tt > 0 && det > T(1e-12) * tt * uu)
+      take(best.normal + t * (-(uu * gt - tu * gu) / det) + u * (-(tt * gu - tu * gt) / det));
+    if (moved && !fell) {
+      const Vec3<T> kink = kink_across(a, b, scale, best.normal), along = cross(best.normal, kink);
+      if (const T jump = norm(along); jump > 0) {
+        const Vec3<T> d = along * (T(1) / jump);
+        const T bends = dot(d, support_difference(a, b, best.normal + d * delta).w - x.w) / delta - best.depth;
+        if (bends > 0) take(best.normal - d * (dot(d, x.w) / bends));
+      }
     }
+    if (!fell) take(best.normal - (t * gt + u * gu) * (step / slope));
     if (!fell) step = step * T(0.3);
   }
 }
