@@ -191,12 +191,8 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
   set_lane(x.geom1, w, of.geom1), set_lane(x.geom2, w, of.geom2);
 }
 
-/// What is no farther from a geom than that part of its size is on it.
-inline constexpr float kOnSurface = 1e-4f;
-
-/// The middle of geom `own` of two moving ones, which have n candidates, as that of a free geom and a static one (middle_candidate): where
-/// the other is below: of a round one hardly more than where it touches, for what tips over it is not held by its tangent plane. side: 1
-/// where normals point to own, else -1. turn: of the free motion. size: of the other.
+/// The middle of geom `own` of two moving ones, which have n candidates. side: 1 where normals point to own, else -1. turn: of the free
+/// motion. size: of the other.
 template <class Shape, class Real>
 HD Candidate<Real> moving_middle(const PlacedGeom<Real>& own, const PlacedGeom<Real>& other, Scalar<Real> side,
                                  const Vec3<Real>& turn, const Real& margin, const Real& size,
@@ -205,11 +201,10 @@ HD Candidate<Real> moving_middle(const PlacedGeom<Real>& own, const PlacedGeom<R
   if (!any(margin > least)) return absent<Real>();
   Candidate<Real> c = deepest_of(found, n);
   c.normal = c.normal * side;
-  auto solid = [&](Vec3<Real> x, const Real&, const Mask<Real>& wanted) {
-    return is_inside<Shape>(other, x, size * Scalar<Real>(kOnSurface), wanted);
+  auto under = [&](Vec3<Real> x, const Real& most, const Mask<Real>& wanted) {
+    return find_under<Shape>(other, size, x, c.normal, most, wanted);
   };
-  const Turning<Real> body{turn, own.pose.p, false, {}, false};
-  Candidate<Real> middle = middle_candidate(&c, 1, own, false, margin, body, solid);
+  Candidate<Real> middle = middle_candidate(c, own, turning_part(turn), margin, under);
   middle.normal = middle.normal * side;
   return middle;
 }

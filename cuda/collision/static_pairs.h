@@ -1,8 +1,7 @@
 // The candidates of a body's geoms and static ones.
 #pragma once
-#include "collision/narrow_phase.h"
+#include "collision/middle.h"
 #include "collision/seams.h"
-#include "collision/turning.h"
 
 namespace stiction {
 
@@ -50,12 +49,6 @@ HD PlacedPair<Real> placed_pair(const typename L::Model& m, int i, const Pose<Re
   return {carried_geom<L>(m, own, link), static_geom<L>(m, fixed, origin), own_first, radius};
 }
 
-/// The point x as a sphere.
-template <class Real> HD PlacedGeom<Real> as_geom(Vec3<Real> x) {
-  const Real zero(0);
-  return {{{zero, zero, zero}, {frame_of_normal(Vec3<Real>{zero, zero, Real(1)}), x}}, GeomKind::kSphere, nullptr};
-}
-
 /// Whether x is in a static geom, or no farther from it than `noise`: between flush ones it is in both.
 template <class Shape, class Real>
 HD Mask<Real> is_inside(const PlacedGeom<Real>& fixed, Vec3<Real> x, const Real& noise, const Mask<Real>& wanted) {
@@ -81,24 +74,23 @@ HD Mask<Real> is_solid(const typename L::Model& m, const StationModel& st, Vec3<
   return found;
 }
 
-/// The middle of a free geom above the plane of the deepest of its n candidates: whatever turn a blow gives it, which no free
-/// motion tells, that stays there, and where it turns far a ball about it. Absent where nothing is below it, beyond an edge that the
-/// body lies on.
-template <class Real, class Solid>
-HD Candidate<Real> middle_candidate(const Candidate<Real>* found, int n, const PlacedGeom<Real>& own, bool on_plane,
-                                    const Real& margin, const Turning<Real>& body, Solid solid) {
-  const Candidate<Real> c = deepest_of(found, n);
-  const Vec3<Real> middle = own.pose.p, lowest = middle - c.normal * (inner_radius(own.type, own.size, Real(0)) *
-                                                                      body.part() * Scalar<Real>(kInnerBall));
-  const Real height = dot(c.normal, lowest - c.pos) + c.dist * Scalar<Real>(0.5);
-  const Vec3<Real> halfway = lowest - c.normal * (height * Scalar<Real>(0.5));
-  Mask<Real> there = c.dist < Real(kFar);
-  const Mask<Real> near = there & (height < margin);
-  if (!on_plane && any(near)) {
-    const Vec3<Real> below = lowest - c.normal * height;
-    there = there & (negate(near) | solid(below, margin, near));
+/// What of the static geometry that the body may touch is met first on the way along -n from x, planes aside: see find_under.
+template <class L, class Real = typename L::Real>
+HD Under<Real> static_under(const typename L::Model& m, const StationModel& st, Vec3<Real> origin, Vec3<Real> x,
+                            Vec3<Real> n, const Real& most, const Mask<Real>& wanted) {
+  Under<Real> first{Real(kFar), n};
+  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i) {
+    const auto &g1 = m.geom[m.pair[i].geom1], &geom = g1.link < 0 ? g1 : m.geom[m.pair[i].geom2];
+    const PlacedGeom<Real> fixed = static_geom<L>(m, geom, origin);
+    const Vec3<Real> d = x - fixed.pose.p;
+    const Real size(geom.radius), reach = most + size;
+    const Mask<Real> look = wanted & (first.depth > Real(0)) & (dot(d, d) < reach * reach);
+    if (geom.type == GeomKind::kPlane || !any(look)) continue;
+    const Under<Real> found = find_under<typename L::Shape>(fixed, size, x, n, most, look);
+    const Mask<Real> nearer = found.depth < first.depth;
+    first = {select(nearer, found.depth, first.depth), select(nearer, found.normal, first.normal)};
   }
-  return select<Real>(there, turning_point({halfway, c.normal, height}, middle, body), absent<Real>());
+  return first;
 }
 
 /// The candidates of a pair in the worlds that are near, as surfaces are; normals point to the body's geom.
@@ -127,10 +119,12 @@ HD void add_middle(const typename L::Model& m, const StationModel& st, int i, co
                    Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body, Candidate<Real>* out) {
   if (!m.pair[i].middle) return;
   const int shaped = m.pair[i].candidates - 1;
-  auto solid = [&](Vec3<Real> at, const Real& within, const Mask<Real>& wanted) {
-    return is_solid<L>(m, st, origin, at, within, wanted);
+  const Candidate<Real> deepest = deepest_of(out, shaped);
+  auto under = [&](Vec3<Real> at, const Real& most, const Mask<Real>& wanted) {
+    if (x.fixed.type == GeomKind::kPlane) return Under<Real>{Real(0), deepest.normal};
+    return static_under<L>(m, st, origin, at, deepest.normal, most, wanted);
   };
-  out[shaped] = middle_candidate(out, shaped, x.own, x.fixed.type == GeomKind::kPlane, reach.margin, body, solid);
+  out[shaped] = turning_point(middle_candidate(deepest, x.own, body.part(), reach.margin, under), x.own.pose.p, body);
 }
 
 /// Worlds where the balls about the geoms of pair `i` of a station are within the margin of each other, or of a plane.

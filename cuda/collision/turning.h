@@ -22,6 +22,11 @@ namespace stiction {
 /// rims, on which a body rocks less, move from half of it on: what spins lying would live on its recovery.
 inline constexpr float kLeastTurn = 0.05f, kLeastPointTurn = kLeastTurn / 2, kMostTurn = 3;
 
+/// How much of the way a turn moves contacts, on whatever.
+template <class Real> HD Real turning_part(const Vec3<Real>& turn, float least = kLeastTurn) {
+  return clamp(norm(turn) * Scalar<Real>(1 / least) - Real(1), Real(0), Real(1));
+}
+
 /// Of a body in the free motion of a step.
 template <class Real>
 struct Turning {
@@ -37,9 +42,7 @@ struct Turning {
     return part(least) * clamp(Real(kMostTurn) - norm(turn - n * dot(n, turn)), Real(0), Real(1));
   }
   /// On whatever.
-  HD Real part(float least = kLeastTurn) const {
-    return clamp(norm(turn) * Scalar<Real>(1 / least) - Real(1), Real(0), Real(1));
-  }
+  HD Real part(float least = kLeastTurn) const { return turning_part(turn, least); }
 };
 
 /// The candidate c of a point x of the body, moved by its turn about the normal, which blows along that leave, and by all of it
@@ -198,6 +201,9 @@ HD Candidate<Real> deepest_of(const Candidate<Real>* c, int n) {
   return found;
 }
 
+/// What a plane is nearer to than that part of a body's radius is flat to it.
+inline constexpr float kFlat = 1e-3f;
+
 /// Where all that a geom of this bounding radius sweeps in the step is over the plane of c: a square about the disc that it turns in,
 /// now and at the end of the free motion, of which solid(x, radius, worlds) tells whether something stands there.
 template <class Real, class Solid>
@@ -211,10 +217,25 @@ HD Mask<Real> is_over(const Candidate<Real>& c, Vec3<Real> middle, const Real& r
   for (int i = 0; i < 8; ++i) {
     const Vec3<Real> aside = (frame.row[0] * S(i & 1 ? 1 : -1) + frame.row[1] * S(i & 2 ? 1 : -1)) * radius;
     const Vec3<Real> x = (i & 4 ? middle + goes : middle) + aside;
-    wanted = wanted & solid(x - c.normal * dot(c.normal, x - on), radius * S(1e-3), wanted);
+    wanted = wanted & solid(x - c.normal * dot(c.normal, x - on), radius * S(kFlat), wanted);
     if (!any(wanted)) break;
   }
   return wanted;
+}
+
+/// What turning makes of the candidate c of an ellipsoid of this bounding radius and a static geom, where that is as flat as to where it
+/// gets: what tips over a ball is not held by its tangent plane.
+template <class Real, class Solid>
+HD Candidate<Real> turning_where_flat(const Candidate<Real>& c, const PlacedGeom<Real>& own, const Real& radius,
+                                      const PlacedGeom<Real>& fixed, const Reach<Real>& reach,
+                                      const Turning<Real>& body, const Mask<Real>& near, Solid solid) {
+  using S = Scalar<Real>;
+  Mask<Real> flat = near & (body.part() > Real(0));
+  if (!any(flat)) return c;
+  const Candidate<Real> turned = turning_ellipsoid(c, as_round<Real>(own), reach, body, body.part());
+  if (fixed.type != GeomKind::kPlane)
+    flat = solid(turned.pos - turned.normal * (turned.dist * S(0.5)), radius * S(kFlat), flat);
+  return select<Real>(flat, turned, c);
 }
 
 /// What turning makes of the n candidates of a geom of this bounding radius and a static one; normals point to it. On a link of a
@@ -240,7 +261,7 @@ HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const P
   }
   for (int k = 0; k < n; ++k) {
     const Candidate<Real> still = c[k];
-    if (ellipsoid) c[k] = turning_ellipsoid(c[k], as_round<Real>(own), reach, body, body.part());
+    if (ellipsoid) c[k] = turning_where_flat(c[k], own, radius, fixed, reach, body, turns, solid);
     else if (any(on_plane)) c[k] = select<Real>(on_plane, turning_on_plane(c[k], k, own, reach, body), c[k]);
     if (!rolls) continue;
     const Vec3<Real> x = still.pos + still.normal * (still.dist * Scalar<Real>(0.5));

@@ -50,7 +50,7 @@ uint64_t kinds_that_meet(const View& m) {
     const GeomModel<double>&g1 = m.geom[m.pair[i].geom1], &g2 = m.geom[m.pair[i].geom2];
     add(g1.type, g2.type);
     if (g1.link < 0 || g2.link < 0) continue;
-    if (m.pair[i].middle & 1) add(GeomKind::kSphere, g2.type);  // what is below it: pair_slots.h
+    if (m.pair[i].middle & 1) add(GeomKind::kSphere, g2.type);  // what is under it: middle.h
     if (m.pair[i].middle & 2) add(GeomKind::kSphere, g1.type);
   }
   each_station(m, [&](const StationModel& st) {
