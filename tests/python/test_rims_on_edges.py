@@ -1,5 +1,5 @@
-"""A cylinder's rim on a box's edge: how far they overlap by normals has a kink along the edge and a smooth minimum across it.
-What lies so pushes along another normal in each step where that is not found well."""
+"""A cylinder's rim on a box's edge: how far they overlap by normals has a kink along the edge and a smooth minimum
+across it. What lies so pushes along another normal in each step where that is not found well."""
 
 import numpy as np
 import pytest

@@ -267,3 +267,25 @@ def test_a_backflip_flies_along_its_parabola(h, dtype):
     )
     print(f"{dtype}, {h} s: {1e3 * off:.4f} mm off after 0.6 s, MuJoCo {1e3 * also:.1f}")
     assert off <= (1e-9 if dtype == "float64" else 1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("links, mass, load", [(3, 0.005, 2.5), (10, 0.02, 5.0), (3, 0.01, 1.0)])
+def test_a_hanging_load_keeps_its_energy_in_steps_that_follow_its_links(links, mass, load, dtype):
+    length, tension = 0.05, 9.81 * load
+    h = 0.7 * np.sqrt(mass * length / tension)  # links swing across the pull with 2 sqrt(T / (m l)) at most
+    link = f'<joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 {-length}" size="0.005" mass="{mass}"/>'
+    rope = "".join(f'<body pos="0 0 {-length if i else 0}">{link}' for i in range(links))
+    m = mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="{h}"><flag contact="disable"/></option><worldbody>{rope}'
+        f'<geom size="0.04" pos="0 0 {-length}" mass="{load}"/>{"</body>" * links}</worldbody></mujoco>'
+    )
+    sim = Simulation(Model.from_mjmodel(m), 1, dtype=dtype)
+    sim.qpos[0, 0] = 0.1
+    rises, first = [], energy(m, sim.qpos[0], sim.qvel[0]).sum()
+    for _ in range(round(3 / h / 4)):
+        sim.step(4)
+        rises.append(energy(m, sim.qpos[0], sim.qvel[0]).sum() - first)
+    swings = tension * length * links * 0.1**2 / 2
+    print(f"{links} links, {1e3 * h:.2g} ms: energy rises by {max(rises):.2g} J, swings with {swings:.2g} J")
+    assert max(rises) < 0.03 * swings
