@@ -72,7 +72,7 @@ HD Vec3<Real> way_out(const PlacedGeom<Real>& fixed, Vec3<Real> x, Vec3<Real> mi
 /// which are touched: these are as high where it stands so far that its end is below the other's.
 template <class T, class S>
 HD_CALL void swept_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, ConvexShape<T, S>& swept, Vec3<T> way, int room,
-                        T reach, T tips, const Closing<T>& closing, Candidate<T>* out) {
+                        T reach, const Tipping<T>& tips, const Closing<T>& closing, Candidate<T>* out) {
   Touch<T> t;
   swept.way = way;
   const bool found = touch(a, b, reach, t);
@@ -93,12 +93,12 @@ HD_CALL void collide_swept(const PlacedPair<Real>& x, Vec3<Real> way, const Mask
   const PlacedGeom<Real>&a = x.own_first ? x.own : x.fixed, &b = x.own_first ? x.fixed : x.own;
   const Reach<Real> goes = x.own_first ? reach.reversed() : reach;
   const int count = candidate_count(a.type, b.type);
-  const Real tips = goes.tips(b.pose.p);
+  const Tipping<Real> tips = goes.tips(b.pose.p);
   for_each_lane<Real>(wanted, [&](int i) {
     ConvexLane<Scalar<Real>> pair = convex_lane(a, b, i, goes.now);
     Candidate<double> found[kMaxCandidates];
     swept_pair(pair.a, pair.b, x.own_first ? pair.b : pair.a, lane_of<double>(way, i), count,
-               double(lane(reach.margin, i)), double(lane(tips, i)), pair.closing, found);
+               double(lane(reach.margin, i)), pair.from_origin(lane_of<double>(tips, i)), pair.closing, found);
     for (int k = 0; k < count; ++k) {
       if (found[k].dist < kFar) found[k].pos = found[k].pos + pair.origin;
       if (x.own_first) found[k].normal = -found[k].normal;

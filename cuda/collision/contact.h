@@ -73,6 +73,34 @@ template <class Real> HD Real alike_above(Real deepest, Real size) {
 /// one size.                                                                                                rad
 template <class T> HD T tipping_tilt(T tips, T size) { return max(T(kTilt), tips / size); }
 
+/// What forces press a body with in the step: along a line through `at`, by as much as they would move it. Zero: not known.   m
+template <class T> struct Push { Vec3<T> at, along; };
+
+/// A cylinder that leans by less, on a plane or a face, stands on its cap, and turns by less in a step.                            rad
+inline constexpr double kLevel = 0.014;
+
+/// Whether what is so pushed would tip over the rim of that cap, in whose plane the push is beyond half of its radius; and where over it.
+/// Of what stands near tipping the lowest point of the rim goes round by the least roll: what would be held there alone wobbles, ahead
+/// of itself by what it rolls in a step.
+template <class T> struct TippingRim {
+  Vec3<T> point;
+  Mask<T> is;
+};
+template <class T> HD TippingRim<T> tipping_rim(const Push<T>& push, Vec3<T> middle, Vec3<T> axis, T radius) {
+  const T along = dot(axis, push.along), one(1);
+  const Mask<T> presses = abs(along) > T(0);
+  const Vec3<T> off = push.at - middle, out = off - push.along * (dot(axis, off) / select(presses, along, one));
+  const T far = norm(out);
+  const Mask<T> is = presses & (far > radius * Scalar<T>(0.5));
+  return {middle + out * (radius / select(is, far, one)), is};
+}
+
+/// How far what is pushed may tip in the step, and by what.   m
+template <class T> struct Tipping {
+  T most;
+  Push<T> push = {};
+};
+
 /// Chooses up to `room` <= K of n candidates with dist < margin, by worth. First the deepest, of several the outermost in a fixed
 /// direction, then again and again the one farthest from those chosen, less its height_cost above what touches: what touches or
 /// closes in the step comes before what stays apart, and spreads the patch. The distance is that of wrenches: of places, and of normals

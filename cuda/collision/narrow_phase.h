@@ -63,13 +63,14 @@ struct Reach {
   Real turns_a = Real(0), turns_b = Real(0);  // how far each turns in the free motion   rad
   Real ends = Real(kFar);                     // no gap beyond it at the end of the free motion matters
   Real goes = Real(0);                        // the margin less reserves: what both travel, and what hits them
+  Push<Real> push = {};                       // of a body on its own beside static geometry
 
   /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it
   /// falls free, what is held near its middle more; and what hits goes on elsewhere. What is hit beside where it stands turns about
   /// that, and a point as high as all may go may be driven down.
-  HD Real tips(Vec3<Real> x) const {
+  HD Tipping<Real> tips(Vec3<Real> x) const {
     const Vec3<Real> before = velocity_at(now, x);
-    return max(norm(velocity_at(way, x) - before) * Scalar<Real>(2) + norm(before), goes);
+    return {max(norm(velocity_at(way, x) - before) * Scalar<Real>(2) + norm(before), goes), push};
   }
   /// Of b and a instead of a and b.
   HD Reach reversed() const {
@@ -93,6 +94,9 @@ template <class T, class Real> HD GeomPose<T> lane_of(const GeomPose<Real>& g, i
   auto take = [i](const Vec3<Real>& x) { return lane_of<T>(x, i); };
   return {take(g.size), {{{take(g.pose.R.row[0]), take(g.pose.R.row[1]), take(g.pose.R.row[2])}}, take(g.pose.p)}};
 }
+template <class T, class Real> HD Tipping<T> lane_of(const Tipping<Real>& x, int i) {
+  return {T(lane(x.most, i)), {lane_of<T>(x.push.at, i), lane_of<T>(x.push.along, i)}};
+}
 template <class Real, class T> HD void set_lane_of(Candidate<Real>& c, int i, const Candidate<T>& x) {
   using S = Scalar<Real>;
   set_lane(c.pos.x, i, S(x.pos.x)), set_lane(c.pos.y, i, S(x.pos.y)), set_lane(c.pos.z, i, S(x.pos.z));
@@ -111,6 +115,10 @@ template <class S> struct ConvexLane {
   HD Closing<double> from_origin(Closing<double> c) const {
     c.v = velocity_at(c, origin);
     return c;
+  }
+  HD Tipping<double> from_origin(Tipping<double> tips) const {
+    tips.push.at = tips.push.at - origin;
+    return tips;
   }
 };
 template <class Real>
@@ -133,12 +141,12 @@ HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedG
 /// An irregular pair in world `i`. One call per pair of types, so that step functions stay small.
 template <class Real>
 HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i, const Reach<Real>& reach,
-                          const Real& tips, Candidate<Real>* out) {
+                          const Tipping<Real>& tips, Candidate<Real>* out) {
   using S = Scalar<Real>;
   int count = candidate_count(a.type, b.type);
   if (a.type == GeomKind::kPlane) {
     Candidate<S> found[kMaxCandidates];
-    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *b.hull, S(lane(reach.margin, i)), S(lane(tips, i)),
+    plane_mesh(lane_of<S>(a, i), lane_of<S>(b, i), *b.hull, S(lane(reach.margin, i)), S(lane(tips.most, i)),
                lane_of<S>(reach.now, i), found);
     for (int k = 0; k < count; ++k) set_lane_of(out[k], i, found[k]);
     return;
@@ -149,7 +157,7 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
   if (a.type == GeomKind::kBox && b.type == GeomKind::kBox)
     box_box<double, S>({x.a.size, x.a.pose}, {x.b.size, x.b.pose}, far, x.closing, found);
   else
-    convex_pair(x.a, x.b, count, far, double(lane(tips, i)), x.closing,
+    convex_pair(x.a, x.b, count, far, x.from_origin(lane_of<double>(tips, i)), x.closing,
                 {x.from_origin(lane_of<double>(reach.way, i)), double(lane(reach.ends, i)) * more}, found);
   for (int k = 0; k < count; ++k) {
     if (found[k].dist < kFar) found[k].pos = found[k].pos + x.origin;
@@ -199,6 +207,16 @@ HD constexpr bool has_irregular() {
   for (int a = 0; a <= GeomKind::kMesh; ++a)
     for (int b = a; b <= GeomKind::kMesh; ++b)
       if (Shape::has_pair(a, b) && candidate_count(a, b) > 0 && !is_regular(a, b)) return true;
+  return false;
+}
+
+/// Whether it has cylinders.
+template <class Shape>
+HD constexpr bool has_cylinders() {
+  for (int a = 0; a <= GeomKind::kMesh; ++a)
+    if (Shape::has_pair(a < GeomKind::kCylinder ? a : GeomKind::kCylinder,
+                        a < GeomKind::kCylinder ? GeomKind::kCylinder : a))
+      return true;
   return false;
 }
 
@@ -262,6 +280,33 @@ HD void drop_spinning(const PlacedGeom<Real>& cylinder, const Reach<Real>& reach
   }
 }
 
+/// Of a cylinder that stands on a plane: the point that it would tip over in place of the lowest of its rim, the lowest, if it is lower,
+/// in place of the upper rim's.
+template <class Real>
+HD void stand_on_tipping(const PlacedGeom<Real>& plane, const PlacedGeom<Real>& cylinder, const Mask<Real>& wanted,
+                         const Reach<Real>& reach, Candidate<Real>* out) {
+  using S = Scalar<Real>;
+  const Vec3<Real> n = column(plane.pose.R, 2), axis = column(cylinder.pose.R, 2);
+  const Real up = dot(n, axis), radius = cylinder.size.x;
+  const Mask<Real> stands =
+      wanted & (abs(up) > Real(S(1 - kLevel * kLevel / 2))) & (norm(reach.way.w) < Real(S(kLevel)));
+  if (!any(stands)) return;
+  const Mask<Real> first = up > Real(0);  // the lower rim's
+  const Vec3<Real> middle = cylinder.pose.p + axis * select(first, -cylinder.size.y, cylinder.size.y);
+  const TippingRim<Real> rim = tipping_rim(reach.push, middle, axis, radius);
+  const Mask<Real> is = stands & rim.is;
+  if (!any(is)) return;
+  const Vec3<Real> forward = rim.point - middle, aside = cross(axis, forward) * S(0.8660254037844386),
+                   back = middle - forward * S(0.5);
+  auto point = [&](Vec3<Real> x) { return plane_point(n, plane.pose.p, x); };
+  const Candidate<Real> tip = point(rim.point), lowest = select<Real>(first, out[0], out[1]);
+  const Candidate<Real> besides = select<Real>(lowest.dist < tip.dist - radius * S(1e-5), lowest, absent<Real>());
+  out[0] = select<Real>(is, select<Real>(first, tip, besides), out[0]);
+  out[1] = select<Real>(is, select<Real>(first, besides, tip), out[1]);
+  out[2] = select<Real>(is, point(back - aside), out[2]);
+  out[3] = select<Real>(is, point(back + aside), out[3]);
+}
+
 /// out[0 .. candidate_count(a.type, b.type)): the candidates of geoms a and b in the worlds that are wanted (where the
 /// bounding balls are near), absent in the others; those beyond reach.margin >= 0 may be absent, and open ones of geoms that
 /// pass by each other are. How they move at the start of the step tells which of many points are kept. In one place, so that step
@@ -279,12 +324,15 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
   if constexpr (has_irregular<Shape>()) {
     if (any(left)) {
       left = left & negate(parted(a, b, reach.margin));
-      const Real tips = reach.tips(b.pose.p);
+      const Tipping<Real> tips = reach.tips(b.pose.p);
       for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach, tips, out); });
     }
   }
   if constexpr (Shape::has_pair(GeomKind::kPlane, GeomKind::kCylinder))
-    if (a.type == GeomKind::kPlane && b.type == GeomKind::kCylinder) drop_spinning(b, reach, out);
+    if (a.type == GeomKind::kPlane && b.type == GeomKind::kCylinder) {
+      stand_on_tipping(a, b, wanted, reach, out);
+      drop_spinning(b, reach, out);
+    }
   if (a.type == GeomKind::kPlane || !has_others_than_planes<Shape>()) return;
   auto acts = mask_of<Real>(false), passing = acts;
   for (int k = 0; k < count; ++k)

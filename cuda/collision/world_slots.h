@@ -223,6 +223,16 @@ HD Vec3<Real> hinge_turn(const LimbView<L>& limb, Place at, int s, const StepRea
   return (limb.on_trunk() ? turn - step.free.trunk[limb.attach()].w : turn) * Real(step.h);
 }
 
+/// The forces of the free motion on a body on its own, whose pose is `link`.
+template <class Link, class Real>
+HD Push<Real> push_on(const Link& own, const Pose<Real>& link, const Reach<Real>& reach) {
+  const Vec3<Real> centre = link * own.com, along = velocity_at(reach.way, centre) - velocity_at(reach.now, centre);
+  const auto turning = placed(Pose<Real>{link.R, link.R * own.com * Real(-1)}, own.mass, own.com, own.inertia).J;
+  const Vec3<Real> couple = turning * (reach.way.w - reach.now.w);  // times the step squared
+  const Real square = dot(along, along) * own.mass;
+  return {centre + cross(along, couple) * (Real(1) / select(square > Real(0), square, Real(1))), along};
+}
+
 /// Fills all world slots and tells which some world has active. Returns by how much they turn bodies: see Contacts.
 template <class L>
 HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const typename L::Model& m,
@@ -248,6 +258,8 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step),
                          alone && step.moves_centres && may_roll<L>(m, st)};
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
+      if constexpr (has_cylinders<typename L::Shape>())
+        if (body.straight) reach.push = push_on(limb.link(s - 1), link, reach);
       const bool keeps = kWidth<Real> > 1 && !all(step.looks);
       ContactPoint<Real>*slot = contacts.point.slot + begin, kept[L::Shape::kStationSlots];
       for (int c = 0; keeps && c < end - begin; ++c) kept[c] = slot[c];

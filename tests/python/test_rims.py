@@ -173,3 +173,32 @@ def test_a_slow_wheel_does_not_see_a_fast_one_beside_it(kind):
 
     for alone, beside in zip(after([0.01]), after([0.01, 5.0]), strict=True):
         assert (alone == beside).all()
+
+
+CANS = {"slender": (0.015, 0.1), "can": (0.03, 0.06)}
+
+
+@pytest.mark.parametrize("floor", ['type="plane" size="1 1 1"', 'type="box" size="1 1 .1" pos="0 0 -.1"'])
+@pytest.mark.parametrize("h, dtype", [(0.002, "float32"), (0.01, "float32"), (0.01, "float64")])
+@pytest.mark.parametrize("kind", CANS)
+def test_a_pushed_can_tips_over_its_rim(kind, h, dtype, floor):
+    """At m g r / height, to 1 %: by a force at its middle or at two thirds of it, all at once or slowly."""
+    radius, half = CANS[kind]
+    xml = f"""<mujoco><option timestep="{h}"/><default><geom friction="4 0 0"/></default><worldbody><geom {floor}/>
+      <body pos="0 0 {half}"><freejoint/><geom type="cylinder" size="{radius} {half}" mass="0.3"/></body>
+      </worldbody></mujoco>"""
+    cases = [(part, way, above) for part in (0.99, 1.01) for way in (0, 2.5) for above in (0, half / 3)]
+    sim = stiction.Simulation(stiction.Model.from_mjcf(xml), 2 * len(cases), dtype=dtype)
+    wrench = np.zeros((2, len(cases), 6))
+    for i, (part, way, above) in enumerate(cases):
+        force = part * 0.3 * GRAVITY * radius / (half + above) * np.array([np.cos(way), np.sin(way), 0])
+        wrench[:, i] = [*force, *np.cross([0, 0, above], force)]
+    sim.step(10)
+    for k in range(1, 101):
+        sim.xfrc_applied[:, 1] = (wrench * [[[1]], [[k / 100]]]).reshape(-1, 6)
+        sim.step(round(0.02 / h))
+    sim.step(round(3 / h))
+    tips = (2 * (sim.qpos[:, 4:6] ** 2).sum(1) > 0.1).reshape(2, -1)
+    pushed = np.array([part for part, _, _ in cases])
+    print(f"\n{kind}, {1e3 * h:.0f} ms, {dtype}: tips {tips.astype(int).tolist()} at {pushed.tolist()}")
+    assert (tips == (pushed > 1)).all()

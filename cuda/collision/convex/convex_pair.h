@@ -83,7 +83,7 @@ template <class T> struct StepEnd {
 /// Contacts 0 .. room - 1 of A (geom 1) and B (geom 2); room <= 8. None where the shapes are more than `reach` apart, or no contact
 /// counts in the end.
 template <class T, class S>
-HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, T tips,
+HD_CALL void convex_pair(ConvexShape<T, S>& a, ConvexShape<T, S>& b, int room, T reach, const Tipping<T>& tips,
                          const Closing<T>& closing, const StepEnd<T>& end, Candidate<T>* out) {
   Touch<T> t;
   if (touch(a, b, reach, t) && end.counts(t)) {

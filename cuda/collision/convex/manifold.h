@@ -2,8 +2,8 @@
 // most 8 points, are laid over one another along n and their common part's corners are the contacts.
 //
 // Features: box: the face most along n. Cylinder: its cap, a true disc with 4 points on the rim, the first of which is the
-// nearest to the other shape (so that a can which tips stands on the very point it tips over; 8 points where it is inclined
-// by more than 0.8 degrees), or the line on its side.
+// nearest to the other shape, or that over which it is pushed (tipping_rim), so that a can which tips stands on the very point it
+// tips over; 8 points where it is inclined by more than 0.8 degrees; or the line on its side.
 // Capsule: its axis, moved by the radius. Mesh: the extreme vertices in 8 body-fixed directions, of those that touch, now or at
 // the end of the step, if the support vertex does; in no plane, their fan of triangles within the hull; and besides, over the other
 // feature, vertices within their outline and those that the body falls on when these give way.
@@ -25,15 +25,17 @@ template <class T> struct Approach {
   Vec3<T> slope;
   T most, tips;  // tips: how far what is pushed may tip
   T level;       // see alike_above
+  Push<T> push;
   HD T at(Vec3<T> x, T lowest) const { return clamp(dot(slope, x) - lowest, T(0), most); }
 };
-template <class T> HD Approach<T> approach_along(const Closing<T>& closing, T tips, const Touch<T>& touch) {
+template <class T> HD Approach<T> approach_along(const Closing<T>& closing, const Tipping<T>& tips,
+                                                 const Touch<T>& touch) {
   const Vec3<T> slope = cross(closing.w, touch.normal);
-  return {slope, norm(slope) * (2 * touch.size), tips, alike_above(touch.gap, touch.size)};
+  return {slope, norm(slope) * (2 * touch.size), tips.most, alike_above(touch.gap, touch.size), tips.push};
 }
 /// The same for points in the frame `pose`.
 template <class T> HD Approach<T> seen_from(const Approach<T>& approach, const Pose<T>& pose) {
-  return {transposed_times(pose.R, approach.slope), approach.most, approach.tips, approach.level};
+  return {transposed_times(pose.R, approach.slope), approach.most, approach.tips, approach.level, approach.push};
 }
 
 template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
@@ -169,8 +171,14 @@ HD_CALL void support_feature(ConvexShape<T, S>& s, Vec3<T> n, const Mat3<T>& fra
     T rho = sqrt(l.x * l.x + l.y * l.y), z = l.z < 0 ? -h.y : h.y;
     if (abs(l.z) > T(0.7)) {
       const bool tilted = rho > T(1e-5);  // less is the noise of rest
-      const T x = h.x * (tilted ? l.x / rho : T(1)), y = h.x * (tilted ? l.y / rho : T(0));
-      for (int k = 0; k<8; k += abs(l.z)> T(0.9999) ? 2 : 1) {
+      T x = h.x * (tilted ? l.x / rho : T(1)), y = h.x * (tilted ? l.y / rho : T(0));
+      if (rho < T(kLevel)) {
+        const Vec3<T> middle = s.pose * Vec3<T>{0, 0, z};
+        const TippingRim<T> rim = tipping_rim(approach.push, middle, column(s.pose.R, 2), h.x);
+        const Vec3<T> out = transposed_times(s.pose.R, rim.point - middle);
+        if (rim.is) x = out.x, y = out.y;
+      }
+      for (int k = 0; k < 8; k += rho < T(kLevel) ? 2 : 1) {
         Vec3<T> d = octagon_direction<T>({x, y, 0}, {-y, x, 0}, k);
         add(d.x, d.y, z);
       }
@@ -405,7 +413,7 @@ HD void thin_out(Manifold<T>& m, int room, bool twice, bool whole, T size, T tip
 
 /// The contacts of shapes A and B that touch so. Writes out[0 .. room).
 template <class T, class S>
-HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, const Touch<T>& touch, T tips,
+HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, const Touch<T>& touch, const Tipping<T>& tips,
                            const Closing<T>& closing, int room, Candidate<T>* out) {
   const Vec3<T>&n = touch.normal, &middle = touch.middle;
   const T dist = touch.gap, size = touch.size, noise = touch.noise;
@@ -434,7 +442,7 @@ HD_CALL void make_manifold(ConvexShape<T, S>& a, ConvexShape<T, S>& b, const Tou
     return middle + frame.row[0] * p.x + frame.row[1] * p.y + n * ((p.a + p.b) * T(0.5));
   };
   const bool twice = room == 8 && (a.type == GeomKind::kMesh || b.type == GeomKind::kMesh);
-  thin_out(m, room, twice, twice && is_whole(fa, fb) && is_whole(fb, fa), size, tips,
+  thin_out(m, room, twice, twice && is_whole(fa, fb) && is_whole(fb, fa), size, tips.most,
            [&](const auto& p) { return dot(approach.slope, place(p)); });
   bool taken[8] = {};
   for (int i = 0; i < m.count; ++i) {

@@ -86,9 +86,9 @@ HD_CALL void box_box(const GeomPose<T>& a, const GeomPose<T>& b, T reach, const 
   if (s.gap > scale * T(1e-9) && closest_points(sa, sb, scale * T(1e-9), T(kFar), p, q) == Distance::kApart) {
     Vec3<T> n = q - p;
     T gap = norm(n);
-    make_manifold(sa, sb, {n * (T(1) / gap), (p + q) * T(0.5), gap, size, noise}, T(0), closing, 8, out);
+    make_manifold(sa, sb, {n * (T(1) / gap), (p + q) * T(0.5), gap, size, noise}, {T(0)}, closing, 8, out);
   } else {
-    make_manifold(sa, sb, {s.normal, deepest_middle(sa, sb, s), s.gap, size, noise}, T(0), closing, 8, out);
+    make_manifold(sa, sb, {s.normal, deepest_middle(sa, sb, s), s.gap, size, noise}, {T(0)}, closing, 8, out);
   }
 }
 

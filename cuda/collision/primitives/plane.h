@@ -4,6 +4,7 @@
 //   capsule    0, 1: its ends at -z, +z
 //   ellipsoid  0: its lowest point
 //   cylinder   0, 1: the lowest points of the rims at -z, +z; 2, 3: with the lower of these a triangle on the lower cap
+//              (of one that stands and is pushed: stand_on_tipping of narrow_phase.h)
 //   box        0..7: its corners, bit k of the index = the sign of axis k
 //   mesh       0..7: vertices, the lowest and those that close in the step first, spread most, and those that fall on when
 //              these give way, at rest on a face the same four; of up to eight that touch all. A vertex keeps its slot while
