@@ -65,7 +65,8 @@ HD Candidate<Real> middle_candidate(const Candidate<Real>& c, const PlacedGeom<R
   const Under<Real> met = under(lowest - n * height, margin - height, near);
   const Mask<Real> flat = met.depth <= Real(0);
   const Vec3<Real> up = select(flat, n, met.normal), x = select(flat, lowest, middle);
-  const Real gap = select(flat, height, (height + ball + met.depth) * dot(n, up));
+  // Beside an edge the surface's plane is nearer than the surface: the middle is as far as the whole geom is, at least.
+  const Real gap = select(flat, height, max((height + ball + met.depth) * dot(n, up), c.dist));
   return select<Real>(near & (gap < margin), {x - up * (gap * S(0.5)), up, gap}, absent<Real>());
 }
 
