@@ -1,11 +1,5 @@
-// From contacts, M and b to the contact problem: biases, compliances, the diagonal of W.
+// From contacts, M and b to the contact problem, but for biases of contacts (bias.h): rows, the diagonal of W.
 //
-//   e = phi / h                                  phi > 0: what the gap allows (speculative)
-//   e = max(erp phi / h, -max_recovery)          phi < 0: part of the overlap is removed; faster than kept_recovery of positions only
-//   e = min(e, restitution n'J v0), R_n = 0      what hits in the step                         contact.bounce
-//   e + bend                                     of contacts of bodies that turn together         step/carried.h
-//   R_n = W_nn min(1/150, r a / (g h^2)) / stiffer  near-rigid contact; e = r phi / h for phi < 0     near_rigid() of contact/law.h
-//   R_n = 1 / (h k (h + tau_d))                  compliant contact; e = phi / (h + tau_d) for phi < 0   [Castro2023]
 //   R_t = tangential_compliance tr(W) / 3        0 by default: what friction holds does not creep
 //
 // docs/theory.md, sections 3 and 6.
@@ -17,15 +11,6 @@
 
 namespace stiction {
 
-/// The bias of a contact that positions may follow.
-template <class Real, class S>
-HD Real recovery_bias(const Options<S>& opt, const ContactPoint<Real>& x, const ContactRow<Real>& row) {
-  const Real zero(0), bias = normal_bias(opt, x.gap);
-  const Mask<Real> faster =
-      x.active & (x.stiffness <= zero) & (row.e < row.bend.z) & (bias < Real(-kept_recovery(opt)));
-  return select(faster, min(bias + row.bend.z, row.e), row.e);
-}
-
 /// The free velocities of a contact, from those of its point in its frame.
 template <class Model, class Real>
 HD void free_row(const Model& m, const ContactPoint<Real>& x, const Motion<Real>& V, ContactRow<Real>& row) {
@@ -33,36 +18,19 @@ HD void free_row(const Model& m, const ContactPoint<Real>& x, const Motion<Real>
   if (m.has_spin) row.spin_free = times(V.w, spin_arms(x));
 }
 
-/// How far a contact of two bodies is from the farther one's origin of its tree.   m
-template <class L>
-HD typename L::Real far_of(const PairContact<L>& c) {
-  return sqrt(max(dot(c.p1, c.p1), dot(c.point.p, c.point.p)));
-}
-
-/// Fills row, whose free velocity is known, from W's diagonal w (t1, t2, n) and the contact, so `far` (m) from the origin of its
-/// tree. Bodies on slides or welds cannot follow every direction: there W is 0 or rounding, and is held above a part of the
-/// others: a penalty is made of it, which in contacts between two links acts on each. Where nothing moves along the normal, no
-/// overlap is closed. Below a 1e-10th of what the mean mass would give, W is rounding altogether, as of a contact on the axis
-/// of a hinge: those contacts get no impulse and are told.
+/// The mobilities of row from W's diagonal w (t1, t2, n). Bodies on slides or welds cannot follow every direction: there W is 0 or
+/// rounding, and is held above a part of the others: a penalty is made of it, which in contacts between two links acts on each. Below a
+/// 1e-10th of what the mean mass would give, W is rounding altogether, as of a contact on the axis of a hinge: those contacts get no
+/// impulse and are told.
 template <class L, class Real, class S, class Number>
-HD void contact_row(const Options<S>& opt, const ContactPoint<Real>& x, Real far, Number mean_mass, Vec3<Real> w,
-                    ContactRow<Real>& row, ContactProblem<L>& problem) {
-  const Real wn = w.z;
-  Real one(1), zero(0), wt = (w.x + w.y) * S(0.5), h(opt.h), sum = w.x + w.y + wn, least = sum * S(kLeastMobility);
+HD void mobility_row(const Options<S>& opt, const ContactPoint<Real>& x, Number mean_mass, Vec3<Real> w,
+                     ContactRow<Real>& row, ContactProblem<L>& problem) {
+  const Real one(1), sum = w.x + w.y + w.z, least = sum * S(kLeastMobility);
   const Mask<Real> moves = sum * Real(mean_mass) > Real(1e-10f), movable = x.active & moves;
-  row.W_t = select(movable, max(wt, least), one), row.W_n = select(movable, max(wn, least), one);
-  auto soft = x.stiffness > zero;
-  Real slow = h + x.dissipation;
-  const NearRigid<Real> near = near_rigid(opt, x.gap, row.free.z, row.W_n, far);
-  row.e = select(soft, x.gap / select(x.gap > zero, h, slow), near.e);
-  const Mask<Real> hits = x.bounce < zero;
-  row.e = select(hits, min(row.e, x.bounce), row.e);
-  row.e = select(movable & (wn > sum * S(1e-5)), row.e, max(row.e, zero));
-  row.e = row.e + row.bend.z;
-  row.R_n = select(soft, one / (h * max(x.stiffness, Real(1e-6f)) * slow), select(hits, zero, near.R_n));
+  row.W_t = select(movable, max((w.x + w.y) * S(0.5), least), one), row.W_n = select(movable, max(w.z, least), one);
   row.R_t = sum * (opt.tangential_compliance / 3);
-  problem.immovable = problem.immovable | (x.active & negate(moves) & (x.gap <= zero));
-  problem.deep = problem.deep | (recovery_bias(opt, x, row) < row.e);
+  row.closes = movable & (w.z > sum * S(1e-5));
+  problem.immovable = problem.immovable | (x.active & negate(moves) & (x.gap <= Real(0)));
 }
 
 /// W of a contact's couple from its diagonal by turning alone; 0, and nothing in Y, where bodies cannot turn so: there it is
@@ -106,7 +74,7 @@ HD_ONCE void world_rows(const typename L::Group& g, const typename L::Model& m, 
                                        problem.table.visit(limb, at, places));
     ContactRow<Real>& row = problem.row.slot[c];
     row.bend = x.frame * x.bend;
-    contact_row(opt, x, norm(x.p), m.mean_mass, w, row, problem);
+    mobility_row(opt, x, m.mean_mass, w, row, problem);
     if (!m.has_spin) return;
     row.spin_W = Vec3<Real>{};
     if (!has_couple(x)) return;
@@ -179,7 +147,7 @@ void serial_pair_rows(const typename L::Model& m, const Options<Scalar<Real>>& o
     }
   for (int s = 0; s < contacts.pairs; ++s) {
     const ContactPoint<Real>& x = contacts.pair[s].point;
-    contact_row(opt, x, far_of(contacts.pair[s]), m.mean_mass, w[s], problem.pair_row[s], problem);
+    mobility_row(opt, x, m.mean_mass, w[s], problem.pair_row[s], problem);
     if (m.has_spin) spin_row(x, turning[s], Places<Real>(problem.table.pair[s]), problem.table, problem.pair_row[s]);
   }
 }
@@ -199,7 +167,7 @@ HD_ONCE void pair_rows(const typename L::Group& g, const typename L::Model& m, c
       const AxisForces<Real> F[2] = {axis_forces(c.p1, -c.point.frame), axis_forces(c.point.p, c.point.frame)};
       const Places<Real> places(table.pair[s]);
       const Vec3<Real> w = pair_compliance<L>(g, m, problem.factor, kin.S, link, F, table, places);
-      contact_row(opt, c.point, far_of(c), m.mean_mass, w, problem.pair_row[s], problem);
+      mobility_row(opt, c.point, m.mean_mass, w, problem.pair_row[s], problem);
       if (!m.has_spin) continue;
       problem.pair_row[s].spin_W = Vec3<Real>{};
       if (!has_couple(c.point)) continue;

@@ -24,11 +24,12 @@ namespace stiction {
 /// What a solver needs of a contact besides its ContactPoint.
 template <class Real>
 struct ContactRow {
-  Real e;           // bias of the normal velocity                                        m/s
-  Real R_t, R_n;    // compliance                                                         1/kg
-  Real W_t, W_n;    // (W_11 + W_22) / 2 and W_33 of J A^-1 J'; 1 where inactive           1/kg
-  Vec3<Real> free;  // J v*                                                               m/s
-  Vec3<Real> bend;  // what paths part by besides: part of e in all directions            m/s
+  Real e;             // bias of the normal velocity                                        m/s
+  Real R_t, R_n;      // compliance                                                         1/kg
+  Real W_t, W_n;      // (W_11 + W_22) / 2 and W_33 of J A^-1 J'; 1 where inactive           1/kg
+  Mask<Real> closes;  // active, and an impulse moves it along its normal
+  Vec3<Real> free;    // J v*                                                               m/s
+  Vec3<Real> bend;    // what paths part by besides: part of e in all directions            m/s
   // Of its couple, see spin_arms: W's diagonal, 0 where there is no such friction (1/kg), and the free motion (m/s).
   Vec3<Real> spin_W, spin_free;
 };

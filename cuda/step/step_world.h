@@ -12,6 +12,7 @@
 // Solvers stand between: find_step, pose_step; solve; judge_step; improve what is flagged; settle_step; solve what is deep; end_step. A
 // CPU calls these one after the other (step_world), a GPU launches them (kernels/), and StepState is what they leave each other.
 #pragma once
+#include "contact/bias.h"
 #include "contact/held.h"
 #include "contact/residual.h"
 #include "dynamics/lifts.h"
@@ -83,6 +84,7 @@ HD_ONCE void assemble_rows(const typename L::Group& g, const typename L::Model& 
   half_solve_bonds<L>(g, m, w.kin, problem);
   world_rows<L>(g, m, opt, w.kin, w.contacts, problem);
   pair_rows<L>(g, m, opt, w.kin, w.contacts, problem);
+  contact_biases<L>(g, m, opt, w.contacts, problem);
   ignore_held<L>(g, m, opt, w.contacts, problem);
   fill_rows<L>(g, m, w.contacts, problem);
 }

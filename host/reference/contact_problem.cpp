@@ -140,14 +140,56 @@ Vector3d parting(const Model& model, const Kinematics& k, const StepInput& input
   return std::clamp(2 - std::max(rolls, slides), 0.0, 1.0) * d;
 }
 
-/// The next contact of the problem.
-void add_contact(const Model& model, const Kinematics& k, const StepInput& input, const FreeMotion& free,
-                 const Eigen::LLT<Matrix>& factor, const Contact& c, const StepOptions& o, ContactProblem& problem) {
-  const int i = static_cast<int>(problem.geoms.size());
+void check_geoms(const Model& model, const std::vector<Contact>& contacts) {
   auto valid = [&](int g) { return g >= 0 && g < model.ngeom; };
-  if (!valid(c.geom1) || !valid(c.geom2))
-    throw std::invalid_argument("contact " + std::to_string(i) + ": got geoms " + std::to_string(c.geom1) + ", " +
-                                std::to_string(c.geom2) + ", expected numbers below " + std::to_string(model.ngeom));
+  for (size_t i = 0; i < contacts.size(); ++i)
+    if (const Contact& c = contacts[i]; !valid(c.geom1) || !valid(c.geom2))
+      throw std::invalid_argument("contact " + std::to_string(i) + ": got geoms " + std::to_string(c.geom1) + ", " +
+                                  std::to_string(c.geom2) + ", expected numbers below " + std::to_string(model.ngeom));
+}
+
+/// W_nn of a contact, held above a part of the trace (1/kg), and whether an impulse moves it along its normal.
+struct NormalMobility {
+  double value;
+  bool closes;
+};
+
+/// The mean W_nn of contacts that bear with contact i: those of the same two bodies that touch, by how far their normals agree.   1/kg
+double shared_mobility(const Model& model, const std::vector<Contact>& contacts, const std::vector<NormalMobility>& W_n,
+                       size_t i) {
+  auto bodies = [&](const Contact& c) {
+    return std::array{model.body_weldid[model.geom_bodyid[c.geom1]], model.body_weldid[model.geom_bodyid[c.geom2]]};
+  };
+  const auto [a, b] = bodies(contacts[i]);
+  double sum = W_n[i].value, weight = 1;
+  for (size_t j = 0; j < contacts.size(); ++j) {
+    const auto [c, d] = bodies(contacts[j]);
+    const bool same = a == c && b == d, turned = a == d && b == c;
+    if (j == i || contacts[j].dist > 0 || !W_n[j].closes || (!same && !turned)) continue;
+    const double along = contacts[i].frame.row(2).dot(contacts[j].frame.row(2)) * (same ? 1 : -1);
+    const double part = along > 0 ? along * along : 0;
+    sum += part * W_n[j].value, weight += part;
+  }
+  return sum / weight;
+}
+
+std::vector<NormalMobility> normal_mobilities(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor,
+                                              const std::vector<Contact>& contacts) {
+  std::vector<NormalMobility> W_n;
+  for (const Contact& c : contacts) {
+    const Matrix J = c.frame * (point_jacobian(model, k, model.geom_bodyid[c.geom2], c.pos) -
+                                point_jacobian(model, k, model.geom_bodyid[c.geom1], c.pos));
+    const Matrix3d W = J * factor.solve(J.transpose());
+    W_n.push_back({std::max(W(2, 2), 1e-3 * W.trace()), W(2, 2) > 1e-5 * W.trace()});
+  }
+  return W_n;
+}
+
+/// The next contact of the problem, whose spring is made for that mobility.
+void add_contact(const Model& model, const Kinematics& k, const StepInput& input, const FreeMotion& free,
+                 const Eigen::LLT<Matrix>& factor, const Contact& c, double mobility, const StepOptions& o,
+                 ContactProblem& problem) {
+  const int i = static_cast<int>(problem.geoms.size());
   Matrix J = c.frame * (point_jacobian(model, k, model.geom_bodyid[c.geom2], c.pos) -
                         point_jacobian(model, k, model.geom_bodyid[c.geom1], c.pos));
   problem.J.middleRows<3>(3 * i) = J;
@@ -166,10 +208,10 @@ void add_contact(const Model& model, const Kinematics& k, const StepInput& input
     R = 1 / (h * soft.stiffness * reach);
     if (c.dist <= 0) e = c.dist / reach;
   } else if (c.dist > -100 * allowance) {
-    // The contact's mass 1 / W_nn on a spring sinks by the allowance under its weight; the spring is damped such that
+    // The mass on a spring sinks by the allowance under its weight; the spring is damped such that
     // an overlap without a load falls by `rate` a step. Deeper than the allowance, force grows as the depth cubed; what
     // comes faster than it would fall in a step meets a stiffer spring, too.
-    double rate = std::min(o.erp, 0.5), mass = 1 / std::max(W(2, 2), 1e-3 * W.trace());
+    double rate = std::min(o.erp, 0.5), mass = 1 / mobility;
     double stiffness = mass * kStandardGravity / allowance;
     double depth = std::max(0.0, -c.dist) / allowance;
     double impact = -J.row(2).dot(free.v_free) - std::max(0.0, c.dist) / h;
@@ -248,7 +290,10 @@ ContactProblem assemble(const Model& model, const StepInput& input, const std::v
   problem.e = problem.R = Vector::Zero(3 * nc);
   problem.mu = problem.phi = Vector::Zero(nc);
   const Eigen::LLT<Matrix> factor(free.A);
-  for (int i = 0; i < nc; ++i) add_contact(model, k, input, free, factor, contacts[i], o, problem);
+  check_geoms(model, contacts);
+  const std::vector<NormalMobility> W_n = normal_mobilities(model, k, factor, contacts);
+  for (int i = 0; i < nc; ++i)
+    add_contact(model, k, input, free, factor, contacts[i], shared_mobility(model, contacts, W_n, i), o, problem);
   if (o.integrator == Integrator::kImplicit && nc > 0) {
     const Rolling rolling = rolling_of(model, k, v, free.v_free, contacts, o.timestep);
     for (int i = 0; i < nc; ++i) problem.e.segment<3>(3 * i) += contacts[i].frame * rolling.bend[i];
