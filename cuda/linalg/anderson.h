@@ -8,8 +8,8 @@
 // step. Columns that are not yet filled are 0 and get gamma = 0: no lists, no branches on a Real. docs/theory.md,
 // section 9; [Anderson1965], [Walker2011].
 //
-// An Entry is a Vec3 (contact) or a Real (row). Use: begin_sums, then gather every entry, then finish_sums, then step every
-// entry. Sums of entries that all lanes hold alike are kept apart from those of a lane's own limbs.
+// An Entry is a Vec3 (contact) or a Real (row). Use: sums = begin_sums, then sums.gather every entry, finish_sums, then step every entry of
+// the extrapolation(). Sums and coefficients are the loop's own: what it writes to entries cannot change them, so they stay in registers.
 #pragma once
 #include "math/vec3.h"
 
@@ -32,8 +32,47 @@ template <class Real, int Depth>
 struct Anderson {
   Real gram[Depth][Depth], rhs[Depth], gamma[Depth], last;
   int pass;
-  struct Sums { Real row[Depth], fresh, square; };
-  Sums own, shared;  // of this lane's limbs; of what all lanes hold
+
+  /// Of a lane's entries in a pass.
+  struct Sums {
+    int pass;
+    Real row[Depth], fresh, square;
+
+    /// image: G(y). weighted(x): the norm's matrix times x.
+    template <class Entry, class Weighted>
+    HD void gather(History<Entry, Depth>& h, const Entry& image, Weighted weighted) {
+      if (pass == 0) {
+        h.y = h.image = image;
+        return;
+      }
+      Entry f = image - h.y;
+      if (pass > 1) {
+        Entry df = f - h.f, dimage = image - h.image, weight = weighted(df);
+        int place = pass % Depth;
+      UNROLL for (int j = 0; j < Depth; ++j) {
+          if (j == place) h.df[j] = df, h.dimage[j] = dimage;
+          row[j] = row[j] + inner(weight, h.df[j]);
+        }
+        fresh = fresh + inner(weight, f);
+      }
+      square = square + inner(weighted(f), f);
+      h.f = f, h.image = image;
+    }
+  };
+  /// How entries that were gathered in this pass go on.
+  struct Extrapolation {
+    bool leaps;
+    Real gamma[Depth];
+
+    /// The next y of an entry.
+    template <class Entry>
+    HD Entry step(History<Entry, Depth>& h) const {
+      Entry next = h.image;
+      if (leaps) UNROLL for (int j = 0; j < Depth; ++j) next = next - h.dimage[j] * gamma[j];
+      h.y = next;
+      return next;
+    }
+  };
 
   HD void clear() {
     pass = 0, last = Real(0);
@@ -57,40 +96,21 @@ struct Anderson {
     h.y = h.f = h.image = zero;
   }
 
-  HD void begin_sums() {
-    UNROLL for (int j = 0; j < Depth; ++j) own.row[j] = shared.row[j] = Real(0);
-    own.fresh = own.square = shared.fresh = shared.square = Real(0);
-  }
-
-  /// image: G(y). weighted(x): the norm's matrix times x.
-  template <class Entry, class Weighted>
-  HD void gather(History<Entry, Depth>& h, const Entry& image, Sums& sums, Weighted weighted) {
-    if (pass == 0) {
-      h.y = h.image = image;
-      return;
-    }
-    Entry f = image - h.y;
-    if (pass > 1) {
-      Entry df = f - h.f, dimage = image - h.image, weight = weighted(df);
-      int place = pass % Depth;
-      UNROLL for (int j = 0; j < Depth; ++j) {
-        if (j == place) h.df[j] = df, h.dimage[j] = dimage;
-        sums.row[j] = sums.row[j] + inner(weight, h.df[j]);
-      }
-      sums.fresh = sums.fresh + inner(weight, f);
-    }
-    sums.square = sums.square + inner(weighted(f), f);
-    h.f = f, h.image = image;
+  HD Sums begin_sums() const {
+    Sums sums;
+    sums.pass = pass, sums.fresh = sums.square = Real(0);
+    UNROLL for (int j = 0; j < Depth; ++j) sums.row[j] = Real(0);
+    return sums;
   }
 
   template <class Group>
-  HD void finish_sums(const Group& g, Real tikhonov) {
+  HD void finish_sums(const Group& g, const Sums& own, Real tikhonov) {
     int place = pass % Depth;
-    Real square = g.sum(own.square) + shared.square;
+    Real square = g.sum(own.square);
     if (pass > 1) {
-      Real fresh = g.sum(own.fresh) + shared.fresh, row[Depth];
+      Real fresh = g.sum(own.fresh), row[Depth];
       UNROLL for (int j = 0; j < Depth; ++j) {
-        row[j] = g.sum(own.row[j]) + shared.row[j];
+        row[j] = g.sum(own.row[j]);
         rhs[j] = j == place ? fresh : rhs[j] + row[j];  // dF' f, kept up to date: f has changed by the new column
       }
       UNROLL for (int j = 0; j < Depth; ++j)
@@ -105,13 +125,11 @@ struct Anderson {
     ++pass;
   }
 
-  /// The next y of an entry, which was gathered in this pass.
-  template <class Entry>
-  HD Entry step(History<Entry, Depth>& h) const {
-    Entry next = h.image;
-    if (pass > 2) UNROLL for (int j = 0; j < Depth; ++j) next = next - h.dimage[j] * gamma[j];
-    h.y = next;
-    return next;
+  HD Extrapolation extrapolation() const {
+    Extrapolation by;
+    by.leaps = pass > 2;
+    UNROLL for (int j = 0; j < Depth; ++j) by.gamma[j] = gamma[j];
+    return by;
   }
 
  private:

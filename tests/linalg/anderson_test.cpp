@@ -20,13 +20,14 @@ double way(double rate, int passes) {
   for (History<double, 3>& h : history) anderson.clear(h, 0.0);
   for (int pass = 1; pass <= passes; ++pass) {
     double image[n];
-    anderson.begin_sums();
+    auto sums = anderson.begin_sums();
     for (int i = 0; i < n; ++i) {
       image[i] = rate * y[i] + (1 - rate) * (i + 1);
-      anderson.gather(history[i], image[i], anderson.own, [](double x) { return x; });
+      sums.gather(history[i], image[i], [](double x) { return x; });
     }
-    anderson.finish_sums(Serial{}, 1e-3);
-    for (int i = 0; i < n; ++i) y[i] = anderson.step(history[i]);
+    anderson.finish_sums(Serial{}, sums, 1e-3);
+    const auto by = anderson.extrapolation();
+    for (int i = 0; i < n; ++i) y[i] = by.step(history[i]);
     double size = 0;
     for (double gamma : anderson.gamma) size += std::abs(gamma);
     if (pass > 2) EXPECT_LE(size, kMostExtrapolated * (1 + 1e-12));

@@ -327,13 +327,11 @@ class Passes {
   /// y into w, or into the history that takes a better one of it.
   HD void images(const Opt& opt) {
     const Real alpha(opt.relaxation), rest = Real(1) - alpha;
-    if (opt.anderson) anderson_.begin_sums();
-    parallel_for(g, n, [&](int i) IN_PLACE {
-      w_[i] = w_[i] * alpha + z[i] * rest - lambda[i];
-      if (opt.anderson) anderson_.gather(history_[i], w_[i], anderson_.own, [](Real x) IN_PLACE { return x; });
-    });
-    if (!opt.anderson) return;
-    anderson_.finish_sums(g, Real(opt.tikhonov));
+    auto image = [&](int i) IN_PLACE { return w_[i] * alpha + z[i] * rest - lambda[i]; };
+    if (!opt.anderson) return parallel_for(g, n, [&](int i) IN_PLACE { w_[i] = image(i); });
+    auto sums = anderson_.begin_sums();
+    parallel_for(g, n, [&](int i) IN_PLACE { sums.gather(history_[i], image(i), [](Real x) IN_PLACE { return x; }); });
+    anderson_.finish_sums(g, sums, Real(opt.tikhonov));
     least_.hold_back(anderson_);
   }
 
@@ -355,7 +353,8 @@ class Passes {
   template <bool kAccelerated>
   HD AdmmChange<Real> multipliers(const Opt& opt, Mask<Real> done) {
     AdmmChange<Real> change;
-    auto y = [&](int i) IN_PLACE { return kAccelerated ? anderson_.step(history_[i]) : w_[i]; };
+    const auto by = anderson_.extrapolation();
+    auto y = [&](int i) IN_PLACE { return kAccelerated ? by.step(history_[i]) : w_[i]; };
     auto put = [&](int i, Real yi, Real l) IN_PLACE {
       const Real zi = yi + l;
       change.add(soft[i] * abs(zi - z[i]), soft[i] * abs(l - lambda[i]));

@@ -194,13 +194,14 @@ class RegisterPasses {
       }
       each([&](int d, int, bool) { y[d] = y[d] * alpha + z[d] * rest - lambda_[d]; });
       if (opt.anderson) {
-        anderson.begin_sums();
-        each([&](int d, int, bool) { anderson.gather(history[d], y[d], anderson.own, [](Real x) { return x; }); });
-        anderson.finish_sums(g_, Real(opt.tikhonov));
+        auto sums = anderson.begin_sums();
+        each([&](int d, int, bool) { sums.gather(history[d], y[d], [](Real x) { return x; }); });
+        anderson.finish_sums(g_, sums, Real(opt.tikhonov));
         least.hold_back(anderson);
         if (pass >= kWorthKeeping && anderson.pass > 1 && least.look(anderson.last))
           each([&](int d, int, bool) { best[d] = lambda_[d]; });
-        each([&](int d, int, bool) { y[d] = anderson.step(history[d]); });
+        const auto by = anderson.extrapolation();
+        each([&](int d, int, bool) { y[d] = by.step(history[d]); });
       }
       Own own;
       each([&](int d, int, bool) { own[d] = -(y[d] + e_[d]) * give_[d]; });

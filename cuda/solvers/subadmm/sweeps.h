@@ -292,22 +292,23 @@ class Sweeps {
   /// From where a sweep ended to where the next one begins.
   HD void extrapolate(Real tikhonov, const Mask<Real>& going) {
     const int place = anderson_.pass % kDepth;
-    anderson_.begin_sums();
+    auto sums = anderson_.begin_sums();
     for (int i = 0; i < n_; ++i) {
       const int row = row_of(i);
-      anderson_.gather(history_[i], l[row], anderson_.own, [&](Real x) { return x * p.W[row]; });
+      sums.gather(history_[i], l[row], [&](Real x) { return x * p.W[row]; });
     }
     for (int a = 0; a < p.width; ++a) trail_[a].change[place] = u[a] - trail_[a].image, trail_[a].image = u[a];
-    anderson_.finish_sums(Serial{}, tikhonov);
+    anderson_.finish_sums(Serial{}, sums, tikhonov);
+    const auto by = anderson_.extrapolation();
     for (int i = 0; i < n_; ++i) {
       Real& to = l[row_of(i)];
-      to = select(going, anderson_.step(history_[i]), to);
+      to = select(going, by.step(history_[i]), to);
     }
-    if (anderson_.pass <= 2) return;
+    if (!by.leaps) return;
     for (int a = 0; a < p.width; ++a) {
       const Trail& of = trail_[a];
       Real next = of.image;
-      for (int j = 0; j < kDepth; ++j) next = next - of.change[j] * anderson_.gamma[j];
+      for (int j = 0; j < kDepth; ++j) next = next - of.change[j] * by.gamma[j];
       u[a] = next;
     }
   }
