@@ -238,7 +238,7 @@ HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& s
   const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
   const int count = candidate_count(min(x.own.type, x.fixed.type), max(x.own.type, x.fixed.type));
   Burial<L> burial{m, st, origin, reach.margin, near, x, x.own_first ? pair.geom2 : pair.geom1, count};
-  Candidate<Real> out[kMaxCandidates + 1 + kFarEnds];
+  Candidate<Real> out[kMaxCandidates + 1];
   for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
   collide_placed<typename L::Shape>(x, opposed, reach, out);
   // In a groove between two static geoms a sweep crosses what is free, and finds a body in it far too deep.

@@ -176,7 +176,7 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
       const Mask<Real> near = is_last ? last : looks & is_near_static<L>(m, i, link, origin, reach.margin);
       if (!any(near)) continue;
       const PlacedPair<Real> x = placed_pair<L>(m, i, link, origin);
-      Candidate<Real> out[kMaxCandidates + 1 + kFarEnds];
+      Candidate<Real> out[kMaxCandidates + 1];
       for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
       const Mask<Real> flush = may_be_floor<L>(m, i) ? is_flush(x.fixed, floor, near) : mask_of<Real>(false);
       collide_placed<typename L::Shape>(x, near & negate(flush), reach, out);

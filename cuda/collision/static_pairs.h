@@ -102,7 +102,7 @@ HD void collide_placed(const PlacedPair<Real>& x, const Mask<Real>& near, const 
   for (int k = 0; k < candidate_count(x.own.type, x.fixed.type); ++k) out[k].normal = -out[k].normal;
 }
 
-/// What turning makes of the candidates of pair `i`, which are near in some world; and those of the geom's middle and far end behind them.
+/// What turning makes of the candidates of pair `i`, which are near in some world; and that of the geom's middle behind them.
 template <class L, class Real = typename L::Real>
 HD void turn_shaped(const typename L::Model& m, const StationModel& st, int i, const PlacedPair<Real>& x,
                     Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body, Candidate<Real>* out) {
@@ -118,22 +118,13 @@ template <class L, class Real = typename L::Real>
 HD void add_middle(const typename L::Model& m, const StationModel& st, int i, const PlacedPair<Real>& x,
                    Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body, Candidate<Real>* out) {
   if (!m.pair[i].middle) return;
-  const int shaped = m.pair[i].candidates - m.pair[i].middle;
+  const int shaped = m.pair[i].candidates - 1;
   const Candidate<Real> deepest = deepest_of(out, shaped);
   auto under = [&](Vec3<Real> at, const Real& most, const Mask<Real>& wanted) {
     if (x.fixed.type == GeomKind::kPlane) return Under<Real>{Real(0), deepest.normal};
     return static_under<L>(m, st, origin, at, deepest.normal, most, wanted);
   };
   out[shaped] = turning_point(middle_candidate(deepest, x.own, body.part(), reach.margin, under), x.own.pose.p, body);
-  if (m.pair[i].middle == 1 || body.heft == nullptr) return;
-  const Way<Real> free{body.centre, velocity_at(reach.way, body.centre), body.turn};
-  auto at_end = [&](const PlacedGeom<Real>& own, const Mask<Real>& wanted) {
-    Candidate<Real> end[kMaxCandidates];
-    collide_placed<typename L::Shape>({own, x.fixed, x.own_first, x.radius}, wanted,
-                                      {x.radius * Scalar<Real>(kAhead), {}, {}, Real(0)}, end);
-    return deepest_of(end, candidate_count(min(own.type, x.fixed.type), max(own.type, x.fixed.type)));
-  };
-  far_ends(out, shaped, x.own, x.radius, free, *body.heft, reach.margin, at_end, out + shaped + 1);
 }
 
 /// Worlds where the balls about the geoms of pair `i` of a station are within the margin of each other, or of a plane.

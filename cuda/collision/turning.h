@@ -27,12 +27,6 @@ template <class Real> HD Real turning_part(const Vec3<Real>& turn, float least =
   return clamp(norm(turn) * Scalar<Real>(1 / least) - Real(1), Real(0), Real(1));
 }
 
-/// What a body on its own has against blows.
-template <class Real> struct Heft {
-  Real mass;              // kg
-  SymMat3<Real> turning;  // about its centre of mass, in world axes   kg m^2
-};
-
 /// Of a body in the free motion of a step.
 template <class Real>
 struct Turning {
@@ -41,7 +35,6 @@ struct Turning {
   bool straight;       // it does: the body is on its own
   Vec3<Real> rolling;  // about the centre; of a link by its hinge alone                                 rad
   bool bends;          // contacts that roll have a bend: rolling_rim.h
-  const Heft<Real>* heft = nullptr;  // of what is straight
 
   /// How much of the way its contacts move, on a plane of that normal: what rolls by 2 to 3 rad goes round within the step, and has them
   /// where it touches.

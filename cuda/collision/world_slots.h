@@ -223,11 +223,6 @@ HD Vec3<Real> hinge_turn(const LimbView<L>& limb, Place at, int s, const StepRea
   return (limb.on_trunk() ? turn - step.free.trunk[limb.attach()].w : turn) * Real(step.h);
 }
 
-/// Of a body on its own, whose pose is `link`.
-template <class Link, class Real> HD Heft<Real> heft_of(const Link& own, const Pose<Real>& link) {
-  return {Real(own.mass), placed(Pose<Real>{link.R, link.R * own.com * Real(-1)}, own.mass, own.com, own.inertia).J};
-}
-
 /// The forces of the free motion on a body on its own, whose pose is `link`.
 template <class Link, class Real>
 HD Push<Real> push_on(const Link& own, const Pose<Real>& link, const Reach<Real>& reach) {
@@ -263,9 +258,6 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step),
                          alone && step.moves_centres && may_roll<L>(m, st)};
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
-      Heft<Real> heft;
-      if (body.straight && has_others_than_planes<typename L::Shape>())
-        heft = heft_of(limb.link(s - 1), link), body.heft = &heft;
       if constexpr (has_cylinders<typename L::Shape>())
         if (body.straight) reach.push = push_on(limb.link(s - 1), link, reach);
       const bool keeps = kWidth<Real> > 1 && !all(step.looks);

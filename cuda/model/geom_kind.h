@@ -18,9 +18,6 @@ struct GeomKind {
   };
 };
 
-/// Whether it is a ball, a roller or an egg: no plane under one end of a body is under the other.
-HD bool is_round(int type) { return type >= GeomKind::kSphere && type <= GeomKind::kCylinder; }
-
 /// The radius of what has no bound, the distance of a contact that does not exist; margins are below it.   m
 inline constexpr float kFar = 1e6f;
 
@@ -67,8 +64,6 @@ HD int probe_count(int type, const Vec3<double>& size, bool free) {
   if (type == GeomKind::kBox) return free && is_thin_box(size) ? 9 : 8;
   return type == GeomKind::kSphere ? 1 : 0;
 }
-/// How many far ends a free geom has on what is round and static, behind its middle: collision/middle.h.
-inline constexpr int kFarEnds = 2;
 /// The ball in the middle of what turns is that part of the largest, so that it carries nothing of what lies on its ends.
 inline constexpr float kInnerBall = 0.8f;
 /// One of these in the geometry's frame, and the radius around it.

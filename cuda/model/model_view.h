@@ -116,8 +116,8 @@ struct PairModel {
   int dim = 3;
   S torsion{}, rolling{};
   int candidates = 0;  // with `middle`
-  // What of free geoms is a candidate, too, behind those of the shapes. Against static geometry 1, its middle, and where that is round
-  // kFarEnds more; of two moving geoms the middle of geom1 (1), of geom2 (2), of both (3).
+  // Middles of free geoms that are candidates, too, behind those of the shapes: 1 against static geometry; of two moving geoms 1 of
+  // geom1, 2 of geom2, 3 of both.
   int middle = 0;
 };
 /// Two moving links with geoms that may touch.

@@ -216,8 +216,7 @@ class Compiler {
         const int probes = g1.type == GeomKind::kPlane ? probe_count(g2.type, g2.size, free) : 0,
                   shaped = free ? free_count(own.type, fixed.type) : candidate_count(g1.type, g2.type);
         PairModel<double> pair = surface_of(m_, p);
-        pair.middle = probes > 0 || !has_middle(own) ? 0 : is_round(fixed.type) ? 1 + kFarEnds : 1;
-        pair.candidates = (probes > 0 ? probes : shaped) + pair.middle;
+        pair.middle = probes == 0 && has_middle(own), pair.candidates = (probes > 0 ? probes : shaped) + pair.middle;
         (probes > 0 ? probes_ : statics_)[own.link].push_back(pair);
       }
     }
@@ -256,7 +255,8 @@ class Compiler {
     for (int k = 0; k < pair.candidates; ++k) {
       const Probe<double> own = probe_of(geom.type, geom.size, k);
       probe.center = geom.pose * own.center, probe.radius = own.radius, probe.feature = k;
-      out_->probe.push_back(probe), ++station.probes;
+      out_->probe.push_back(probe);
+      ++station.probes;
     }
   }
 
