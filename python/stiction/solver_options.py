@@ -76,10 +76,10 @@ class SolverOptions:
     erp: float = _step("erp", least=0, most=1)
     #: Bound on the velocity that removes it (m/s, rad/s); math.inf for none.
     max_recovery: float = _step("max_recovery", least=0)
-    #: How deep a contact without a material sinks under the weight of the mass it sees, 1 / W_nn (m), from steps of
-    #: 2 ms on: the regularisation that shares the forces of a line or a face out, see docs/concepts.md. A load a
-    #: thousand times as heavy sinks it ten times as deep. In float at least 10 um a metre from the root of its tree.
-    #: 0: the bare rigid law, where rounding shares them out.
+    #: How deep a contact without a material sinks under the weight of the mass it sees, 1 / W_nn in the mean of those
+    #: of the same two bodies that touch (m), from steps of 2 ms on: the regularisation that shares the forces of a line
+    #: or a face out, see docs/concepts.md. A load a thousand times as heavy sinks it ten times as deep. In float at
+    #: least 10 um a metre from the root of its tree. 0: the bare rigid law, where rounding shares them out.
     penetration_allowance: float = _step("penetration_allowance", least=0)
     #: Tangential compliance R_t of every contact as a part of W, the inverse of the mass it sees (1). SAP has 1e-3;
     #: what a contact holds by friction then creeps.
