@@ -148,58 +148,53 @@ void check_geoms(const Model& model, const std::vector<Contact>& contacts) {
                                   std::to_string(c.geom2) + ", expected numbers below " + std::to_string(model.ngeom));
 }
 
-/// W_nn of a contact, held above a part of the trace (1/kg), and whether an impulse moves it along its normal.
-struct NormalMobility {
-  double value;
-  bool closes;
-};
+/// W_nn of a contact with that W, held above a part of the trace.   1/kg
+double normal_mobility(const Matrix3d& W) { return std::max(W(2, 2), 1e-3 * W.trace()); }
 
 /// The mean W_nn of contacts that bear with contact i: those of the same two bodies that touch, by how far their normals agree.   1/kg
-double shared_mobility(const Model& model, const std::vector<Contact>& contacts, const std::vector<NormalMobility>& W_n,
+double shared_mobility(const Model& model, const std::vector<Contact>& contacts, const std::vector<Matrix3d>& W,
                        size_t i) {
   auto bodies = [&](const Contact& c) {
     return std::array{model.body_weldid[model.geom_bodyid[c.geom1]], model.body_weldid[model.geom_bodyid[c.geom2]]};
   };
   const auto [a, b] = bodies(contacts[i]);
-  double sum = W_n[i].value, weight = 1;
+  double sum = normal_mobility(W[i]), weight = 1;
   for (size_t j = 0; j < contacts.size(); ++j) {
     const auto [c, d] = bodies(contacts[j]);
     const bool same = a == c && b == d, turned = a == d && b == c;
-    if (j == i || contacts[j].dist > 0 || !W_n[j].closes || (!same && !turned)) continue;
+    const bool moves = W[j](2, 2) > 1e-5 * W[j].trace();  // along its normal
+    if (j == i || contacts[j].dist > 0 || !moves || (!same && !turned)) continue;
     const double along = contacts[i].frame.row(2).dot(contacts[j].frame.row(2)) * (same ? 1 : -1);
     const double part = along > 0 ? along * along : 0;
-    sum += part * W_n[j].value, weight += part;
+    sum += part * normal_mobility(W[j]), weight += part;
   }
   return sum / weight;
 }
 
-std::vector<NormalMobility> normal_mobilities(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor,
-                                              const std::vector<Contact>& contacts) {
-  std::vector<NormalMobility> W_n;
+/// Rows of J of all contacts, and the W of each.
+std::vector<Matrix3d> contact_rows(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor,
+                                   const std::vector<Contact>& contacts, ContactProblem& problem) {
+  std::vector<Matrix3d> W;
   for (const Contact& c : contacts) {
     const Matrix J = c.frame * (point_jacobian(model, k, model.geom_bodyid[c.geom2], c.pos) -
                                 point_jacobian(model, k, model.geom_bodyid[c.geom1], c.pos));
-    const Matrix3d W = J * factor.solve(J.transpose());
-    W_n.push_back({std::max(W(2, 2), 1e-3 * W.trace()), W(2, 2) > 1e-5 * W.trace()});
+    problem.J.middleRows<3>(3 * W.size()) = J;
+    W.push_back(J * factor.solve(J.transpose()));
   }
-  return W_n;
+  return W;
 }
 
-/// The next contact of the problem, whose spring is made for that mobility.
+/// The next contact of the problem, which has its rows of J already. Its spring is made for that mobility.
 void add_contact(const Model& model, const Kinematics& k, const StepInput& input, const FreeMotion& free,
-                 const Eigen::LLT<Matrix>& factor, const Contact& c, double mobility, const StepOptions& o,
-                 ContactProblem& problem) {
+                 const Contact& c, const Matrix3d& W, double mobility, const StepOptions& o, ContactProblem& problem) {
   const int i = static_cast<int>(problem.geoms.size());
-  Matrix J = c.frame * (point_jacobian(model, k, model.geom_bodyid[c.geom2], c.pos) -
-                        point_jacobian(model, k, model.geom_bodyid[c.geom1], c.pos));
-  problem.J.middleRows<3>(3 * i) = J;
+  const Matrix J = problem.J.middleRows<3>(3 * i);
   problem.mu[i] = pair_friction(model, c.geom1, c.geom2);
   problem.phi[i] = c.dist;
   problem.geoms.push_back({c.geom1, c.geom2});
   problem.e[3 * i + 2] = std::max(bias_speed(c.dist, o), -kept_recovery(o));
   Compliance soft = pair_compliance(model, c.geom1, c.geom2);
   double h = o.timestep, reach = h + soft.relaxation;
-  Matrix3d W = J * factor.solve(J.transpose());
   problem.R.segment<2>(3 * i).setConstant(o.tangential_compliance * W.trace() / 3);
   double &R = problem.R[3 * i + 2], &e = problem.e[3 * i + 2];
   double far = std::max(from_root(model, k, c.geom1, c.pos), from_root(model, k, c.geom2, c.pos));
@@ -289,11 +284,12 @@ ContactProblem assemble(const Model& model, const StepInput& input, const std::v
   problem.J = Matrix::Zero(3 * nc, model.nv);
   problem.e = problem.R = Vector::Zero(3 * nc);
   problem.mu = problem.phi = Vector::Zero(nc);
-  const Eigen::LLT<Matrix> factor(free.A);
-  check_geoms(model, contacts);
-  const std::vector<NormalMobility> W_n = normal_mobilities(model, k, factor, contacts);
-  for (int i = 0; i < nc; ++i)
-    add_contact(model, k, input, free, factor, contacts[i], shared_mobility(model, contacts, W_n, i), o, problem);
+  if (nc > 0) {
+    check_geoms(model, contacts);
+    const std::vector<Matrix3d> W = contact_rows(model, k, Eigen::LLT<Matrix>(free.A), contacts, problem);
+    for (int i = 0; i < nc; ++i)
+      add_contact(model, k, input, free, contacts[i], W[i], shared_mobility(model, contacts, W, i), o, problem);
+  }
   if (o.integrator == Integrator::kImplicit && nc > 0) {
     const Rolling rolling = rolling_of(model, k, v, free.v_free, contacts, o.timestep);
     for (int i = 0; i < nc; ++i) problem.e.segment<3>(3 * i) += contacts[i].frame * rolling.bend[i];
