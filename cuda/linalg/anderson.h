@@ -128,7 +128,7 @@ struct Anderson {
   HD Extrapolation extrapolation() const {
     Extrapolation by;
     by.leaps = pass > 2;
-    UNROLL for (int j = 0; j < Depth; ++j) by.gamma[j] = gamma[j];
+    UNROLL for (int j = 0; j < Depth; ++j) by.gamma[j] = by.leaps ? gamma[j] : Real(0);
     return by;
   }
 
