@@ -54,15 +54,16 @@ struct NearRigid {
 };
 
 /// What shares the forces of a contact on a line or a face out, which the bare law leaves to the rounding of gaps: a spring
-/// that sinks by the allowance a under the weight of the mass the contact sees, 1 / W_nn, damped so that a part
+/// that sinks by the allowance a under the weight of the mass the contact sees, 1 / W_n, damped so that a part
 /// r = min(erp, 1/2) of an overlap goes in a step. Neither loads of a thousand times that mass nor impacts are to notice:
 /// beyond a the force grows as the depth cubed, what closes by c g h, faster than by gravity, meets a spring stiffer by
 /// c^(1/2), what stays open in the free motion, and is then driven against another, one that is as stiff as if it were as
-/// deep as it is open; and softer than 1/150 W_nn nothing is: under its own weight a contact sinks by g h^2 / (150 r) at most,
+/// deep as it is open; and softer than 1/150 W_n nothing is: under its own weight a contact sinks by g h^2 / (150 r) at most,
 /// below 2 ms less than the allowance. Where a is more for rounding's sake that is too little, at 1 ms ten times what gaps of feet
 /// round to, and 1/150 grows as a does, until it sinks as far as at 2 ms. Beyond 100 a contact is rigid. An error of the depth changes by
-/// 1 - 3 r in a step, or it would swing: hence the bound on r. free: the normal velocity J v*. far: how far the contact is from
-/// the origin of its tree (m), of which the gap has its rounding; a is more than that, or forces would follow it.
+/// 1 - 3 r in a step, or it would swing: hence the bound on r. free: the normal velocity J v*. W_n: the W_nn that contacts
+/// which bear together share (SharedMobility of bias.h). far: how far the contact is from the origin of its tree (m), of which the gap
+/// has its rounding; a is more than that, or forces would follow it.
 template <class Real, class S>
 HD NearRigid<Real> near_rigid(const Options<S>& opt, Real gap, Real free, Real W_n, Real far) {
   const Real zero(0), one(1), bias = max(normal_bias(opt, gap), Real(-kept_recovery(opt)));

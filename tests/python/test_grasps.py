@@ -280,7 +280,7 @@ def test_forces_stay_while_frames_of_normals_turn_about(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("wheel", ["cylinder", "capsule"])
 def test_both_rims_of_a_wheel_bear_alike(wheel, dtype):
-    """A car on two wheels and a ball: outer rims bore 9.9 N, inner ones 14.0, and it turned in place at 2.81 rad/s."""
+    """A car on two wheels and a ball: outer rims bore 9.8 N, inner ones 14.0, and it turned in place at 2.82 rad/s."""
     wheels = "".join(
         f'<body pos="0 {y} 0"><joint name="{name}" axis="0 1 0"/>'
         f'<geom type="{wheel}" size="0.1 0.02" euler="90 0 0" mass="0.5"/></body>'
