@@ -35,10 +35,12 @@ inline constexpr int kSlowSweeps = 1000;
 inline constexpr int kChosenIterations = 1000;
 /// r_con over V beyond which an answer is given up, if `certify` is no larger.
 inline constexpr double kHopeless = 0.01;
-/// W_nn |l| over V beyond which it is no answer either: its last digits are then more than a hundredth of V (in double a
-/// thousand times what a mass ratio of ten thousand takes).
-template <class S> inline constexpr double kLargestPush = sizeof(S) == 8 ? 1e7 : 1e5;
-/// The same of an answer that is nearly hopeless: above that part of kHopeless.
+/// W_nn |l| over V beyond which what solves the problem is no answer either: a thousand times what a mass ratio of ten thousand takes.
+inline constexpr double kLargestPush = 1e7;
+/// The same of what is only near an answer: in single precision its last digits are then a hundredth of V. Those of what solves the
+/// problem may be more than that: without impulses a coin of 0.3 g under a ball of 12 kg falls through the floor.
+template <class S> inline constexpr double kLargestNearPush = sizeof(S) == 8 ? kLargestPush : 1e5;
+/// The same of what is nearly hopeless: above that part of kHopeless.
 inline constexpr double kUnlikelyPush = 1e3, kDoubtful = 0.1;
 /// Bodies are jammed where an answer is nearly hopeless and pushes are so large after so many of Newton's passes, which are given up then.
 /// What only takes long stays below 100.

@@ -107,13 +107,15 @@ struct Improvement {
 template <class Double, class Real>
 struct Demand {
   double tolerance;
-  Double hopeless, most;
+  Double hopeless;
 
   HD explicit Demand(const FallbackPlan& plan)
-      : tolerance(kAsked * plan.certify), hopeless(max(kHopeless, plan.certify)), most(kLargestPush<Scalar<Real>>) {}
+      : tolerance(kAsked * plan.certify), hopeless(max(kHopeless, plan.certify)) {}
   HD Mask<Double> open(const RowScore<Double>& of) const { return of.worst() > Double(tolerance); }
   HD Mask<Double> hopeful(const RowScore<Double>& of) const { return of.own <= hopeless * of.scale; }
-  HD Mask<Double> bounded(const Double& push, const RowScore<Double>& of) const { return push <= most * of.scale; }
+  HD Mask<Double> bounded(const Double& push, const RowScore<Double>& of, const Mask<Double>& solved) const {
+    return push <= of.scale * select(solved, Double(kLargestPush), Double(kLargestNearPush<Scalar<Real>>));
+  }
   HD Mask<Double> grown(const Double& push, const RowScore<Double>& of, double beyond) const {
     return (of.own > hopeless * of.scale * Double(kDoubtful)) & (push > of.scale * Double(beyond));
   }
@@ -139,8 +141,8 @@ HD_ONCE void ask(const Improvement<Real>& improvement, const Island* island, int
       if (attempt == 2) d.drop_impulses(true);
       solve_rows<double>(Serial{}, d.view, demand.limits(kChosenIterations), options, arena.rest(), d.rows.impulse);
       const RowScore<double> after = d.score(plan.law, arena.rest());
-      const bool bounded = after.worst() < kLost<double> && demand.bounded(d.largest_push(), after);
       const bool solved = !demand.open(after), nearer = after.own * before.scale <= before.own * after.scale;
+      const bool bounded = after.worst() < kLost<double> && demand.bounded(d.largest_push(), after, solved);
       if (bounded && (solved || (nearer && attempt < 2))) d.put(true);
       if (solved && (bounded || demand.hopeful(before))) break;
       d.take_impulses(true);
@@ -177,7 +179,8 @@ HD int try_each(const Group& g, const Improvement<Real>& improvement, double acc
       Mask<Double> solved = none;
       if (first && any(tried)) {
         const RowScore<Double> after = d.score(plan.law, arena.rest());
-        solved = tried & (after.worst() <= Double(accepted)) & demand.bounded(d.largest_push(), after);
+        solved = tried & (after.worst() <= Double(accepted));
+        solved = solved & demand.bounded(d.largest_push(), after, solved);
         d.put(solved);
       }
       open = open & negate(g.either(solved));
@@ -275,7 +278,8 @@ HD_ONCE int newton(const Improvement<Real>& improvement, Island* island, int n, 
       const Double push = d.largest_push();
       const RowScore<Double>& after = stats.score;
       const Lanes open = done & demand.open(before), hoped = had_hope & demand.hopeful(before);
-      const Lanes bounded = stats.sound & demand.bounded(push, after), answered = bounded & demand.hopeful(after);
+      const Lanes bounded = stats.sound & demand.bounded(push, after, stats.converged),
+                  answered = bounded & demand.hopeful(after);
       d.put(open & bounded & (stats.converged | (after.own * before.scale <= before.own * after.scale)));
       const Lanes grown = negate(stats.converged) & demand.grown(push, after, kUnlikelyPush);
       const Lanes jammed = demand.jammed(stats.iterations, push, after);
@@ -311,7 +315,7 @@ HD_ONCE void last_resort(const Improvement<Real>& improvement, const Island* isl
       set_lane(grown, w, -of.grown), set_lane(jammed, w, -of.jammed);
     }
     auto answers = [&](const CanalStats<Double>& stats) {
-      return stats.sound & demand.bounded(d.largest_push(), stats.score) & demand.hopeful(stats.score);
+      return stats.sound & demand.bounded(d.largest_push(), stats.score, stats.converged) & demand.hopeful(stats.score);
     };
     if (const Lanes open = d.used & negate(solved | jammed); any(open)) {
       d.drop_impulses(open);

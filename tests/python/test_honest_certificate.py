@@ -12,8 +12,8 @@ from stiction.status import Status  # noqa: E402
 
 
 def test_a_step_without_impulses_has_a_status_of_its_own():
-    """A plate of 1 kg, pressed with 100 N on a ball of 10 mg, is more than float carries."""
-    ball, plate = body("ball", (0, 0, 0.01), sphere(0.01), 1e-5), body("plate", (0, 0, 0.03), box((0.1, 0.1, 0.01)), 1)
+    """A plate of 1 kg, pressed with 100 N on a ball of 0.1 mg, asks for more than an answer may have."""
+    ball, plate = body("ball", (0, 0, 0.01), sphere(0.01), 1e-7), body("plate", (0, 0, 0.03), box((0.1, 0.1, 0.01)), 1)
     sim = Simulation(Model.from_mjcf(scene(ball + plate)), 2, dtype="float32")
     sim.xfrc_applied[0, 2, 2] = -100
     sim.qpos[1, 9] += 5  # its plate is far above
@@ -36,7 +36,7 @@ def test_a_step_without_impulses_has_a_status_of_its_own():
 def test_what_has_no_solution_takes_the_floor_from_nothing_else(envs):
     """A block slides and a ball lies while that plate is pressed, as they do alone."""
     bodies = body("block", (3, 0, 0.05), box(0.05), 1) + body("marble", (0, 3, 0.02), sphere(0.02), 0.1)
-    ball, plate = body("ball", (0, 0, 0.01), sphere(0.01), 1e-5), body("plate", (0, 0, 0.03), box((0.1, 0.1, 0.01)), 1)
+    ball, plate = body("ball", (0, 0, 0.01), sphere(0.01), 1e-7), body("plate", (0, 0, 0.03), box((0.1, 0.1, 0.01)), 1)
     sim = Simulation(Model.from_mjcf(scene(bodies + ball + plate)), envs, dtype="float32")
     alone = Simulation(Model.from_mjcf(scene(bodies)), dtype="float32")
     sim.xfrc_applied[0, 4, 2] = -100

@@ -197,6 +197,25 @@ def test_ten_cubes_in_single_precision_stand_or_are_flagged(masses):
     assert flagged or np.abs(sim.qpos - start).max() <= 1e-4
 
 
+@pytest.mark.parametrize("mass", [12.5, 200])  # kg
+@pytest.mark.parametrize("speed", [0.5, 2])  # m/s: enough to roll over it
+def test_a_heavy_ball_does_not_press_a_pen_through_the_floor(mass, speed):
+    """Of 0.33 g, 7 mm thick. The ball rolls over it, and its middle stays above the floor."""
+    radius, thick, h = 0.104, 0.0036, 0.004
+    pen = f'''<body pos="0 0 {thick}"><freejoint/>
+      <geom type="cylinder" size="{thick} .0095" euler="90 0 0" mass=".00033" friction=".58"/></body>'''
+    ball = f'''<body pos="-.2 0 {radius}"><freejoint/><geom type="sphere" size="{radius}" mass="{mass}"/></body>'''
+    envs = 2 if is_emulated() else 8
+    sim = simulation(scene(pen + ball, timestep=h), envs, **SINGLE)
+    sim.qpos[:, 8] = np.linspace(-0.008, 0.008, envs)
+    sim.qvel[:, 6], sim.qvel[:, 10] = speed, speed / radius
+    for _ in range(round(0.6 / h)):
+        sim.step()
+        assert sim.qpos[:, 2].min() > 0.3 * thick
+    assert not np.any(sim.status & int(Status.NO_IMPULSES)) or mass == 200
+    assert (sim.qpos[:, 7] > 0.05).all()
+
+
 # ---- 13: impacts without restitution
 
 
