@@ -17,7 +17,8 @@
 // What contacts and limits do to v is not known then, but when a step is solved: what c(u) lacks of c at the u+ of the step's end is
 // owed to the next step, d = h (c(u) - c(u+)), and added to its b. So the sums over steps are those of c(u+), the power of what holds
 // a tree does not leak into its turning, and nothing is solved twice. Debts that are not small beside what the impulses changed are not
-// paid: a rod is light about its own axis, there a debt drives it against its limit, and the next debt would be larger.
+// paid: a rod is light about its own axis, there a debt drives it against its limit, and the next debt would be larger. Nor are those of
+// blows, which are over when they would be paid: what holds on has like debts from step to step.
 //
 // Trees of one joint do not need c(u) for themselves: dynamics/gyroscopic.h. Of trees on free roots c is without what would accelerate
 // their centres of mass: dynamics/centres.h.
@@ -42,6 +43,9 @@ inline constexpr float kSlowTurn = 1e-3f;
 inline constexpr int kTurnPasses = 30, kPlainPasses = 3;
 /// Up to this part of what impulses have changed a debt is paid, in the norm of A, and nothing of it from twice that on.
 inline constexpr float kSmallDebt = 0.15f;
+/// Of a debt that comes at once no more is paid than this part of what impulses have changed, of one that goes on so many times as much as
+/// of the last.
+inline constexpr float kSuddenDebt = 0.005f, kDebtGrowth = 4;
 
 /// body(own, x...) for every dof of jointed trees, or of all others: the trunk's, then those of this lane's own limbs.
 template <class L, class Body, class... Vectors>
@@ -242,23 +246,26 @@ HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model
   move_at_mean<L>(g, m, in, v, Real(1), mean.rest, negate(found), b, free);
 }
 
-/// How much of the debt d is paid after a step from the free motion to v.
+/// How much of the debt d is paid after a step from the free motion to v, which was `paid` what the last one owed.
 template <class L, class Real = typename L::Real>
 HD_ONCE Real part_paid(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
-                       const TreeVector<L>& free, const TreeVector<L>& v, const TreeVector<L>& d) {
-  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, free, v, d);
+                       const TreeVector<L>& free, const TreeVector<L>& v, const TreeVector<L>& d,
+                       const TreeVector<L>& paid) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, free, v, d, paid);
   auto times = [](Real x, Real y) { return x * y; };
   TreeVector<L> change, by;
   each_dof<L>(g, m, [](Real from, Real to, Real& x) { x = to - from; }, free, v, change);
   multiply<L>(g, m, in.A, change, by);
   const Real cause = sum_of_jointed<L>(g, m, times, change, by);
   solve_for<L>(g, m, in.factor, d, change);
-  const Real debt = sum_of_jointed<L>(g, m, times, change, d), least(1e-30f);
-  const Real part = sqrt(max(debt, Real(0)) / max(cause, least));
-  return clamp(Real(2) - part * (1 / Scalar<Real>(kSmallDebt)), Real(0), Real(1));
+  const Real zero(0), least(1e-30f), debt = max(sum_of_jointed<L>(g, m, times, change, d), zero),
+                      like = max(sum_of_jointed<L>(g, m, times, change, paid), zero);
+  const Real part = sqrt(debt / max(cause, least));
+  const Real lasts = max(Real(kSuddenDebt) / max(part, least), like * Real(kDebtGrowth) / max(debt, least));
+  return min(lasts, clamp(Real(2) - part * (1 / Scalar<Real>(kSmallDebt)), zero, Real(1)));
 }
 
-/// What the step from the free motion to v owes the next one, in worlds that are `moving`. b = A free.
+/// What the step from the free motion to v owes the next one, in worlds that are `moving`. b = A free. owed: what it was paid.
 template <class L, class Real = typename L::Real>
 HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                           const MeanForces<L>& mean, const TreeVector<L>& b, const TreeVector<L>& free,
@@ -268,11 +275,12 @@ HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m
   const Mask<Real> owes = mean.taken & moving;
   const Real zero(0);
   if (!g.any(owes)) return each_dof<L>(g, m, [&](Real& d) { d = zero; }, owed);
+  const TreeVector<L> paid = owed;
   dynamics_at_mean<L>(g, m, in, v, mean.part, mean.rest, b, owed);
   each_jointed<L>(
       g, m, [&](bool, Real all, Real bi, Real& d) { d = select(owes, all - d * h - bi, zero); }, mean.rest, b, owed);
   each_tree_dof<L>(g, m, false, [&](bool, Real& d) { d = zero; }, owed);
-  const Real part = select(owes, part_paid<L>(g, m, in, free, v, owed), zero);
+  const Real part = select(owes, part_paid<L>(g, m, in, free, v, owed, paid), zero);
   each_jointed<L>(g, m, [&](bool, Real& d) { d = d * part; }, owed);
 }
 

@@ -327,16 +327,19 @@ bool has_loops(const Model& model) {
   return std::any_of(model.eq_active.begin(), model.eq_active.end(), [](auto active) { return bool(active); });
 }
 
-Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
-                  const FreeMotion& m) {
+Vector owed_after(const Model& model, const StepInput& input, const Vector& end, double h, const FreeMotion& m) {
+  const Vector &q = input.q, &v = input.v;
   if (!m.at_mean || m.end_part > 0.5) return Vector::Zero(model.nv);
   const Vector debt = coriolis_change(model, q, v, v + m.end_part * (end - v), h, m) - m.coriolis;
   const Eigen::LLT<Matrix> A(m.A);
   const Vector moved = end - A.solve(m.b - h * m.along_tendons);
   Vector change = Vector::Zero(model.nv);
   for (int dof : jointed_dofs(model)) change[dof] = moved[dof];
-  const double part = std::sqrt(debt.dot(A.solve(debt)) / std::max(change.dot(m.A * change), 1e-30));
-  return debt * std::clamp(2 - part / 0.15, 0.0, 1.0);
+  const Vector turned = A.solve(debt);
+  const double size = debt.dot(turned), part = std::sqrt(size / std::max(change.dot(m.A * change), 1e-30)),
+               paid = input.owed.size() > 0 ? turned.dot(input.owed) : 0,
+               lasts = std::max(0.005 / std::max(part, 1e-30), 4 * paid / std::max(size, 1e-30));
+  return debt * std::min(lasts, std::clamp(2 - part / 0.15, 0.0, 1.0));
 }
 
 Vector turned_late(const Model& model, const Vector& v, const Vector& solved, double h, const FreeMotion& m) {

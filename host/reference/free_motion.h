@@ -37,7 +37,8 @@
 //
 // owed (nv, N s) is added to b: what Coriolis forces of the step before lacked. After a step from v to v', which contacts have changed,
 // that is d = h (c(u) - c(u')), u' with v' for v* in u, of trees that had c(u) of the mean; all of it where r <= 0.15, r^2 being
-// d A^-1 d / (v' - v*) A (v' - v*), nothing from r = 0.3 on, and 2 - r / 0.15 of it between.
+// d A^-1 d / (v' - v*) A (v' - v*), nothing from r = 0.3 on, and 2 - r / 0.15 of it between; but no more than 0.005 / r of it, or
+// 4 p A^-1 d / d A^-1 d, whichever is more, p being what this step was paid.
 //
 // Trees of several joints have the bias c(u) at u = (v + v*) / 2 in place of c(v), without what it does to centres of mass;
 // without tendons, docs/theory.md, (2.3a). Where of two passes v <- A^-1 (b with c((v + v_before) / 2)) from the solution with c(v) the
@@ -85,9 +86,8 @@ bool has_loops(const Model& model);
 
 FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const StepInput& input, Integrator integrator,
                        double h);
-/// What a step from (q, v) to the velocity `end` owes the next one.
-Vector owed_after(const Model& model, const Vector& q, const Vector& v, const Vector& end, double h,
-                  const FreeMotion& m);
+/// What a step to the velocity `end` owes the next one.
+Vector owed_after(const Model& model, const StepInput& input, const Vector& end, double h, const FreeMotion& m);
 
 /// The velocity after a step from v, of which the solve is `solved`: a body that rolls turns on for half of the step by what it was pushed.
 Vector turned_late(const Model& model, const Vector& v, const Vector& solved, double h, const FreeMotion& m);

@@ -11,7 +11,7 @@ StepResult step(const Model& model, const StepInput& input, const std::vector<Co
   FreeMotion motion;
   result.problem = assemble(model, input, contacts, options, &motion);
   result.solution = solve(result.problem, solver);
-  result.owed = owed_after(model, q, input.v, result.solution.v, options.timestep, motion);
+  result.owed = owed_after(model, input, result.solution.v, options.timestep, motion);
   Vector along = result.v = result.solution.v;
   if (options.integrator == Integrator::kImplicit) {
     result.v = turned_late(model, input.v, along, options.timestep, motion);

@@ -123,6 +123,7 @@ def examine(m, mujoco) -> Findings:
     found.colliding = colliding_geoms(m, found.disableflags, mujoco)
     _options(m, mujoco, found)
     _bodies_and_joints(m, found)
+    _springs(m, mujoco, found)
     _geoms(m, found)
     _tendons(m, found)
     _actuators(m, mujoco, found)
@@ -207,6 +208,20 @@ def _bodies_and_joints(m, found: Findings) -> None:
     poly = getattr(m, "dof_dampingpoly", None)
     if poly is not None and np.any(poly):
         found.refuse(f"polynomial damping (dof_dampingpoly) of {listed(m, 'jnt', np.unique(m.dof_jntid[rows(poly)]))}")
+
+
+def _springs(m, mujoco, found: Findings) -> None:
+    """Those that the default integrator damps more than they are damped themselves."""
+    added = m.opt.timestep * np.asarray(m.jnt_stiffness)
+    damping = np.asarray(m.dof_damping)[np.asarray(m.jnt_dofadr, int)]
+    where = np.flatnonzero((added > damping) & (added > 0))
+    if len(where) == 0 or found.disableflags & int(mujoco.mjtDisableBit.mjDSBL_SPRING):
+        return
+    found.note(
+        "approximated",
+        f"spring of joint {listed(m, 'jnt', where)}: 'implicit' damps it by timestep times stiffness"
+        f" ({added[where].max():.3g} at most) besides; 'midpoint' does not",
+    )
 
 
 def _geoms(m, found: Findings) -> None:

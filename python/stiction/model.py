@@ -198,13 +198,12 @@ class Model:
     @classmethod
     def load(cls, path) -> Model:
         """A model written by `save`. It has an ``mjmodel`` if it had one and this version of MuJoCo can read it."""
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                data = {name: archive[name] for name in archive.files}
-        except OSError:
-            raise
-        except Exception as error:
-            raise ValueError(f"'{path}' is no model written by Model.save: {error}") from error
+        with nullcontext(path) if hasattr(path, "read") else open(path, "rb") as file:
+            try:
+                with np.load(file, allow_pickle=False) as archive:
+                    data = {name: archive[name] for name in archive.files}
+            except Exception as error:
+                raise ValueError(f"'{path}' is no model written by Model.save: {error}") from error
         version = data.pop("stiction_model", None)
         if version is None or int(version) != _FORMAT:
             raise ValueError(f"'{path}' has model format {version}, expected {_FORMAT}: written by Model.save?")

@@ -206,6 +206,10 @@ def test_disabled_actuator_groups_give_no_force():
         (HINGE.format('<option integrator="RK4"/>'), "approximated: integrator 'rk4'"),
         (HINGE.format('<option cone="elliptic" impratio="10"/>'), "approximated: cone 'elliptic' with impratio 10"),
         (HINGE.format('<option wind="1 0 0"/>'), "ignored: wind"),
+        (
+            scene(body('<joint name="leg" type="slide" stiffness="500" damping=".5"/>')),
+            "spring of joint 'leg': 'implicit'",
+        ),
         (scene(body('<freejoint/><geom size="1" condim="1"/>') + '<geom type="plane" size="1 1 1"/>'), "condim 1 of 1"),
         (
             scene(body('<freejoint/><geom size="1" margin=".1"/>') + '<geom type="plane" size="1 1 1"/>'),
