@@ -7,8 +7,8 @@
 //   r_split max_i of Signorini's and Coulomb's law apart (law.h), which sees what large friction hides of r_con  m/s
 //   r_ccp  r_con without G: the convex model's score                                                             m/s
 //   r_mdp  r_con of s as maximum dissipation has it (dissipative_slip), and then r_split too; 0 unless the law is that   m/s
-//   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4); of welds, connects
-//          and ties, which add velocities up that cancel, at least of 10^4 times what is rounded there           1
+//   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4), and of 10^4 times what is rounded in the
+//          velocities that they are made of                                                                      1
 //   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V_i)                                                          1
 //   V      of the trees that a contact acts on (contact/tree_scale.h)                                            m/s
 //
@@ -133,8 +133,23 @@ HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least) {
   return select(row.active, r / max(abs(row.free), least), Real(0));
 }
 
-/// V of a bond is at least so many times what the velocities of its ends are rounded by.
+/// V of a row is at least so many times what the velocities that it is made of are rounded by.
 inline constexpr float kRowRounding = 1e4f;
+/// Of every dof, those of the dofs that carry it, and its own, before and after impulses: what its velocity is found from.
+template <class L, class Real = typename L::Real>
+HD void sum_speeds(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& free,
+                   const TreeVector<L>& v, TreeVector<L>& sum) {
+  Real trunk(0);
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) trunk = trunk + abs(free.trunk[t]) + abs(v.trunk[t]);
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) sum.trunk[t] = trunk;
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+    UNROLL for (int k = 0; k < limb.links(); ++k) {
+      const int i = at.link + k, up = limb.parent(k);
+      const Real carried = up >= 0 ? sum.limb[at.link + up] : limb.on_trunk() ? trunk : Real(0);
+      sum.limb[i] = carried + abs(free.limb[i]) + abs(v.limb[i]);
+    }
+  });
+}
 
 /// Of w.impulses and w.v. law: the solver's.
 template <class L, class Real = typename L::Real>
@@ -172,18 +187,20 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
       });
   Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h)),
        rounding(kRowRounding * kEpsilon<Scalar<Real>>);
-  auto row = [&](bool is_own, const ScalarRow<Real>& r, Real li, Real vi) {
+  TreeVector<L> sum;  // of the speeds from the root on
+  sum_speeds<L>(g, m, problem.free, w.v, sum);
+  auto row = [&](bool is_own, const ScalarRow<Real>& r, Real li, Real vi, Real size) {
     Real& worst = is_own ? own.r_row : shared.r_row;
-    worst = maximum(worst, judge_row(r, r.sign * vi, li, least));
+    worst = maximum(worst, judge_row(r, r.sign * vi, li, max(least, size * rounding)));
   };
-  each_dof_row<L>(g, m, problem, row, l.dof, w.v);
+  each_dof_row<L>(g, m, problem, row, l.dof, w.v, sum);
   for (int i = 0; i < m.ties; ++i) {
     if (!problem.tie_live[i]) continue;
     Real rate(0), size(0);
     for (int j = 0; j < m.tie[i].terms; ++j) {
       const Real& coef = problem.tie_coef[i][j];
-      const Real v = dof_of<L>(g, m, w.v, m.tie[i].link[j]), free = dof_of<L>(g, m, problem.free, m.tie[i].link[j]);
-      rate = rate + coef * v, size = size + abs(coef) * (abs(v) + abs(free));
+      rate = rate + coef * dof_of<L>(g, m, w.v, m.tie[i].link[j]);
+      size = size + abs(coef) * dof_of<L>(g, m, sum, m.tie[i].link[j]);
     }
     shared.r_row = maximum(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], max(least, size * rounding)));
   }

@@ -166,3 +166,31 @@ def test_what_slides_fast_hides_no_error_of_what_rests_beside_it(dtype):
         assert r_con <= 1e-3 * sim.certificate.scale[0]
         judged = sim.contact_problem(0).residuals(sim.contact_problem(0).impulse)
         assert judged["r_con"] >= 0.5 * r_con - 1e-6
+
+
+def test_limits_of_what_tumbles_are_judged_by_what_single_precision_leaves_of_its_speeds():
+    """A body falls whose limbs meet their limits: beside radians a second 1e-3 g h is less than what is rounded."""
+
+    def limb(at, to, knee, axis, end):
+        return f"""<body pos="{at}"><joint type="ball" range="0 70" damping=".2"/>
+          <geom type="capsule" fromto="0 0 0 {to}" size=".04" mass="1.5"/>
+          <body pos="{knee}"><joint axis="{axis}" range="0 130" damping=".2"/>
+          <geom type="capsule" fromto="0 0 0 {end}" size=".035" mass="1"/></body></body>"""
+
+    limbs = "".join(
+        limb(f"0 {0.15 * s} .1", f"0 {0.3 * s} 0", f"0 {0.32 * s} 0", "0 0 1", f"0 {0.25 * s} 0")
+        + limb(f"0 {0.1 * s} -.15", "0 0 -.4", "0 0 -.42", "0 1 0", "0 0 -.35")
+        for s in (-1, 1)
+    )
+    xml = f"""<mujoco><option timestep=".001"/><worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 2">
+      <freejoint/><geom type="box" size=".1 .15 .15" mass="10"/>{limbs}</body></worldbody></mujoco>"""
+    sim = Simulation(Model.from_mjcf(xml), 64, dtype="float32", num_threads=1)
+    sim.qvel[:] = np.random.default_rng(0).normal(size=sim.qvel.shape)
+    unsolved, fallback = 0, 0
+    for _ in range(400):
+        sim.clear_status()
+        sim.step()
+        unsolved += np.sum((sim.status & Status.NOT_CONVERGED) != 0)
+        fallback += np.sum((sim.status & Status.FALLBACK) != 0)
+    print(f"of {400 * 64} steps {unsolved} are not converged, {fallback} took the fallback")
+    assert unsolved < 5 and fallback < 20
