@@ -210,7 +210,7 @@ def test_a_chain_that_falls_on_a_floor_does_not_run_away(joints, h, dtype):
 @pytest.mark.parametrize("tilt", [45, 88])
 @pytest.mark.parametrize("h", [0.001, 0.002])
 def test_a_rope_that_falls_on_a_floor_does_not_run_away(h, tilt, dtype):
-    """Twelve links of 10 cm and 0.1 kg on damped ball joints, from 2 m. With all debts of blows paid a third did."""
+    """Twelve links of 10 cm and 0.1 kg on damped ball joints, from 2 m. With all debts of blows paid 28 of 128 did."""
     link = '<geom type="capsule" fromto="0 0 0 .1 0 0" size=".015" mass=".1"/>'
     rope = "".join(f'<body pos=".1 0 0"><joint type="ball" damping="1e-3"/>{link}' for _ in range(11))
     xml = f"""<mujoco><option timestep="{h}"/><worldbody><geom type="plane" size="5 5 1"/>
@@ -223,11 +223,9 @@ def test_a_rope_that_falls_on_a_floor_does_not_run_away(h, tilt, dtype):
         found.append([energy(m, q, v).sum() for q, v in zip(sim.qpos, sim.qvel, strict=True)])
         sim.step(4)
     found = np.array(found) / found[0]
-    rise = (found - np.minimum.accumulate(found)).max(0)
-    print(
-        f"{tilt} degrees, {h} s, {dtype}: energy rises by {np.median(rise):.4f} in the median, {rise.max():.3f} at most"
-    )
-    assert (found.max(0) > 1.05).sum() <= 1 and np.median(rise) <= 0.01
+    rise, wild = (found - np.minimum.accumulate(found)).max(0), (found.max(0) > 1.05).sum()
+    print(f"{tilt} degrees, {h} s, {dtype}: {wild} of 16 run away, energy rises by {np.median(rise):.4f} in the median")
+    assert wild <= 1 and np.median(rise) <= 0.01
 
 
 def test_of_what_is_owed_the_oracle_pays_as_much():
