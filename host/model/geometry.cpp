@@ -21,7 +21,8 @@ double bound(const HullView<double>& hull, GeomModel<double>& x) {
   const double inner = inner_radius(type, x.size, std::min({half.x, half.y, half.z}));
   if (type == GeomKind::kMesh && x.mesh < 0) return inner;
   const int widest = half.x >= half.y && half.x >= half.z ? 0 : half.y >= half.z ? 1 : 2;
-  const int longest = type == GeomKind::kCapsule ? 2 : widest;  // of a short one, too
+  // Of what has an axis along that, short or long: across it no capsule with a segment to the rim is around a cylinder.
+  const int longest = type == GeomKind::kCapsule || type == GeomKind::kCylinder ? 2 : widest;
   const double length = longest == 0 ? half.x : longest == 1 ? half.y : half.z;
   const double a = longest == 0 ? half.y : half.x, b = longest == 2 ? half.y : half.z;
   const bool round = type == GeomKind::kSphere || type == GeomKind::kCapsule || type == GeomKind::kCylinder ||

@@ -4,8 +4,8 @@
 
 namespace stiction {
 
-/// How far a geom reaches, and a capsule around it: tighter than its ball for what is long. Its segment lies along the longest of the geom's
-/// axes. hull: of a mesh. Returns the inner radius.
+/// How far a geom reaches, and a capsule around it: tighter than its ball for what is long. Its segment lies along the axis of a capsule or
+/// cylinder, else along the longest of the geom's axes. hull: of a mesh. Returns the inner radius.
 double bound(const HullView<double>& hull, GeomModel<double>& x);
 
 /// Bounds of a mesh's hull, and of each of kHullWays directions the vertex farthest along it, which is added to `start`.

@@ -17,14 +17,18 @@ from stiction.solver_options import SolverOptions  # noqa: E402
 
 POSES = 50_000 if os.environ.get("STICTION_FULL_TESTS") == "1" else 2000
 SIZES = {"capsule": (0.03, 0.1), "cylinder": (0.06, 0.08), "box": (0.05, 0.03, 0.09), "ellipsoid": (0.05, 0.08, 0.04)}
+SIZES |= {"sphere": (0.05,), "can": (0.06, 0.06), "puck": (0.08, 0.03)}
 PAIRS = [("capsule", "cylinder"), ("cylinder", "cylinder"), ("cylinder", "box"), ("box", "box"), ("capsule", "box")]
 PAIRS += [("capsule", "ellipsoid"), ("ellipsoid", "cylinder")]
+# Cylinders no longer than they are wide: across their axes no capsule with a segment to the rim is around them.
+PAIRS += [("sphere", "can"), ("can", "can"), ("box", "can"), ("puck", "can"), ("capsule", "puck")]
+KINDS = {"can": "cylinder", "puck": "cylinder"}
 STEP = 0.01
 
 
 def scene(first, second):
     bodies = "".join(
-        f'<body><freejoint/><geom type="{kind}" size="{" ".join(map(str, SIZES[kind]))}" mass="1"/></body>'
+        f'<body><freejoint/><geom type="{KINDS.get(kind, kind)}" size="{" ".join(map(str, SIZES[kind]))}"/></body>'
         for kind in (first, second)
     )
     return f'<mujoco><option gravity="0 0 0" timestep="{STEP}"/><worldbody>{bodies}</worldbody></mujoco>'
@@ -75,6 +79,8 @@ def test_whatever_will_meet_is_a_contact_at_its_distance(first, second, dtype):
         if distance > 0:
             assert found > min(distance, reach) - 1e-3 * size, env
             apart += distance >= reach
+        else:
+            assert count > 0, env
         if 0 < distance < reach and least_distance(m, d, qpos[env], qvel[env]) < 0:
             meets += 1
             assert count > 0, env
