@@ -37,7 +37,7 @@ class Scene:
     def mjmodel(self) -> mujoco.MjModel:
         """The compiled model with MuJoCo's Euler integrator; nothing else differs from the file."""
         if not self.files:
-            model = mujoco.MjModel.from_xml_string(ten_cubes())
+            model = mujoco.MjModel.from_xml_string(MADE[self.name]())
         else:
             paths = [folder / name for name in self.files for folder in (ROOT, data_folder())]
             found = next((path for path in paths if path.exists()), None)
@@ -48,16 +48,39 @@ class Scene:
         return model
 
 
+def _scene(name: str, bodies: str, actuators: str = "") -> str:
+    return (
+        f'<mujoco model="{name}"><option timestep="0.005"/><worldbody><geom type="plane" size="5 5 1"/>{bodies}'
+        f"</worldbody><actuator>{actuators}</actuator></mujoco>"
+    )
+
+
+def _cube(at: tuple[float, float, float], half: float, mass: float, turned: str = "0 0 0") -> str:
+    geom = f'<geom type="box" size="{half} {half} {half}" mass="{mass}"/>'
+    return f'<body pos="{at[0]} {at[1]} {at[2]}" euler="{turned}"><freejoint/>{geom}</body>'
+
+
 def ten_cubes() -> str:
     """Ten cubes of 10 cm and 1 kg on a plane: seven side by side, three on top of them."""
     places = [((i - 3) * 0.13, 0.0, 0.05) for i in range(7)] + [((i - 1) * 0.26, 0.0, 0.15) for i in range(3)]
-    bodies = "".join(
-        f'<body pos="{x} {y} {z + 0.002}"><freejoint/><geom type="box" size="0.05 0.05 0.05" mass="1"/></body>'
-        for x, y, z in places
-    )
-    plane = '<geom type="plane" size="5 5 1"/>'
-    return f'<mujoco model="ten cubes"><option timestep="0.005"/><worldbody>{plane}{bodies}</worldbody></mujoco>'
+    return _scene("ten cubes", "".join(_cube((x, y, z + 0.002), 0.05, 1) for x, y, z in places))
 
+
+def heap() -> str:
+    """27 cubes of 10 cm and 1 kg that fell on a plane, one on the other."""
+    places = [(0.13 * (i % 3), 0.13 * (i // 3 % 3), 0.1 + 0.12 * (i // 9)) for i in range(27)]
+    return _scene("heap", "".join(_cube(at, 0.05, 1, f"{7 * i} {11 * i} 0") for i, at in enumerate(places)))
+
+
+def tray() -> str:
+    """30 cubes of 6 cm and 0.2 kg on a tray of 3 kg that is moved to and fro."""
+    board = '<joint name="along" type="slide" axis="1 0 0"/><geom type="box" size="0.3 0.3 0.02" mass="3"/>'
+    cubes = "".join(_cube((0.09 * (i % 6) - 0.22, 0.09 * (i // 6) - 0.18, 0.15), 0.03, 0.2) for i in range(30))
+    servo = '<position joint="along" kp="5000" kv="300"/>'
+    return _scene("tray", f'<body pos="0 0 0.1">{board}</body>{cubes}', servo)
+
+
+MADE = {"ten_cubes": ten_cubes, "heap": heap, "tray": tray}
 
 _MENAGERIE = "mujoco_menagerie/"
 _EXPLORERS = {name: (f"{_MENAGERIE}unitree_{name}/scene.physics.xml",) for name in ("go1", "a1")}
@@ -71,6 +94,8 @@ SCENES = {
         Scene("half_cheetah", ("gymnasium/assets/half_cheetah.xml",), 0.1, 2.0),
         Scene("panda", (_MENAGERIE + "franka_emika_panda/scene.physics.xml",), 0.1, 0.5),
         Scene("ten_cubes", (), 0.0, 1.0),
+        Scene("heap", (), 0.0, 2.0),
+        Scene("tray", (), 0.02, 1.0),
         Scene("stirred", ("bench/step/stirred.xml",), 2.0, 2.0, explores=True),
         Scene("biped", ("bench/step/biped.xml",), 0.03, 1.0),
         # Targets as a new policy of ArmLift gives them, and about those of HandReorient (parts of each joint's range).

@@ -98,7 +98,7 @@ class Compiler {
   bool is_ball(int i) const { return node(i).link.kind == kBallLink || node(i).link.kind == kBallNextLink; }
 
   void place_limbs() {
-    std::vector<std::pair<int, int>> roots;  // attach, node
+    std::vector<LimbRoot> roots;
     for (size_t i = 0; i < graph_.node.size(); ++i) {
       if (std::find(trunk_.begin(), trunk_.end(), static_cast<int>(i)) != trunk_.end()) continue;
       int up = node(i).parent;
@@ -107,7 +107,7 @@ class Compiler {
       else if (on_trunk != trunk_.end())
         roots.push_back({static_cast<int>(on_trunk - trunk_.begin()), static_cast<int>(i)});
     }
-    for (auto [attach, root] : roots) add_limb(attach, root);
+    for (auto [attach, root] : ordered_limbs(graph_, roots)) add_limb(attach, root);
     // A trunk link with contacts needs a limb that hosts its slots: the first that hangs from it, or one without links.
     for (int t = 0; t < view().trunk_links_; ++t) {
       int host = -1;

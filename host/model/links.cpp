@@ -1,6 +1,7 @@
 #include "host/model/links.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace stiction {
@@ -138,6 +139,19 @@ class Builder {
 }  // namespace
 
 LinkGraph build_links(const Model& model) { return Builder(model).build(); }
+
+std::vector<LimbRoot> ordered_limbs(const LinkGraph& graph, std::vector<LimbRoot> roots) {
+  auto free = [&](const LimbRoot& r) { return graph.node[r.second].free && graph.node[r.second].children.empty(); };
+  const bool jointed_last = 2 * std::count_if(roots.begin(), roots.end(), free) > static_cast<long>(roots.size());
+  auto key = [&](const LimbRoot& r) {
+    const LinkModel<double>& link = graph.node[r.second].link;
+    const SymMat3<double>& I = link.inertia;
+    const bool last = free(r) != jointed_last;
+    return std::make_pair(last, free(r) ? std::ilogb(std::sqrt((I.xx + I.yy + I.zz) / link.mass)) : 0);
+  };
+  std::stable_sort(roots.begin(), roots.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  return roots;
+}
 
 LinkModel<double> free_body_link(const LinkModel<double>& body, int k) {
   LinkModel<double> link;
