@@ -259,6 +259,7 @@ HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& s
   for (int k = 0; k < pair.candidates; ++k) out[k] = select<Real>(swept, out[k], absent<Real>());
   turn_shaped<L>(m, st, i, x, origin, reach, body, out);
   add_middle<L>(m, st, i, x, origin, reach, body, out);
+  drop_ghosts(x, swept, reach, pair.candidates, pair.middle, out);
   return put_candidates<L>(m, i, out, swept, reach.margin, near);
 }
 

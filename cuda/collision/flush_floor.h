@@ -183,6 +183,11 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
       turn_shaped<L>(m, st, i, x, origin, reach, body, out);
       if (any(flush)) take_from_floor<typename L::Shape>(x.fixed, floor, flush, out);
       add_middle<L>(m, st, i, x, origin, reach, body, out);
+      drop_ghosts(x, near & negate(flush), reach, pair.candidates, pair.middle, out);
+      if (reach.hub_b != nullptr && any(flush)) {
+        const Real above = dot(floor.normal, reach.hub_b->at) - floor.level;
+        drop_open(flush & stays_above(floor.normal, above, reach), pair.candidates, out);
+      }
       for (int k = 0; k < pair.candidates; ++k) found(pair.id + k, out[k], surface_from<typename L::Number>(pair));
     }
   }

@@ -53,6 +53,23 @@ HD constexpr int free_count(int own, int fixed) {
   return flat && count < plane_count(own) ? plane_count(own) : count;
 }
 
+/// What a body turns about in the free motion, or its origin: whatever turns it, its points stay that far from there.
+template <class Real>
+struct Hub {
+  Vec3<Real> at, way;  // and where that goes      m
+  Real radius;         // of all of its geoms      m
+};
+/// Of a link: a hinge's anchor is its origin, which what carries it may take round a bend; that of a free body goes round the centre of mass.
+template <class Link, class Real>
+HD Hub<Real> hub_of(const Link& own, const Pose<Real>& link, const Closing<Real>& way, const Real& turns) {
+  const Vec3<Real> goes = velocity_at(way, link.p);
+  const Real aside = own.kind == kHingeLink ? norm(goes) * Scalar<Real>(0.5) : turns * (norm(vec<Real>(own.com)) * 2);
+  return {link.p, goes, Real(own.reach) + aside};
+}
+/// What turns by more goes where no straight way tells: a propeller's blade round its hub.   rad
+inline constexpr double kFarTurn = 0.25;
+template <class Real> HD Mask<Real> turns_far(const Real& turns) { return turns > Real(Scalar<Real>(kFarTurn)); }
+
 /// Where two bodies go in the step, and how far from there.   m
 template <class Real>
 struct Reach {
@@ -60,10 +77,11 @@ struct Reach {
   Closing<Real> way;  // of the free motion
   Closing<Real> now;  // as they move at the start of the step
   Real turned;        // by how much contacts in the world, and limits, turn it: see Contacts
-  Real turns_a = Real(0), turns_b = Real(0);  // how far each turns in the free motion   rad
-  Real ends = Real(kFar);                     // no gap beyond it at the end of the free motion matters
-  Real goes = Real(0);                        // the margin less reserves: what both travel, and what hits them
-  Push<Real> push = {};                       // of a body on its own beside static geometry
+  Real turns_a = Real(0), turns_b = Real(0);          // how far each turns in the free motion   rad
+  const Hub<Real>*hub_a = nullptr, *hub_b = nullptr;  // of what moves, where it turns far in some world
+  Real ends = Real(kFar);                             // no gap beyond it at the end of the free motion matters
+  Real goes = Real(0);                                // the margin less reserves: what both travel, and what hits them
+  Push<Real> push = {};                               // of a body on its own beside static geometry
 
   /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it
   /// falls free, what is held near its middle more; and what hits goes on elsewhere. What is hit beside where it stands turns about
@@ -76,6 +94,7 @@ struct Reach {
   HD Reach reversed() const {
     Reach other = *this;
     other.way = way * Real(-1), other.now = now * Real(-1), other.turns_a = turns_b, other.turns_b = turns_a;
+    other.hub_a = hub_b, other.hub_b = hub_a;
     return other;
   }
   /// Of a candidate when the free motion ends.
@@ -168,6 +187,34 @@ HD_CALL void collide_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, 
 /// The part of its way by which what passes must be clear: what is nearer may touch.
 inline constexpr double kClearOfWay = 3e-4;
 
+/// Worlds where b turns far, and as a ball about its hub, which is that high above a plane with normal n, stays above it.
+template <class Real>
+HD Mask<Real> stays_above(const Vec3<Real>& n, const Real& height, const Reach<Real>& reach) {
+  const Hub<Real>& hub = *reach.hub_b;
+  return turns_far(reach.turns_b) & (height > hub.radius + max(-dot(n, hub.way), Real(0)) + reach.turned);
+}
+/// Whether what turns far, as a ball about its hub, is clear of the other geom, wherever both go.   pre: something has a hub
+template <class Real, class S>
+HD bool stays_apart(ConvexLane<S> x, int i, const Reach<Real>& reach) {
+  double clear = double(lane(reach.turned, i));
+  auto take = [&](ConvexShape<double, S>& s, const Hub<Real>* hub, double turns) {
+    Vec3<double> way{0, 0, 0};
+    if (hub != nullptr) {
+      const double r = lane(hub->radius, i);
+      way = lane_of<double>(hub->way, i);
+      if (turns > kFarTurn)
+        s.type = GeomKind::kSphere, s.size = {r, r, r}, s.pose.p = lane_of<double>(hub->at, i) - x.origin;
+      else clear += turns * r;
+    }
+    clear += radius(s);
+    return way;
+  };
+  const Vec3<double> way_a = take(x.a, reach.hub_a, lane(reach.turns_a, i));
+  x.b.way = take(x.b, reach.hub_b, lane(reach.turns_b, i)) - way_a;
+  Vec3<double> on_a, on_b;
+  return closest_points(x.a, x.b, 0.0, clear + norm(x.b.way) * kClearOfWay, on_a, on_b) == Distance::kBeyond;
+}
+
 /// Whether the ways of two geoms that are apart in world `i` do not meet: b passes a by more than that part of its way, what turns
 /// of it on the way, how far the larger one's turn bends the way, and what other contacts turn it. Beside an edge the shortest
 /// distance closes though nothing will touch.
@@ -177,11 +224,48 @@ HD_CALL bool passes_by(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int
   const bool small_a = extent(x.a) < extent(x.b);
   const auto& small = small_a ? x.a : x.b;
   x.b.way = velocity_at(x.closing, small.pose.p);
-  const double bend = lane(small_a ? reach.turns_b : reach.turns_a, i);
+  const double turns_a = lane(reach.turns_a, i), turns_b = lane(reach.turns_b, i), bend = small_a ? turns_b : turns_a;
   const double clear = radius(x.a) + radius(x.b) + norm(x.b.way) * (kClearOfWay + bend) + turns_by(small, x.closing.w) +
                        double(lane(reach.turned, i));
   Vec3<double> on_a, on_b;
-  return closest_points(x.a, x.b, 0.0, clear, on_a, on_b) == Distance::kBeyond;
+  if (closest_points(x.a, x.b, 0.0, clear, on_a, on_b) == Distance::kBeyond) return true;
+  return max(turns_a, turns_b) > kFarTurn && stays_apart(x, i, reach);
+}
+/// The open ones of n candidates.
+template <class Real>
+HD void drop_open(const Mask<Real>& which, int n, Candidate<Real>* out) {
+  for (int k = 0; k < n; ++k) out[k] = select<Real>(which & (out[k].dist > Real(0)), absent<Real>(), out[k]);
+}
+/// Where a candidate closes within the step.
+template <class Real>
+HD Mask<Real> will_act(const Candidate<Real>& c, const Reach<Real>& reach) {
+  return (c.dist < reach.margin) & (reach.end_gap(c) <= Real(0));
+}
+/// In wanted worlds where one of them would act and is_clear(i), in world i.
+template <class Real, class Clear>
+HD void drop_clear(const Mask<Real>& wanted, const Reach<Real>& reach, int n, Clear is_clear, Candidate<Real>* out) {
+  auto acts = mask_of<Real>(false), clear = acts;
+  for (int k = 0; k < n; ++k) acts = acts | ((out[k].dist > Real(0)) & will_act(out[k], reach));
+  acts = acts & wanted;
+  if (!any(acts)) return;
+  for_each_lane<Real>(acts, [&](int i) {
+    if (is_clear(i)) set_lane(clear, i, kWidth<Real> == 1 ? 1 : -1);
+  });
+  drop_open(clear, n, out);
+}
+/// Those of two geoms that pass by each other.
+template <class Real>
+HD void drop_passing(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted,
+                     const Reach<Real>& reach, int n, Candidate<Real>* out) {
+  drop_clear(wanted, reach, n, [&](int i) { return passes_by(a, b, i, reach); }, out);
+}
+/// The middle of one of them, where it passes by, too: of that the n others tell already where one of them acts.
+template <class Real>
+HD void drop_passing_middle(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted,
+                            const Reach<Real>& reach, int n, const Candidate<Real>* others, Candidate<Real>& middle) {
+  Mask<Real> alone = wanted & (middle.dist > Real(0)) & will_act(middle, reach);
+  for (int k = 0; k < n && any(alone); ++k) alone = alone & negate(will_act(others[k], reach));
+  if (any(alone)) drop_passing(a, b, alone, reach, 1, &middle);
 }
 
 // ---- all worlds of a Real --------------------------------------------------------------------------------------
@@ -334,14 +418,7 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
       drop_spinning(b, reach, out);
     }
   if (a.type == GeomKind::kPlane || !has_others_than_planes<Shape>()) return;
-  auto acts = mask_of<Real>(false), passing = acts;
-  for (int k = 0; k < count; ++k)
-    acts = acts | ((out[k].dist > Real(0)) & (out[k].dist < reach.margin) & (reach.end_gap(out[k]) <= Real(0)));
-  if (!any(acts)) return;
-  for_each_lane<Real>(acts, [&](int i) {
-    if (passes_by(a, b, i, reach)) set_lane(passing, i, kWidth<Real> == 1 ? 1 : -1);
-  });
-  for (int k = 0; k < count; ++k) out[k] = select<Real>(passing & (out[k].dist > Real(0)), absent<Real>(), out[k]);
+  drop_passing(a, b, wanted, reach, count, out);
 }
 
 }  // namespace stiction

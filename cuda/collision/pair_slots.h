@@ -271,7 +271,13 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       const Motion<Real> way1 = moved(step.free, g1.link, l1.shift), way2 = moved(step.free, g2.link, l2.shift);
       const Motion<Real> now = moved(step.V, g2.link, l2.shift) - moved(step.V, g1.link, l1.shift);
       Reach<Real> nears{nearest, way2 - way1, now, contacts.turned + contacts.thrown};
-      nears.turns_a = norm(way1.w), nears.turns_b = norm(way2.w), nears.ends = aside, nears.goes = goes;
+      nears.turns_a = norm(way1.w), nears.turns_b = norm(way2.w);
+      Hub<Real> hub1, hub2;
+      if (any(turns_far(max(nears.turns_a, nears.turns_b)))) {
+        hub1 = hub_of(flat_model_link<L>(m, g1.link), l1.pose, way1, nears.turns_a), nears.hub_a = &hub1;
+        hub2 = hub_of(flat_model_link<L>(m, g2.link), l2.pose, way2, nears.turns_b), nears.hub_b = &hub2;
+      }
+      nears.ends = aside, nears.goes = goes;
       collide<typename L::Shape>(x1, x2, wanted, nears, out);
       const Scalar<Real> twins = step.twins_within(lp.thin);
       MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair),
@@ -279,7 +285,8 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       const int shaped = candidate_count(g1.type, g2.type);
       int count = shaped;
       auto add_middle = [&](const auto& own, const auto& other, Scalar<Real> side, const auto& way, const auto& size) {
-        out[count++] = moving_middle<typename L::Shape>(own, other, side, way.w, nearest, Real(size), out, shaped);
+        out[count] = moving_middle<typename L::Shape>(own, other, side, way.w, nearest, Real(size), out, shaped);
+        drop_passing_middle(x1, x2, wanted, nears, shaped, out, out[count++]);
       };
       if (pair.middle & 1) add_middle(x1, x2, -1, way1, g2.radius);
       if (pair.middle & 2) add_middle(x2, x1, 1, way2, g1.radius);

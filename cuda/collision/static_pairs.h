@@ -126,6 +126,19 @@ HD void add_middle(const typename L::Model& m, const StationModel& st, int i, co
   };
   out[shaped] = turning_point(middle_candidate(deepest, x.own, body.part(), reach.margin, under), x.own.pose.p, body);
 }
+/// Drops those of a pair's n candidates in wanted worlds that would act though nothing will touch: the middle, if it is the last, of what
+/// passes by, and what turning made of a body that is clear of the other geom however it turns.
+template <class Real>
+HD void drop_ghosts(const PlacedPair<Real>& x, const Mask<Real>& wanted, const Reach<Real>& reach, int n, bool middle,
+                    Candidate<Real>* out) {
+  const bool plane = x.fixed.type == GeomKind::kPlane;
+  if (middle && !plane) drop_passing_middle(x.fixed, x.own, wanted, reach, n - 1, out, out[n - 1]);
+  if (reach.hub_b == nullptr) return;
+  const Vec3<Real> up = column(x.fixed.pose.R, 2);
+  if (plane) return drop_open(wanted & stays_above(up, dot(up, reach.hub_b->at - x.fixed.pose.p), reach), n, out);
+  auto is_clear = [&](int i) { return stays_apart(convex_lane(x.fixed, x.own, i, reach.way), i, reach); };
+  drop_clear(wanted & turns_far(reach.turns_b), reach, n, is_clear, out);
+}
 
 /// Worlds where the balls about the geoms of pair `i` of a station are within the margin of each other, or of a plane.
 template <class L, class Real = typename L::Real>

@@ -64,10 +64,15 @@ HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, 
 /// The candidate of a probe; the normal points from the plane to the link.
 template <class Real, class Number>
 HD Candidate<Real> probe_candidate(const ProbeModel<Number>& probe, const PlaneModel<Number>& plane,
-                                   const Pose<Real>& link, Vec3<Real> origin, const Turning<Real>& body) {
+                                   const Pose<Real>& link, Vec3<Real> origin, const Reach<Real>& reach,
+                                   const Turning<Real>& body) {
   Vec3<Real> center = link * probe.center, n = vec<Real>(plane.frame.row[2]);
-  Real height = dot(n, origin) - plane.distance + dot(n, center), gap = height - probe.radius;
-  return turning_point({center - n * (height - gap * Scalar<Real>(0.5)), n, gap}, center, body);
+  const Real above = dot(n, origin) - plane.distance;
+  Real height = above + dot(n, center), gap = height - probe.radius;
+  Candidate<Real> c = turning_point({center - n * (height - gap * Scalar<Real>(0.5)), n, gap}, center, body);
+  if (reach.hub_b != nullptr)
+    c.dist = select((gap > Real(0)) & stays_above(n, above + dot(n, reach.hub_b->at), reach), Real(kFar), c.dist);
+  return c;
 }
 
 /// Drops what a body cannot touch because of its other contacts. The n candidates, near in some world, are in the order of their
@@ -103,7 +108,7 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
     for (int i = 0; i < st.probes; ++i) {
       const auto& probe = m.probe[st.probe_begin + i];
       const auto& plane = m.plane[probe.plane];
-      const Candidate<Real> c = probe_candidate(probe, plane, link, origin, body);
+      const Candidate<Real> c = probe_candidate(probe, plane, link, origin, reach, body);
       if (kWidth<Real> == 1 && !any(c.dist < reach.margin)) {
         slot[i].active = mask_of<Real>(false);  // of what is not there no more is read
         continue;
@@ -128,7 +133,8 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
   };
   for (int i = 0; i < st.probes; ++i) {
     const auto& probe = m.probe[st.probe_begin + i];
-    add(i, probe_candidate(probe, m.plane[probe.plane], link, origin, body), surface_from<typename L::Number>(probe));
+    add(i, probe_candidate(probe, m.plane[probe.plane], link, origin, reach, body),
+        surface_from<typename L::Number>(probe));
   }
   static_candidates<L>(m, st, link, origin, reach, body, step.looks, add);
   if constexpr (L::Shape::kWalls) {
@@ -254,6 +260,11 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       const Motion<Real> way = of_link(step.free) * Real(step.h);
       Reach<Real> reach{of_link(margin), way, of_link(step.V) * Real(step.h), contacts.turned + contacts.thrown};
       reach.turns_b = norm(way.w), reach.goes = goes_by(reach.margin, step.reserve);
+      Hub<Real> hub;
+      if (any(turns_far(reach.turns_b))) {
+        hub = hub_of(s == 0 ? m.trunk[limb.attach()] : limb.link(s - 1), link, way, reach.turns_b);
+        reach.hub_b = &hub;
+      }
       const bool alone = is_lone_body<L>(limb) && s == limb.links();
       Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step),
                          alone && step.moves_centres && may_roll<L>(m, st)};

@@ -243,7 +243,8 @@ class Simulation:
         step; its impulses, `net_contact_force` and the contact forces of `Sensors` are 0 until that step.
         ``certificate.penetration`` is the deepest overlap now, or 0. So ``sim.certificate.penetration > 0`` says which
         environments collide. What no step begins with, a quaternion of zeros or what is not finite, becomes
-        `Status.NON_FINITE`. All else stays: the next step gives the same bits.
+        `Status.NON_FINITE`. All else stays: the next step gives the same bits, and tells by
+        `Status.CONTACT_OVERFLOW` of contacts that are left out for want of slots.
 
         ``envs``: None (all), a mask, indices or a slice: whose contacts to find; others keep theirs; poses are of all.
         """

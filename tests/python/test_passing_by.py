@@ -104,3 +104,93 @@ def test_the_corner_of_a_cube_that_turns_over_a_floor_is_not_missed(gap):
     turned = np.empty(9)
     mujoco.mju_quat2Mat(turned, np.asarray(sim.qpos[0, 3:], float))
     assert sim.qpos[0, 2] - 0.1 * np.abs(turned[6:]).sum() > 0
+
+
+POSTS = {
+    "round": ('type="cylinder" size=".06 .3"', 0.06),
+    "ball": ('type="sphere" size=".06"', 0.06),
+    "edge": ('type="box" size=".06 .06 .3" euler="0 0 45"', 0.06 * np.sqrt(2)),
+}
+
+
+@pytest.mark.parametrize("stands", ["fixed", "free"])
+@pytest.mark.parametrize("post", POSTS)
+@pytest.mark.parametrize("kind", ["box", "cylinder", "ellipsoid"])
+@pytest.mark.parametrize(("speed", "h", "clear"), [(10, 1e-2, 1e-2), (5, 1e-2, 1e-3), (10, 5e-3, 3e-3)])
+def test_what_passes_a_post_feels_nothing(kind, post, stands, speed, h, clear):
+    """Nor does the middle of what flies by more than its own size in a step, with the post's surface beside it."""
+    size, side = {"box": (".04 .04 .05", 0.04), "cylinder": (".04 .05", 0.04), "ellipsoid": (".04 .04 .07", 0.04)}[kind]
+    geom, reach = POSTS[post]
+    xml = f"""<mujoco><option timestep="{h}" gravity="0 0 0"/><worldbody>
+      <body><freejoint/><geom type="{kind}" size="{size}"/></body>
+      <body>{"<freejoint/>" if stands == "free" else ""}<geom {geom}/></body></worldbody></mujoco>"""
+    sim = Simulation(Model.from_mjcf(xml), 32)
+    sim.qpos[:, 0], sim.qpos[:, 1] = -0.4 - np.arange(32) / 32 * speed * h, reach + side + clear
+    sim.qvel[:, 0] = speed
+    before = np.array(sim.qvel)
+    sim.step(int(0.9 / (speed * h)))
+    assert np.abs(np.array(sim.qvel) - before).max() < 1e-5 * speed and not sim.status.any()
+
+
+@pytest.mark.parametrize(("speed", "h"), [(300, 1e-2), (1000, 2e-3), (1000, 1e-2)])
+@pytest.mark.parametrize("beside", ["post", "blade"])
+def test_a_blade_turns_past_what_it_cannot_reach(beside, speed, h):
+    """By radians a step: its tip, straight on, would be in what stands 5 mm beyond its circle."""
+    blade = '<geom type="box" size=".05 .006 .002" mass=".005"/>'
+    other = {
+        "post": '<geom type="box" size=".03 .05 .05" pos=".0855 0 0"/>',
+        "blade": f'<body pos=".106 0 0"><joint axis="0 0 1"/>{blade}</body>',
+    }[beside]
+    xml = f"""<mujoco><option timestep="{h}" gravity="0 0 0"/><worldbody>
+      <body><joint axis="0 0 1"/>{blade}</body>{other}</worldbody></mujoco>"""
+    sim = Simulation(Model.from_mjcf(xml), 16)
+    sim.qpos[:, 0], sim.qvel[:] = np.arange(16) * 0.2, speed
+    sim.step(500)
+    np.testing.assert_allclose(sim.qvel, speed, rtol=1e-4)
+    assert not sim.status.any()
+
+
+@pytest.mark.parametrize(("speed", "h"), [(300, 2e-3), (300, 1e-2)])
+def test_a_blade_is_stopped_by_what_it_reaches(speed, h):
+    blade = '<geom type="box" size=".05 .006 .002" mass=".005"/>'
+    xml = f"""<mujoco><option timestep="{h}" gravity="0 0 0"/><worldbody>
+      <body><joint axis="0 0 1"/>{blade}</body>
+      <geom type="box" size=".03 .05 .05" pos=".07 0 0"/></worldbody></mujoco>"""
+    sim = Simulation(Model.from_mjcf(xml), 16)
+    sim.qpos[:, 0], sim.qvel[:] = np.pi / 2 + np.linspace(-0.3, 0.3, 16), speed
+    sim.step(100)
+    assert np.abs(sim.qvel).max() < 1e-2 * speed
+    assert np.abs(np.cos(sim.qpos)).max() * 0.05 < 0.042
+
+
+SLAB = " ".join(f"{x} {y} {z}" for x in (-2, 2) for y in (-2, 2) for z in (-1, 0))
+FLOORS = {"plane": 'type="plane" size="5 5 1"', "box": 'type="box" size="2 2 .5" pos="0 0 -.5"'}
+FLOORS |= {"mesh": 'type="mesh" mesh="slab"'}
+WHIRLED = {
+    "box": ('type="box" size=".05 .03 .02"', np.sqrt(38) / 100),
+    "capsule": ('type="capsule" size=".004 .07"', 0.074),
+    "cylinder": ('type="cylinder" size=".03 .05"', np.hypot(0.03, 0.05)),
+    "mesh": ('type="mesh" mesh="cube"', 0.02 * np.sqrt(3)),
+}
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+@pytest.mark.parametrize("kind", WHIRLED)
+@pytest.mark.parametrize("spin", [30, 60, 120, 250])
+def test_what_whirls_above_a_floor_feels_nothing(kind, floor, spin):
+    """Until a point of it may touch, at steps of 10 ms: straight on, its ends would be deep in the floor."""
+    geom, radius = WHIRLED[kind]
+    h, n, rng = 1e-2, 64, np.random.default_rng(0)
+    xml = f"""<mujoco><option timestep="{h}" gravity="0 0 0"/><asset><mesh name="cube" vertex="{CUBE}"/>
+      <mesh name="slab" vertex="{SLAB}"/></asset>
+      <worldbody><geom {FLOORS[floor]}/><body><freejoint/><geom {geom} mass="1"/></body></worldbody></mujoco>"""
+    sim = Simulation(Model.from_mjcf(xml), n)
+    q, w = rng.standard_normal((n, 4)), rng.standard_normal((n, 3))
+    sim.qpos[:, 2], sim.qvel[:, 2] = radius + 0.1 + rng.uniform(0, h, n), -1
+    sim.qpos[:, 3:] = q / np.linalg.norm(q, axis=1, keepdims=True)
+    sim.qvel[:, 3:] = spin * w / np.linalg.norm(w, axis=1, keepdims=True)
+    for _ in range(8):
+        sim.step()
+        np.testing.assert_allclose(sim.qvel[:, 2], -1, rtol=1e-5)
+    sim.step(12)
+    assert (sim.qvel[:, 2] > -1 + 1e-3).all()  # then all of them hit it
