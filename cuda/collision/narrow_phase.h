@@ -59,12 +59,13 @@ struct Hub {
   Vec3<Real> at, way;  // and where that goes      m
   Real radius;         // of all of its geoms      m
 };
-/// Of a link: a hinge's anchor is its origin, which what carries it may take round a bend; that of a free body goes round the centre of mass.
+/// Of a link, its origin: a free body's goes round the centre of mass, that of others, as the anchor of a hinge, where what carries it turns to.
 template <class Link, class Real>
 HD Hub<Real> hub_of(const Link& own, const Pose<Real>& link, const Closing<Real>& way, const Real& turns) {
   const Vec3<Real> goes = velocity_at(way, link.p);
-  const Real aside = own.kind == kHingeLink ? norm(goes) * Scalar<Real>(0.5) : turns * (norm(vec<Real>(own.com)) * 2);
-  return {link.p, goes, Real(own.reach) + aside};
+  const Real round =
+      own.kind == kBallNextLink ? turns * (norm(vec<Real>(own.com)) * 2) : norm(goes) * Scalar<Real>(0.5);
+  return {link.p, goes, Real(own.reach) + round};
 }
 /// What turns by more goes where no straight way tells: a propeller's blade round its hub.   rad
 inline constexpr double kFarTurn = 0.25;
