@@ -31,10 +31,10 @@ struct LinkGraph {
 
 LinkGraph build_links(const Model& model);
 
+using LimbRoot = std::pair<int, int>;  // link of the trunk that it hangs from or -1, node
 /// In which order limbs are numbered, and so eliminated where their rows are factored (linalg/block_cholesky.h): what touches many of the
 /// others comes last, for it couples all those that it touches once it is gone. That is a tray, a table or an arm among things, and a
 /// cube among fingers: whichever is fewer, free bodies or jointed limbs, and of free bodies those that are larger by octaves.
-using LimbRoot = std::pair<int, int>;  // link of the trunk that it hangs from or -1, node
 std::vector<LimbRoot> ordered_limbs(const LinkGraph& graph, std::vector<LimbRoot> roots);
 
 /// Link k of the six of a free body beside the trunk: three slides along the world's axes and a ball joint with the mass.
