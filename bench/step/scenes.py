@@ -67,7 +67,7 @@ def ten_cubes() -> str:
 
 
 def heap() -> str:
-    """27 cubes of 10 cm and 1 kg that fell on a plane, one on the other."""
+    """27 cubes of 10 cm and 1 kg that fell on a plane, one on the other, and rest; alike in all environments."""
     places = [(0.13 * (i % 3), 0.13 * (i // 3 % 3), 0.1 + 0.12 * (i // 9)) for i in range(27)]
     return _scene("heap", "".join(_cube(at, 0.05, 1, f"{7 * i} {11 * i} 0") for i, at in enumerate(places)))
 
