@@ -190,13 +190,13 @@ HD void limit_row(const Options<S>& opt, Real gap, Real free, ScalarRow<Real>& r
   row.active = gap < max(-free, zero) * opt.h + opt.margin;
 }
 
-/// The limit at one end of [lower, upper], the nearer after the free motion of q, whose velocity is free.
+/// The limit at one end of [lower, upper], the nearer after the free motion of q + low, whose velocity is free.
 template <class Real, class S>
-HD void range_row(const Options<S>& opt, Real q, Real lower, Real upper, Real free, ScalarRow<Real>& row) {
-  const Real below = q - lower, above = upper - q, ahead = free * opt.h;
-  const auto low = below + ahead < above - ahead;
-  row.sign = select(low, Real(1), Real(-1));
-  limit_row(opt, select(low, below, above), row.sign * free, row);
+HD void range_row(const Options<S>& opt, Real q, Real low, Real lower, Real upper, Real free, ScalarRow<Real>& row) {
+  const Real below = q - lower + low, above = upper - q - low, ahead = free * opt.h;
+  const auto at_lower = below + ahead < above - ahead;
+  row.sign = select(at_lower, Real(1), Real(-1));
+  limit_row(opt, select(at_lower, below, above), row.sign * free, row);
 }
 
 /// The limit of a ball joint, as in MuJoCo: the larger end of its range less the angle by which it is turned from the
@@ -270,15 +270,15 @@ HD void tie_rows(const typename L::Group& g, const typename L::Model& m, const O
       rate = rate + coef[j] * dof_of<L>(g, m, x.v, tie.link[j]);
     }
     if (tie.kind == kTieEquality) {
-      const Real violation = equality_of<L>(g, m, tie, q, coef), limit(opt.max_recovery);
+      const Real off = equality_of<L>(g, m, tie, q, coef), violation = off + along(x.low), limit(opt.max_recovery);
       row.e = clamp(violation * (opt.erp / opt.h), -limit, limit) + problem.tie_bend[i];
     } else if (tie.kind == kTieLimit) {
-      range_row(opt, length, Real(tie.lower), Real(tie.upper), along(problem.free), row);
+      range_row(opt, length, along(x.low), Real(tie.lower), Real(tie.upper), along(problem.free), row);
       for (int j = 0; j < tie.terms; ++j) coef[j] = coef[j] * row.sign;
     } else if (tie.kind == kTieBallLimit) {
       Mask<Real> limited;
       const Real gap = ball_gap<L>(g, m, x, tie.link, coef, limited);
-      limit_row(opt, gap, along(problem.free), row);
+      limit_row(opt, gap + along(x.low), along(problem.free), row);
       row.active = row.active & limited;
     } else if (tie.kind == kTieFriction) {
       row.upper = Real(tie.friction) * opt.h, row.lower = -row.upper;
@@ -343,17 +343,17 @@ HD void half_solve_tie(const typename L::Group& g, const typename L::Model& m, i
 /// Limits, dry friction and drives (free_motion) of joints, but for W, which comes with the half-solved row.
 template <class L, class Real = typename L::Real>
 HD void dof_rows(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                 const TreeVector<L>& q, ContactProblem<L>& problem) {
+                 const State<L>& x, ContactProblem<L>& problem) {
   if (m.has_limits)
     each_joint<L>(
         g, m,
-        [&](const auto& link, const Real& x, const Real& free, ScalarRow<Real>& row, int& live) {
+        [&](const auto& link, const Real& q, const Real& low, const Real& free, ScalarRow<Real>& row, int& live) {
           live = link.limited;
           if (!live) return;
-          range_row(opt, x, Real(link.lower), Real(link.upper), free, row);
+          range_row(opt, q, low, Real(link.lower), Real(link.upper), free, row);
           live = any(row.active);
         },
-        q, problem.free, problem.dof[kLimitRow].row, problem.dof[kLimitRow].live);
+        x.q, x.low, problem.free, problem.dof[kLimitRow].row, problem.dof[kLimitRow].live);
   if (m.has_friction)
     each_joint<L>(
         g, m,

@@ -108,6 +108,20 @@ HD_ONCE void bond_rows(const typename L::Group& g, const typename L::Model& m, c
   }
 }
 
+/// Gaps of bonds are those of the pose with its low part: that moves links so. Once biases are there.
+template <class L, class Real = typename L::Real>
+HD void refine_bonds(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                     const PerLink<L, Motion<Real>>& low, ContactProblem<L>& problem) {
+  if constexpr (!kCompensated<Real>) return;
+  for (int i = 0; i < m.bonds; ++i) {
+    const Vec3<Real> moved =
+        bond_end_velocity<L>(g, m, problem, low, i, 0) + bond_end_velocity<L>(g, m, problem, low, i, 1);
+    ScalarRow<Real>(&row)[3] = problem.bond[i].row;
+    const Scalar<Real> part = opt.erp / opt.h;
+    row[0].e = row[0].e + moved.x * part, row[1].e = row[1].e + moved.y * part, row[2].e = row[2].e + moved.z * part;
+  }
+}
+
 /// J v* of the bonds, from the twists of the links.
 template <class L, class Real = typename L::Real>
 HD void free_bonds(const typename L::Group& g, const typename L::Model& m, const PerLink<L, Motion<Real>>& V,

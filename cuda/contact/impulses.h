@@ -105,6 +105,23 @@ HD void row_velocities(const typename L::Group& g, const typename L::Model& m, c
   }
 }
 
+/// Gaps of contacts are those of the pose with its low part, phi + n'J low, which rounding of gaps does not drown. V: scratch.
+template <class L, class Real = typename L::Real>
+HD void refine_gaps(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                    const TreeVector<L>& low, PerLink<L, Motion<Real>>& V, Contacts<L>& contacts) {
+  if constexpr (!kCompensated<Real>) return;
+  row_velocities<L>(
+      g, m, kin, contacts, low, V,
+      [&](const auto&, int c, const Motion<Real>& part) {
+        Real& gap = contacts.point.slot[c].gap;
+        gap = gap + part.v.z;
+      },
+      [&](int i, const Motion<Real>& part1, const Motion<Real>& part2) {
+        Real& gap = contacts.pair[i].point.gap;
+        gap = gap + (part2.v.z - part1.v.z);
+      });
+}
+
 /// The part that an end has of J v of a bond, from the twists of the links; J v is the sum of both.
 template <class L, class Real = typename L::Real>
 HD Vec3<Real> bond_end_velocity(const typename L::Group& g, const typename L::Model& m,

@@ -103,8 +103,9 @@ struct BaseTree {
   HD Vec3<Real> gathered(const Vec3<Real>& own) const { return {g.sum(own.x), g.sum(own.y), g.sum(own.z)}; }
   /// Moves the origin, of `which` worlds.
   HD void shift(const Mask<Real>& which, const Vec3<Real>& by, State<L>& x, Kinematics<L>& kin) const {
-    add_position(which, by.x, x.position.x, x.position_low.x), add_position(which, by.y, x.position.y, x.position_low.y);
-    add_position(which, by.z, x.position.z, x.position_low.z);
+    Real* low = x.low.trunk + 3;
+    add_position(which, by.x, x.position.x, low[0]), add_position(which, by.y, x.position.y, low[1]);
+    add_position(which, by.z, x.position.z, low[2]);
     kin.trunk_origin = x.position;
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       if (limb.on_trunk()) kin.limb_origin[at.limb] = x.position;
@@ -137,7 +138,7 @@ struct BodyTree {
   }
   template <class T> HD T gathered(const T& own) const { return own; }
   HD void shift(const Mask<Real>& which, const Vec3<Real>& by, State<L>& x, Kinematics<L>&) const {
-    Real *q = x.q.limb + at.link, *low = x.q_low.limb + at.link;
+    Real *q = x.q.limb + at.link, *low = x.low.limb + at.link;
     add_position(which, by.x, q[0], low[0]), add_position(which, by.y, q[1], low[1]), add_position(which, by.z, q[2], low[2]);
   }
 };

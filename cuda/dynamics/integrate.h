@@ -1,15 +1,21 @@
 // Positions move with the new velocity: q' = q + h v', quaternions by the exponential of the body-frame angular velocity. In float
-// sums are compensated, but for quaternions: q and its low part together move by h v', however little that is.
+// sums are compensated: q and its low part together move by h v', however little that is. docs/theory.md, (2.1a).
 #pragma once
 #include "kinematics/fk.h"
 
 namespace stiction {
 
-/// x + low += step: the sum rounded, and exactly what rounding took [Knuth1997, 4.2.2 theorem B].
+/// What rounding took from sum = x + y, exactly [Knuth1997, 4.2.2 theorem B]; x + low += step.
+template <class Real>
+HD Real rounded_off(Real x, Real y, Real sum) {
+  const Real part = sum - x;
+  return (x - (sum - part)) + (y - part);
+}
 template <class Real>
 HD void add_compensated(const Mask<Real>& moving, Real step, Real& x, Real& low) {
-  const Real y = step + low, sum = x + y, part = sum - x;
-  low = select(moving, (x - (sum - part)) + (y - part), low), x = select(moving, sum, x);
+  const Real y = step + low, sum = x + y;
+  const Mask<Real> stays = abs(y) < abs(x) * kEpsilon<Scalar<Real>>;
+  low = select(moving, select(stays, y, rounded_off(x, y, sum)), low), x = select(moving & negate(stays), sum, x);
 }
 
 /// x += step, of `moving` worlds.
@@ -19,38 +25,77 @@ HD void add_position(const Mask<Real>& moving, Real step, Real& x, Real& low) {
   else x = select(moving, x + step, x);
 }
 
+/// q exp(low) turns by `turn`, about the body's axes: q' = q + d, and low' is the turning in what rounding took from it. Stays as long
+/// as rounding leaves it.   rad
+template <class Real>
+HD void turn_compensated(const Mask<Real>& moving, const Vec3<Real>& turn, Quat<Real>& q, Vec3<Real>& low) {
+  const Vec3<Real> r = turn + low;
+  const Real one(1), two(2), angle = sqrt(dot(r, r) + Real(1e-20f));
+  Real s, c;
+  sincos(angle * Real(0.5f), s, c);
+  const Vec3<Real> v = r * (s / angle);
+  const Mask<Real> back = c < Real(0);
+  const Real less = select(back, c - one, -(s * s) / select(back, one, one + c));  // c - 1
+  const Quat<Real> turned = q * Quat<Real>{Real(0), v.x, v.y, v.z};
+  Quat<Real> d = {turned.w + q.w * less, turned.x + q.x * less, turned.y + q.y * less, turned.z + q.z * less};
+  const Real longer = norm_squared(Quat<Real>{q.w + d.w, q.x + d.x, q.y + d.y, q.z + d.z}) - one;
+  const Real fix = select(abs(longer) > Real(2 * kEpsilon<Scalar<Real>>), longer * Real(-0.5f), Real(0));
+  d = {d.w + q.w * fix, d.x + q.x * fix, d.y + q.y * fix, d.z + q.z * fix};
+  const Quat<Real> next = {q.w + d.w, q.x + d.x, q.y + d.y, q.z + d.z};
+  const Quat<Real> lost = {rounded_off(q.w, d.w, next.w), rounded_off(q.x, d.x, next.x), rounded_off(q.y, d.y, next.y),
+                           rounded_off(q.z, d.z, next.z)};
+  const Quat<Real> left = Quat<Real>{next.w, -next.x, -next.y, -next.z} * lost;
+  const Mask<Real> stays = angle < Real(2 * kEpsilon<Scalar<Real>>), goes = moving & negate(stays);
+  low = select(moving, select(stays, r, Vec3<Real>{left.x, left.y, left.z} * two), low);
+  q = {select(goes, next.w, q.w), select(goes, next.x, q.x), select(goes, next.y, q.y), select(goes, next.z, q.z)};
+}
+
+/// q turns for h seconds at w, about the body's axes.
+template <class Real>
+HD void turn_quat(const Mask<Real>& moving, const Vec3<Real>& w, Scalar<Real> h, Quat<Real>& q, Vec3<Real>& low) {
+  if constexpr (kCompensated<Real>) {
+    turn_compensated(moving, w * h, q, low);
+  } else {
+    const Quat<Real> next = integrated(q, w, h);
+    q = {select(moving, next.w, q.w), select(moving, next.x, q.x), select(moving, next.y, q.y),
+         select(moving, next.z, q.z)};
+  }
+}
+
 /// Positions move with v, velocities become `end`. Worlds whose `moving` is false keep their state. R: how a free base stands.
 template <class L>
 HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar<typename L::Real> h,
                   const Mat3<typename L::Real>& R, const TreeVector<L>& v, const TreeVector<L>& end,
                   Mask<typename L::Real> moving, State<L>& x) {
   using Real = typename L::Real;
-  auto put_quat = [&](const Quat<Real>& fresh, Real& w, Real& qx, Real& qy, Real& qz) {
-    w = select(moving, fresh.w, w), qx = select(moving, fresh.x, qx);
-    qy = select(moving, fresh.y, qy), qz = select(moving, fresh.z, qz);
-  };
   auto add = [&](Real vi, Real& q, Real& low) { add_position<Real>(moving, vi * h, q, low); };
   if (m.free_base()) {
     Motion<Real> V = twist(v.trunk);
-    add(V.v.x, x.position.x, x.position_low.x), add(V.v.y, x.position.y, x.position_low.y);
-    add(V.v.z, x.position.z, x.position_low.z);
-    const Quat<Real> q = integrated(x.orientation, transposed_times(R, V.w), h);
-    put_quat(q, x.orientation.w, x.orientation.x, x.orientation.y, x.orientation.z);
+    Real* low = x.low.trunk;
+    add(V.v.x, x.position.x, low[3]), add(V.v.y, x.position.y, low[4]), add(V.v.z, x.position.z, low[5]);
+    Vec3<Real> turned = transposed_times(R, Vec3<Real>{low[0], low[1], low[2]});
+    turn_quat<Real>(moving, transposed_times(R, V.w), h, x.orientation, turned);
+    turned = R * turned;
+    low[0] = turned.x, low[1] = turned.y, low[2] = turned.z;
   }
   each_joint<L>(
       g, m,
       [&](const auto& link, Real vi, Real& q, Real& low) {
         if (link.kind == kHingeLink || link.kind == kSlideLink) add(vi, q, low);
       },
-      v, x.q, x.q_low);
+      v, x.q, x.low);
   if constexpr (L::Shape::kAnyJoint) {
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       for (int k = 0; k < limb.links(); ++k) {
         int i = at.link + k;
         if (limb.link(k).kind != kBallLink) continue;
-        Vec3<Real> w{v.limb[i], v.limb[i + 1], v.limb[i + 2]};
-        Quat<Real> q = integrated(Quat<Real>{x.qw.limb[i], x.q.limb[i], x.q.limb[i + 1], x.q.limb[i + 2]}, w, h);
-        put_quat(q, x.qw.limb[i], x.q.limb[i], x.q.limb[i + 1], x.q.limb[i + 2]);
+        const Vec3<Real> w{v.limb[i], v.limb[i + 1], v.limb[i + 2]};
+        Real *q = x.q.limb + i, *low = x.low.limb + i;
+        Quat<Real> orientation{x.qw.limb[i], q[0], q[1], q[2]};
+        Vec3<Real> turned{low[0], low[1], low[2]};
+        turn_quat<Real>(moving, w, h, orientation, turned);
+        x.qw.limb[i] = orientation.w, q[0] = orientation.x, q[1] = orientation.y, q[2] = orientation.z;
+        low[0] = turned.x, low[1] = turned.y, low[2] = turned.z;
       }
     });
   }

@@ -177,8 +177,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) step_kernel(cons
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocks)
     find_kernel(const __grid_constant__ CudaJob job, const __grid_constant__ FoundContacts<float> found) {
   each_world(job, [&](const auto& tile, bool here, const auto& model, const auto& worlds, auto& w, auto&) {
-    if (here && found.wants(worlds.rows.first))
-      find_batch_contacts<TileLane>(tile, model, job.options, job.arrays, worlds.rows, found, w);
+    if (here && found.wants(worlds.rows.first)) find_batch_contacts<TileLane>(tile, model, worlds, found, w);
   });
 }
 

@@ -4,8 +4,8 @@
 
 namespace stiction {
 
-/// Whether positions are summed with what rounding took from them: in float an arm that turns by less than half a last digit in a
-/// step would stand still.
+/// Whether poses are summed with what rounding took from them: in float an arm that turns by less than half a last digit in a
+/// step would stand still, and gaps would be rounded to what a last digit is in a step, 1e-5 m/s. Else `low` is 0.
 template <class Real>
 inline constexpr bool kCompensated = sizeof(Scalar<Real>) == 4;
 
@@ -17,9 +17,7 @@ struct State {
   Quat<Real> orientation;
   TreeVector<L> q, v;  //                                                       rad, m; rad/s, m/s
   TreeVector<L> qw;
-  Vec3<Real>
-      position_low;  // what rounding took from position, and from q of hinges and slides; kCompensated only   m; rad, m
-  TreeVector<L> q_low;
+  TreeVector<L> low;  // what rounding took from the pose, as a motion from there, of a free base as v   rad, m
   TreeVector<L>
       owed;  // impulses that the last step's Coriolis forces lack, dynamics/coriolis.h; turning of a free base as v   N s, N m s
 };

@@ -8,18 +8,18 @@ namespace stiction {
 /// Contacts, with impulses and net forces of 0, and the deepest overlap of worlds rows.first, ...; states and records stay as
 /// they are. A world on which a step could not begin is flagged, as by that step.
 template <class L>
-HD void find_batch_contacts(const typename L::Group& g, const typename L::Model& m,
-                            const StepOptions<Scalar<typename L::Real>>& options,
-                            const BatchArrays<Scalar<typename L::Real>>& arrays, const Rows<typename L::Real>& rows,
+HD void find_batch_contacts(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                             const FoundContacts<Scalar<typename L::Real>>& found, Workspace<L>& w) {
   using Real = typename L::Real;
+  const auto& [options, arrays, rows, kept] = worlds;
   State<L> x;
   load_state<L>(g, m, arrays, rows, x);
+  load_rest<L>(g, m, kept.real, x);
   each_dof<L>(g, m, [](Real& owed) { owed = Real(0); }, x.owed);
   Mask<Real> bad = load_controls<L>(g, m, arrays, rows, w.applied);
   copy_controls<L>(m, w.applied, w.loads);
-  const Records<L> records{static_cast<Real*>(w.memory.rows)};
-  find_contacts<L>(g, m, {options, arrays, rows, records}, x, w, bad);
+  find_contacts<L>(g, m, worlds, x, w, bad);
+  refine_gaps<L>(g, m, w.kin, x.low, w.motions, w.contacts);
 
   bad = bad | negate(finite_worlds<L>(g, m, x, w.problem.free, fresh_outcome<Real>().certificate));
 
@@ -27,6 +27,7 @@ HD void find_batch_contacts(const typename L::Group& g, const typename L::Model&
   const Vec3<Real> nothing{zero, zero, zero};
   auto none = [&](int) { return SixVec<Real>{nothing, nothing}; };
   g.sync();  // all are through with the world before
+  const Records<L> records{static_cast<Real*>(w.memory.rows)};
   records.store_contacts(g, m, w.kin, w.contacts, none, none);
   g.sync();
   if (g.rank() != 0) return;

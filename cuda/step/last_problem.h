@@ -45,7 +45,8 @@ HD DenseProblem<T> last_problem(const typename L::Model& m, const SteppedWorlds<
   const typename L::Group g;
   State<L> x;
   auto bad = mask_of<Real>(false);
-  if (next) load_state<L>(g, m, arrays, rows, x), load_rest<L>(g, m, records.real, x);
+  load_state<L>(g, m, arrays, rows, x);
+  if (next) load_rest<L>(g, m, records.real, x);
   else each_state_entry<L>(g, m, x, records.real, [](Real& now, const Real& kept) { now = kept; });
   load_loads<L>(g, m, arrays, rows, space.applied, bad);
   copy_controls<L>(m, space.applied, space.loads);

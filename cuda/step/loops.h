@@ -182,9 +182,9 @@ HD_ONCE void bend_loops(const typename L::Group& g, const typename L::Model& m, 
     State<L> at;
     Kinematics<L> kin = w.kin;
     PerLink<L, RigidInertia<Real>> I = w.I;
-    at.position = x.position, at.orientation = x.orientation, at.position_low = {zero, zero, zero};
+    at.position = x.position, at.orientation = x.orientation;
     copy_dofs<L>(g, m, x.q, at.q), copy_dofs<L>(g, m, x.qw, at.qw), copy_dofs<L>(g, m, x.v, at.v);
-    each_dof<L>(g, m, [&](Real& low) { low = zero; }, at.q_low);
+    each_dof<L>(g, m, [&](Real& low) { low = zero; }, at.low);
     copy_dofs<L>(g, m, v, along);
     if (!move_centres<L>(g, m, until, problem.A, mask_of<Real>(true), along, v, kin, I, w.motions, at))
       forward_kinematics<L>(g, m, at, kin);

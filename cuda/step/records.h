@@ -31,15 +31,14 @@ enum RecordField : int {
 /// How the records of a world are laid out: slots, then limits and dry friction per dof, then ties and bonds.
 template <class Model>
 struct RecordLayout {
-  int slots, pairs, dofs, ties, bonds, fields, lows;
+  int slots, pairs, dofs, ties, bonds, fields;
   HD explicit RecordLayout(const Model& m)
       : slots(m.world_slots),
         pairs(m.pair_slots),
         dofs(m.nv),
         ties(m.ties),
         bonds(m.bonds),
-        fields(kRecordFields + (m.has_spin ? kSpinFields : 0)),
-        lows(3 + m.nv) {}
+        fields(kRecordFields + (m.has_spin ? kSpinFields : 0)) {}
   HD int slot(int c) const { return c * fields; }
   HD int pair(int s) const { return (slots + s) * fields; }
   HD int contacts() const { return pair(pairs); }  // where they end
@@ -47,18 +46,19 @@ struct RecordLayout {
   HD int tie(int i) const { return dof_row(kDofRows, 0) + i; }
   HD int bond(int i) const { return tie(ties) + 3 * i; }
   /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q,
-  /// qw and what the step before owed per dof.
+  /// qw, what rounding took from the pose (0 in double, which has the same layout, so that states go from one number type to the other)
+  /// and what the step before owed, per dof.
   HD int base() const { return bond(bonds); }
   HD int velocity(int dof) const { return base() + 7 + dof; }
   HD int position(int dof) const { return base() + 7 + dofs + dof; }
   HD int quaternion(int dof) const { return base() + 7 + 2 * dofs + dof; }
   HD int owed(int dof) const { return base() + 7 + 3 * dofs + dof; }
-  /// Of the positions at the end of the last step: what rounding took from them (0 in double, which has the same layout, so that states
-  /// go from one number type to the other), and they, by which a change is known. A free base's three, then per dof.
-  HD int low(int i) const { return base() + 7 + 4 * dofs + i; }
-  HD int end(int i) const { return low(lows + i); }
+  HD int began_low(int dof) const { return base() + 7 + 4 * dofs + dof; }
+  /// Of the pose at the end of the last step: what rounding took from it, and it, by which a change is known, but for qw.
+  HD int low(int dof) const { return base() + 7 + 5 * dofs + dof; }
+  HD int end(int dof) const { return low(dofs + dof); }
   /// What that step owes the next, and the velocity at its end, by which a change is known.
-  HD int owing(int dof) const { return low(2 * lows) + dof; }
+  HD int owing(int dof) const { return low(2 * dofs) + dof; }
   HD int end_velocity(int dof) const { return owing(dofs + dof); }
   /// What each_coordinate calls k.
   HD int coordinate(int dof, int k) const { return k < 0 ? quaternion(dof) : position(dof + k); }
@@ -218,6 +218,19 @@ HD void each_velocity(const typename L::Group& g, const typename L::Model& m, St
   each_joint<L>(g, m, [&](const auto& link, Real& v, Real& owed) { touch(link.dof, v, owed); }, x.v, x.owed);
 }
 
+/// touch(dof, x, low) for all dofs: the number of the pose next to a dof's low part, of quaternions all but w.
+template <class L, class Touch>
+HD void each_compensated(const typename L::Group& g, const typename L::Model& m, State<L>& x, Touch touch) {
+  using Real = typename L::Real;
+  if (m.free_base()) {
+    const int d = m.trunk[0].dof;
+    Real* low = x.low.trunk;
+    touch(d, x.orientation.x, low[0]), touch(d + 1, x.orientation.y, low[1]), touch(d + 2, x.orientation.z, low[2]);
+    touch(d + 3, x.position.x, low[3]), touch(d + 4, x.position.y, low[4]), touch(d + 5, x.position.z, low[5]);
+  }
+  each_joint<L>(g, m, [&](const auto& link, const Real& q, Real& low) { touch(link.dof, q, low); }, x.q, x.low);
+}
+
 /// The state, kept in a record, and back.
 template <class L, class Real, class Touch>
 HD void each_state_entry(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record,
@@ -236,28 +249,14 @@ HD void each_state_entry(const typename L::Group& g, const typename L::Model& m,
         if (link.kind == kBallLink) touch(qw, record[layout.quaternion(link.dof)]);
       },
       x.q, x.qw);
+  if constexpr (kCompensated<Real>)
+    each_compensated<L>(g, m, x, [&](int dof, const Real&, Real& low) { touch(low, record[layout.began_low(dof)]); });
   each_velocity<L>(g, m, x, [&](int dof, Real& v, Real& owed) {
     touch(v, record[layout.velocity(dof)]), touch(owed, record[layout.owed(dof)]);
   });
 }
 
-/// touch(i, x, low) for every position that has a low part, number i.
-template <class L, class Touch>
-HD void each_compensated(const typename L::Group& g, const typename L::Model& m, State<L>& x, Touch touch) {
-  using Real = typename L::Real;
-  if (m.free_base()) {
-    touch(0, x.position.x, x.position_low.x), touch(1, x.position.y, x.position_low.y);
-    touch(2, x.position.z, x.position_low.z);
-  }
-  each_joint<L>(
-      g, m,
-      [&](const auto& link, const Real& q, Real& low) {
-        if (link.kind == kHingeLink || link.kind == kSlideLink) touch(3 + link.dof, q, low);
-      },
-      x.q, x.q_low);
-}
-
-/// What the last step left besides the state: the low parts of positions that nobody has written since, and what it owes where
+/// What the last step left besides the state: the low part of a pose that nobody has written since, and what it owes where
 /// velocities are as they were, too. 0 for all of a world where somebody has written, for what is computed from a state that is
 /// written is not to depend on what was there before.
 template <class L, class Real>
@@ -265,9 +264,9 @@ HD void load_rest(const typename L::Group& g, const typename L::Model& m, const 
   const RecordLayout<typename L::Model> layout(m);
   const Real zero(0), one(1);
   Real moved(0), changed(0);
-  each_compensated<L>(g, m, x, [&](int i, const Real& q, Real& low) {
-    if constexpr (kCompensated<Real>) low = record[layout.low(i)];
-    moved = select(q == record[layout.end(i)], moved, one);
+  each_compensated<L>(g, m, x, [&](int dof, const Real& q, Real& low) {
+    if constexpr (kCompensated<Real>) low = record[layout.low(dof)];
+    moved = select(q == record[layout.end(dof)], moved, one);
   });
   each_velocity<L>(g, m, x, [&](int dof, const Real& v, Real& owed) {
     owed = record[layout.owing(dof)];
@@ -281,9 +280,9 @@ HD void load_rest(const typename L::Group& g, const typename L::Model& m, const 
 template <class L, class Real>
 HD void store_rest(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record) {
   const RecordLayout<typename L::Model> layout(m);
-  each_compensated<L>(g, m, x, [&](int i, const Real& q, Real& low) {
-    if constexpr (kCompensated<Real>) record[layout.low(i)] = low;
-    record[layout.end(i)] = q;
+  each_compensated<L>(g, m, x, [&](int dof, const Real& q, Real& low) {
+    if constexpr (kCompensated<Real>) record[layout.low(dof)] = low;
+    record[layout.end(dof)] = q;
   });
   each_velocity<L>(g, m, x, [&](int dof, const Real& v, Real& owed) {
     record[layout.owing(dof)] = owed, record[layout.end_velocity(dof)] = v;

@@ -64,10 +64,12 @@ HD_ONCE void assemble_rows(const typename L::Group& g, const typename L::Model& 
   lies_in_memory(m), lies_in_lane<typename L::Shape>(worlds, x, w);
   const Options<Scalar<Real>>& opt = worlds.options.step;
   ContactProblem<L>& problem = w.problem;
-  dof_rows<L>(g, m, opt, x.q, problem);
+  dof_rows<L>(g, m, opt, x, problem);
   tie_rows<L>(g, m, opt, x, w.loads.tie_ctrl, problem);
   bond_rows<L>(g, m, opt, w.kin, mocap, problem);
   bend_contacts<L>(g, m, opt, w.kin, w.I, x.v, w.contacts, w.free, w.motions, problem);
+  refine_gaps<L>(g, m, w.kin, x.low, w.motions, w.contacts);
+  refine_bonds<L>(g, m, opt, w.motions, problem);
   row_velocities<L>(
       g, m, w.kin, w.contacts, problem.free, w.motions,
       [&](const auto&, int c, const Motion<Real>& V) { free_row(m, w.contacts.point.slot[c], V, problem.row.slot[c]); },

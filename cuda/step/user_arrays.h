@@ -89,6 +89,7 @@ HD void load_state(const typename L::Group& g, const typename L::Model& m, const
   auto v = [&](int i) { return rows.get(a.qvel, m.nv, i); };
   Real zero(0);
   x.position = {zero, zero, zero};
+  each_dof<L>(g, m, [&](Real& low) { low = zero; }, x.low);
   if (m.free_base()) {
     const auto& base = m.trunk[0];
     int p = base.qpos, d = base.dof;

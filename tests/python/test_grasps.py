@@ -124,6 +124,53 @@ def test_the_forces_of_feet_stay_whichever_way_it_stands(on, dtype, timestep):
     assert most <= 0.01 and ("legs" not in on or (sim.contact.count == legs).all())
 
 
+def planks(lean, friction=1.2):
+    """Two that lean against each other."""
+    plank = f'<geom type="box" size=".02 .1 .6" mass="2" friction="{friction}"/>'
+    free = '<body pos="{} 0 .52" euler="0 {} 0"><freejoint/>{}</body>'
+    return free.format(-0.6 * np.sin(np.radians(lean)), lean, plank) + free.format(
+        0.6 * np.sin(np.radians(lean)), -lean, plank
+    )
+
+
+def cubes(places, half, turn=lambda i: (0, 0, 0)):
+    return "".join(
+        f'<body pos="{x} {y} {z}" euler="{" ".join(map(str, turn(i)))}"><freejoint/>'
+        f'<geom type="box" size="{half} {half} {half}"/></body>'
+        for i, (x, y, z) in enumerate(places)
+    )
+
+
+AT_REST = {
+    "planks": planks(28),
+    "pyramid": cubes([(0.105 * (i - (4 - k) / 2), 0, 0.05 + 0.1 * k) for k in range(5) for i in range(5 - k)], 0.05),
+    "stack of large cubes": cubes([(0.03 * (7 * i % 3), 0.02 * (5 * i % 4), 0.5 + i) for i in range(6)], 0.5),
+    "heap": cubes(
+        [(0.13 * (i % 3) - 0.1, 0.13 * (i // 3 % 3) - 0.1, 0.1 + 0.12 * (i // 9)) for i in range(27)],
+        0.05,
+        lambda i: (7 * i, 11 * i, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("timestep", [0.001, 0.002, 0.005])
+@pytest.mark.parametrize("name", AT_REST)
+def test_single_precision_rests_as_double_does(name, timestep):
+    """Gaps rounded as poses are gave each step another problem: forces changed by 1 %, solves took 50 to 90 passes."""
+    sim = Simulation(Model.from_mjcf(scene(AT_REST[name], timestep=timestep)), 2, dtype="float32", num_threads=2)
+    sim.qvel[:] = np.random.default_rng(0).normal(size=sim.qvel.shape) * 0.01
+    sim.step(round(4 / timestep))
+    most, passes = 0.0, []
+    for _ in range(60):
+        before = sim.contact.impulse[..., 2].copy()
+        sim.step()
+        passes.append(sim.certificate.iterations.mean())
+        most = max(most, np.abs(sim.contact.impulse[..., 2] - before).max() / before.max())
+    print(f"{name}, {timestep} s: {100 * most:.3f} % of the largest force, {np.mean(passes):.1f} passes")
+    assert np.abs(sim.qvel).max() < 2e-5
+    assert most < 0.002 and np.mean(passes) < 16
+
+
 @pytest.mark.parametrize("timestep", [0.002, 0.005, 0.01])
 def test_forces_stay_where_couples_may_carry_what_forces_do(timestep):
     """A warm start as good as the solver's stop drifts, and the next solve found other couples of rolling friction."""

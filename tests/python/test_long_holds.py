@@ -11,17 +11,20 @@ from stiction import Model, Simulation, Status  # noqa: E402
 HINGE = '<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody>{}</worldbody></mujoco>'
 ARM = '<body pos="{} 0 0"><joint axis="0 1 0" type="{}"/><geom size=".1" mass="1" contype="0"/></body>'
 FREE = '<body pos="4 5 6"><freejoint/><geom size=".1" mass="1" contype="0"/></body>'
+BALL = '<body pos="2 0 0"><joint type="ball"/><geom size=".1" mass="1" contype="0"/></body>'
 
 
 def slow_model():
-    """A hinge, a slide and a free ball, none of which anything acts on."""
-    return Model.from_mjcf(HINGE.format(ARM.format(0, "hinge") + ARM.format(1, "slide") + FREE))
+    """A hinge, a slide, a free ball and one on a ball joint, none of which anything acts on."""
+    return Model.from_mjcf(HINGE.format(ARM.format(0, "hinge") + ARM.format(1, "slide") + FREE + BALL))
 
 
 def slow(envs=1, **options):
     sim = Simulation(slow_model(), envs, **options)
     sim.qpos[:, :2] = 1.5, -2.5
     sim.qvel[:, :5] = 1e-6, -2e-6, 1e-6, 2e-6, -3e-6
+    sim.qvel[:, 5:8] = 2e-6, -1e-6, 3e-6
+    sim.qvel[:, 8:11] = -1e-6, 3e-6, 2e-6
     return sim
 
 
@@ -32,7 +35,31 @@ def test_what_moves_slowly_arrives(dtype):
     for _ in range(100):
         sim.step(50)
     moved = sim.qpos[0, :5] - start
-    np.testing.assert_allclose(moved, speed * 5000 * 0.002, atol=1.1 * np.spacing(np.float32(6)) / 2)
+    lag = np.abs(start).max() * np.finfo(np.float32).eps  # what a number may be off by until it moves
+    np.testing.assert_allclose(moved, speed * 5000 * 0.002, atol=1.1 * lag)
+
+
+def turned(before, after):
+    """By which vector a quaternion turned, about the body's axes, where that is little."""
+    w, v = before[0], before[1:]
+    return 2 * (w * after[1:] - after[0] * v - np.cross(v, after[1:]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_turns_slowly_arrives(dtype):
+    sim = slow(dtype=dtype)
+    rng = np.random.default_rng(0)
+    for at in (5, 9):
+        q = rng.normal(size=4)
+        sim.qpos[:, at : at + 4] = q / np.linalg.norm(q)
+    start = sim.qpos[0].astype(float)
+    for _ in range(100):
+        sim.step(50)
+    end, spin = sim.qpos[0].astype(float), sim.qvel[0].astype(float)
+    for at, dof in ((5, 5), (9, 8)):
+        before, after = start[at : at + 4], end[at : at + 4]
+        np.testing.assert_allclose(turned(before, after), spin[dof : dof + 3] * 5000 * 0.002, atol=3e-7)
+        np.testing.assert_allclose(np.linalg.norm(after), 1, atol=3e-7)
 
 
 def test_a_state_that_is_written_does_not_depend_on_what_was_there():

@@ -82,7 +82,8 @@ void StepOf<L>::find(const CpuJob<S>& job, const FoundContacts<S>& found, int fi
     const Rows<Real> rows = pack_rows<Real>(job, p);
     bool wanted = false;
     for (int i = 0; i < rows.count(); ++i) wanted = wanted || found.wants(rows.first + i);
-    if (wanted) find_batch_contacts<L>(Serial{}, model(job, rows, tables), job.options, job.arrays, rows, found, w);
+    const SteppedWorlds<L> worlds{job.options, job.arrays, rows, {pack_record<Real>(job, p)}};
+    if (wanted) find_batch_contacts<L>(Serial{}, model(job, rows, tables), worlds, found, w);
   }
 }
 
