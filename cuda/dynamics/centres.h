@@ -285,15 +285,18 @@ HD_ONCE bool move_centres(const typename L::Group& g, const typename L::Model& m
     const Real part = per_mass(tree);
     for (TreeVector<L>* v : {&along, &end}) put(three(tree.moving(*v)) + momentum_of<L>(tree, A, *v) * part, tree.moving(*v));
   });
+  TreeVector<L> lower = x.low;  // by how much: where joints are depends on low, too
   integrate<L>(g, m, h, R, along, end, moving, x);
   if (!some) return false;
+  each_dof<L>(g, m, [](Real low, Real& by) { by = by - low; }, x.low, lower);
   each_free_tree<L>(g, m, false, [&](const auto& tree) {  // `along` has where centres were, `end` what the origins do not move
     put(centre_of<L>(tree, I), tree.moving(along)), put(zero3<Real>(), tree.moving(end));
   });
   place_links<L>(g, m, R, moving, end, kin, I, V, x);
   each_free_tree<L>(g, m, false, [&](const auto& tree) {
     const Real part = per_mass(tree);
-    tree.shift(moving, (three(tree.moving(along)) - centre_of<L>(tree, I)) * part, x, kin);
+    const Vec3<Real> of_low = momentum_of<L>(tree, A, lower);
+    tree.shift(moving, (three(tree.moving(along)) - centre_of<L>(tree, I) + of_low) * part, x, kin);
     Real* v = tree.moving(x.v);
     put(select(moving, three(v) - momentum_of<L>(tree, I, V) * part, three(v)), v);
   });

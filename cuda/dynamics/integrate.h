@@ -5,23 +5,25 @@
 
 namespace stiction {
 
-/// What rounding took from sum = x + y, exactly [Knuth1997, 4.2.2 theorem B]; x + low += step.
+/// What rounding took from sum = x + y, exactly [Knuth1997, 4.2.2 theorem B].
 template <class Real>
 HD Real rounded_off(Real x, Real y, Real sum) {
   const Real part = sum - x;
   return (x - (sum - part)) + (y - part);
 }
+/// x + low += step. x stays while what is left out is below its last digit, or that of `least`: every other x is rounded otherwise
+/// where poses are made of it, angles as a sine is.
 template <class Real>
-HD void add_compensated(const Mask<Real>& moving, Real step, Real& x, Real& low) {
+HD void add_compensated(const Mask<Real>& moving, Real step, Real& x, Real& low, Scalar<Real> least = 0) {
   const Real y = step + low, sum = x + y;
-  const Mask<Real> stays = abs(y) < abs(x) * kEpsilon<Scalar<Real>>;
+  const Mask<Real> stays = abs(y) < max(abs(x), Real(least)) * kEpsilon<Scalar<Real>>;
   low = select(moving, select(stays, y, rounded_off(x, y, sum)), low), x = select(moving & negate(stays), sum, x);
 }
 
 /// x += step, of `moving` worlds.
 template <class Real>
-HD void add_position(const Mask<Real>& moving, Real step, Real& x, Real& low) {
-  if constexpr (kCompensated<Real>) add_compensated(moving, step, x, low);
+HD void add_position(const Mask<Real>& moving, Real step, Real& x, Real& low, Scalar<Real> least = 0) {
+  if constexpr (kCompensated<Real>) add_compensated(moving, step, x, low, least);
   else x = select(moving, x + step, x);
 }
 
@@ -68,7 +70,9 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
                   const Mat3<typename L::Real>& R, const TreeVector<L>& v, const TreeVector<L>& end,
                   Mask<typename L::Real> moving, State<L>& x) {
   using Real = typename L::Real;
-  auto add = [&](Real vi, Real& q, Real& low) { add_position<Real>(moving, vi * h, q, low); };
+  auto add = [&](Real vi, Real& q, Real& low, Scalar<Real> least = 0) {
+    add_position<Real>(moving, vi * h, q, low, least);
+  };
   if (m.free_base()) {
     Motion<Real> V = twist(v.trunk);
     Real* low = x.low.trunk;
@@ -81,7 +85,7 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
   each_joint<L>(
       g, m,
       [&](const auto& link, Real vi, Real& q, Real& low) {
-        if (link.kind == kHingeLink || link.kind == kSlideLink) add(vi, q, low);
+        if (link.kind == kHingeLink || link.kind == kSlideLink) add(vi, q, low, link.kind == kHingeLink ? 1 : 0);
       },
       v, x.q, x.low);
   if constexpr (L::Shape::kAnyJoint) {

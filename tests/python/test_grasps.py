@@ -171,6 +171,21 @@ def test_single_precision_rests_as_double_does(name, timestep):
     assert most < 0.002 and np.mean(passes) < 16
 
 
+def test_a_humanoid_that_lies_rests_in_single_precision():
+    """Its joints turn by what is far below the last digit of a quaternion, but not of an angle near 0."""
+    sim = Simulation(make("Humanoid", 1).simulation.model, 8, timestep=0.002, dtype="float32")
+    sim.qvel[:] = np.random.default_rng(0).normal(size=sim.qvel.shape) * 0.1
+    sim.step(4000)
+    moved, passes = [], []
+    for _ in range(100):
+        before = sim.contact.impulse[..., 2].copy()
+        sim.step()
+        passes.append(sim.certificate.iterations.copy())
+        moved.append(np.abs(sim.contact.impulse[..., 2] - before).max(1) / before.max(1))
+    print(f"{np.mean(passes):.1f} passes, forces change by {100 * np.median(moved):.4f} %")
+    assert np.mean(passes) < 15 and np.median(moved) < 2e-4
+
+
 @pytest.mark.parametrize("timestep", [0.002, 0.005, 0.01])
 def test_forces_stay_where_couples_may_carry_what_forces_do(timestep):
     """A warm start as good as the solver's stop drifts, and the next solve found other couples of rolling friction."""
