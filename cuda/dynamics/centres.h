@@ -268,15 +268,17 @@ HD void move_lone_centres(const typename L::Group& g, const typename L::Model& m
     });
 }
 
-/// Positions move with `along` (lost), to velocities `end`, both as solves find them but for the trees, where centres go straight. One differs
+/// Positions move with `along` (lost), to velocities `to`, both as solves find them but for the trees, where centres go straight. One differs
 /// from the other where overlaps are recovered. kin, I: of x on entry; on exit, too, where true is returned. A: off its diagonal M.
 /// V: scratch.
 template <class L, class Real = typename L::Real>
 HD_ONCE bool move_centres(const typename L::Group& g, const typename L::Model& m, Scalar<Real> h, const TreeMatrix<L>& A,
-                          const Mask<Real>& moving, TreeVector<L>& along, TreeVector<L> end, Kinematics<L>& kin,
+                          const Mask<Real>& moving, TreeVector<L>& along, const TreeVector<L>& to, Kinematics<L>& kin,
                           PerLink<L, RigidInertia<Real>>& I, PerLink<L, Motion<Real>>& V, State<L>& x) {
   lies_in_memory(m), lies_in_lane<typename L::Shape>(A, along, kin, I, V, x);
   bool some = false, placed = true;
+  TreeVector<L> end;
+  copy_dofs<L>(g, m, to, end);
   const Mat3<Real> R = kin.pose.trunk[0].R;
   auto per_mass = [&](const auto& tree) { return over_mass(Real(1), mass_of<L>(tree, I)); };
   move_lone_centres<L>(g, m, h, kin, I, along, end);
@@ -285,7 +287,8 @@ HD_ONCE bool move_centres(const typename L::Group& g, const typename L::Model& m
     const Real part = per_mass(tree);
     for (TreeVector<L>* v : {&along, &end}) put(three(tree.moving(*v)) + momentum_of<L>(tree, A, *v) * part, tree.moving(*v));
   });
-  TreeVector<L> lower = x.low;  // by how much: where joints are depends on low, too
+  TreeVector<L> lower;  // by how much: where joints are depends on low, too
+  if (some) copy_dofs<L>(g, m, x.low, lower);
   integrate<L>(g, m, h, R, along, end, moving, x);
   if (!some) return false;
   each_dof<L>(g, m, [](Real low, Real& by) { by = by - low; }, x.low, lower);

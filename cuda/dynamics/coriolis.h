@@ -275,7 +275,8 @@ HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m
   const Mask<Real> owes = mean.taken & moving;
   const Real zero(0);
   if (!g.any(owes)) return each_dof<L>(g, m, [&](Real& d) { d = zero; }, owed);
-  const TreeVector<L> paid = owed;
+  TreeVector<L> paid;
+  copy_dofs<L>(g, m, owed, paid);
   dynamics_at_mean<L>(g, m, in, v, mean.part, mean.rest, b, owed);
   each_jointed<L>(
       g, m, [&](bool, Real all, Real bi, Real& d) { d = select(owes, all - d * h - bi, zero); }, mean.rest, b, owed);

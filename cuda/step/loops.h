@@ -103,13 +103,6 @@ struct LoopRows {
   }
 };
 
-/// What is used of x, into a vector that has room for any model.
-template <class L>
-HD void copy_dofs(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x, TreeVector<L>& to) {
-  using Real = typename L::Real;
-  each_dof<L>(g, m, [](Real from, Real& copy) { copy = from; }, x, to);
-}
-
 /// v of v*, into w.v: with the impulses of all rows but contacts. base: b, where J v* is as the rows have it.
 template <class L, class Real = typename L::Real>
 HD_ONCE void hold_loops(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& base,

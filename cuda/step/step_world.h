@@ -255,7 +255,7 @@ HD_ONCE void pose_recovery(const typename L::Group& g, const typename L::Model& 
   });
   for (int i = 0; i < w.contacts.pairs; ++i)
     raise(w.contacts.pair[i].point, problem.pair_row[i], problem.table.pair[i], g.rank() == 0);
-  s.v = w.v;
+  copy_dofs<L>(g, m, w.v, s.v);
   pose_rows<L>(g, m, opt, w, s);
 }
 /// Integrates the worlds that move once that is solved; where it failed positions follow the step, too.
@@ -284,7 +284,7 @@ HD void go_on(const typename L::Group& g, const typename L::Model& m, const Opti
     s.placed = move_on<L>(g, m, opt, s.moving, w, w.v, w.v, s.x);
     return;
   }
-  s.v = w.v;
+  copy_dofs<L>(g, m, w.v, s.v);
   turn_late<L>(g, m, opt.h, w.kin, w.I, rolls.of, s.x.v, s.v);
   s.placed = move_on<L>(g, m, opt, s.moving, w, w.v, s.v, s.x);
 }
