@@ -27,27 +27,31 @@ HD void add_position(const Mask<Real>& moving, Real step, Real& x, Real& low, Sc
   else x = select(moving, x + step, x);
 }
 
-/// q exp(low) turns by `turn`, about the body's axes: q' = q + d, and low' is the turning in what rounding took from it. Stays as long
-/// as rounding leaves it.   rad
+/// q exp(low) turns by `turn`, about the body's axes: q' = q + d, of length 1, and low' is the turning in what rounding took from it. Stays
+/// as long as rounding leaves it, if it is that long.   rad
 template <class Real>
 HD void turn_compensated(const Mask<Real>& moving, const Vec3<Real>& turn, Quat<Real>& q, Vec3<Real>& low) {
+  const Real one(1), two(2), last(kEpsilon<Scalar<Real>>);
   const Vec3<Real> r = turn + low;
-  const Real one(1), two(2), angle = sqrt(dot(r, r) + Real(1e-20f));
+  const Real angle = sqrt(dot(r, r) + Real(1e-20f));
   Real s, c;
   sincos(angle * Real(0.5f), s, c);
   const Vec3<Real> v = r * (s / angle);
   const Mask<Real> back = c < Real(0);
   const Real less = select(back, c - one, -(s * s) / select(back, one, one + c));  // c - 1
-  const Quat<Real> turned = q * Quat<Real>{Real(0), v.x, v.y, v.z};
-  Quat<Real> d = {turned.w + q.w * less, turned.x + q.x * less, turned.y + q.y * less, turned.z + q.z * less};
-  const Real longer = norm_squared(Quat<Real>{q.w + d.w, q.x + d.x, q.y + d.y, q.z + d.z}) - one;
-  const Real fix = select(abs(longer) > Real(2 * kEpsilon<Scalar<Real>>), longer * Real(-0.5f), Real(0));
-  d = {d.w + q.w * fix, d.x + q.x * fix, d.y + q.y * fix, d.z + q.z * fix};
-  const Quat<Real> next = {q.w + d.w, q.x + d.x, q.y + d.y, q.z + d.z};
-  const Quat<Real> lost = {rounded_off(q.w, d.w, next.w), rounded_off(q.x, d.x, next.x), rounded_off(q.y, d.y, next.y),
-                           rounded_off(q.z, d.z, next.z)};
+  auto sum = [](const Quat<Real>& a, const Quat<Real>& b) {
+    return Quat<Real>{a.w + b.w, a.x + b.x, a.y + b.y, a.z + b.z};
+  };
+  auto scaled = [](const Quat<Real>& a, const Real& b) { return Quat<Real>{a.w * b, a.x * b, a.y * b, a.z * b}; };
+  const Quat<Real> d = sum(q * Quat<Real>{Real(0), v.x, v.y, v.z}, scaled(q, less)), turned = sum(q, d);
+  const Real square = norm_squared(turned), longer = abs(square - one);
+  const Real fix =
+      select((longer > last * two) & negate(vanishes(turned)), rsqrt(max(square, Real(1e-24f))) - one, Real(0));
+  const Quat<Real> by = sum(d, scaled(turned, fix)), next = sum(q, by);
+  const Quat<Real> lost = {rounded_off(q.w, by.w, next.w), rounded_off(q.x, by.x, next.x),
+                           rounded_off(q.y, by.y, next.y), rounded_off(q.z, by.z, next.z)};
   const Quat<Real> left = Quat<Real>{next.w, -next.x, -next.y, -next.z} * lost;
-  const Mask<Real> stays = angle < Real(2 * kEpsilon<Scalar<Real>>), goes = moving & negate(stays);
+  const Mask<Real> stays = (angle < last * two) & (longer < last * Real(8)), goes = moving & negate(stays);
   low = select(moving, select(stays, r, Vec3<Real>{left.x, left.y, left.z} * two), low);
   q = {select(goes, next.w, q.w), select(goes, next.x, q.x), select(goes, next.y, q.y), select(goes, next.z, q.z)};
 }

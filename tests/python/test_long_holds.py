@@ -62,6 +62,50 @@ def test_what_turns_slowly_arrives(dtype):
         np.testing.assert_allclose(np.linalg.norm(after), 1, atol=3e-7)
 
 
+SPIN = """<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody>
+  <body pos="0 0 1"><freejoint/><geom size=".1" mass="1" contype="0" conaffinity="0"/></body>
+  <body pos="1 0 1"><freejoint/><geom size=".1" mass="1" contype="0" conaffinity="0"/></body>
+  <body pos="2 0 1"><joint type="ball"/><geom size=".1" mass="1" contype="0" conaffinity="0"/></body>
+</worldbody></mujoco>"""
+QUATERNIONS = (3, 10, 14)  # their places in qpos
+SPINS = (3, 9, 12)
+
+
+@pytest.mark.parametrize("angle", [0.3, 1, 2, 3, 3.2, 3.5, 4, 5, 6.2, 6.4, 20])
+def test_what_turns_by_radians_a_step_is_turned_right(angle):
+    """By more than half a turn the cosine of half of it is below 0, and single precision is as good as double."""
+    ends = []
+    for dtype in ("float32", "float64"):
+        sim = Simulation(Model.from_mjcf(SPIN), 1, dtype=dtype)
+        for dof in SPINS:
+            sim.qvel[0, dof : dof + 3] = np.array([2, -1, 2]) / 3 * angle / sim.timestep
+        sim.step(200)
+        ends.append(sim.qpos[0].astype(float))
+        assert not sim.status.any()
+    for at in QUATERNIONS:
+        single, double = (q[at : at + 4] for q in ends)
+        np.testing.assert_allclose(np.linalg.norm(single), 1, atol=1e-6)
+        assert np.linalg.norm(turned(double, single)) < 2e-3 * angle  # speeds round, too: 1e-5 in 200 steps
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("length", [1e-3, 0.5, 1.1, 1.7, 2, 2.3, 10])
+def test_a_quaternion_of_any_length_is_its_turn(length, dtype):
+    q, spin = np.array([0.8, 0.2, -0.4, 0.4]), np.array([3, -2, 1])
+    ends = []
+    for scale in (1, length):
+        sim = Simulation(Model.from_mjcf(SPIN), 1, dtype=dtype)
+        for at, dof in zip(QUATERNIONS, SPINS, strict=True):
+            sim.qpos[0, at : at + 4], sim.qvel[0, dof : dof + 3] = scale * q, spin
+        sim.step()
+        first = sim.qpos[0].astype(float)
+        sim.step(200)
+        ends.append((first, sim.qpos[0].astype(float)))
+    for unit, scaled in zip(*ends, strict=True):
+        for at in QUATERNIONS:
+            np.testing.assert_allclose(scaled[at : at + 4], unit[at : at + 4], atol=2e-6)
+
+
 def test_a_state_that_is_written_does_not_depend_on_what_was_there():
     sim, fresh = slow(2), slow(2)
     sim.step(1234)
