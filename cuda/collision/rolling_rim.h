@@ -1,4 +1,4 @@
-// What rolls on a plane with a smooth surface or a rim: what a step's J misses of it.
+// What rolls on a plane with a smooth surface or a rim, StationModel::rolls: what a step's J misses of it.
 //
 // The point that touches is another one at the end of the step, and r, from the centre of mass to it, another vector: J v = 0 with the r of
 // the beginning is no rolling. A contact there that neither slides nor hits has the bend
@@ -15,17 +15,6 @@
 #include "collision/static_pairs.h"
 
 namespace stiction {
-
-/// Whether a body on its own may roll with bends: all that meets static geometry of it is a cylinder or an ellipsoid.
-template <class L>
-HD bool may_roll(const typename L::Model& m, const StationModel& st) {
-  if (m.has_loops || st.statics == 0 || st.probes > 0) return false;
-  const int own = own_geom<L>(m, st.static_begin), type = m.geom[own].type;
-  if (type != GeomKind::kCylinder && type != GeomKind::kEllipsoid) return false;
-  for (int i = 1; i < st.statics; ++i)
-    if (own_geom<L>(m, st.static_begin + i) != own) return false;
-  return true;
-}
 
 /// The bends of a station's contacts that roll on static geoms. Returns the part by which the body does: 0 where nothing touches, or something
 /// that does not.   slack: gaps below that touch, m
@@ -47,7 +36,7 @@ HD Real bend_rolling(const typename L::Model& m, const StationModel& st, const P
     const Vec3<Real> n = x.frame.row[2], at = x.p + n * (x.gap * S(0.5));
     Real rolls(0);
     for (int k = 0; k < (rim ? 2 : 1); ++k) {
-      const Rolling<Real> way = rolling_on(rim ? cap_of(own, k) : as_round<Real>(own), n, reach, body);
+      const Rolling<Real> way = rolling_on(rim ? cap_of(own, k) : as_round(own), n, reach, body);
       const Real near = max(own.size.x, own.size.y) * S(1e-3) + norm(way.moves);
       const Mask<Real> is = x.active & turns & (norm(at - way.at) < near);
       x.bend = select(is, way.bend * S(1 / h), x.bend), rolls = select(is, way.part, rolls);

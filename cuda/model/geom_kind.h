@@ -57,6 +57,8 @@ template <class Real> HD Real inner_radius(int type, Vec3<Real> size, Real mesh_
 template <class Real> HD bool is_thin_box(const Vec3<Real>& size) {
   return min(min(size.x, size.y), size.z) < max(max(size.x, size.y), size.z) * Real(0.125);
 }
+/// A sphere whose middle is farther from the centre of mass than that part of its radius is not the same all around it.
+inline constexpr double kOffCentre = 1e-3;
 /// How many fixed points of a geometry meet a plane: a sphere, the ends of a capsule, the corners of a box; of a capsule or a thin box
 /// that is free a ball in its middle, too, which a blow may turn under. 0: others do, too.
 HD int probe_count(int type, const Vec3<double>& size, bool free) {

@@ -34,6 +34,7 @@ struct StationModel {
   int probes = 0, probe_begin = 0;    // candidates against planes, ModelView::probe
   int statics = 0, static_begin = 0;  // geom pairs against other static geometry, ModelView::pair
   float thin = 0;                     // inner radius of the thickest geom                                          m
+  int rolls = 0;                      // a body's on its own that has one geom, which may roll: collision/rolling_rim.h
 };
 
 /// One dof and the body it carries; for a free base only the body counts.

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "collision/world_slots.h"
+#include "host/model/bodies.h"
 #include "host/model/geometry.h"
 #include "host/model/links.h"
 #include "host/model/pair_places.h"
@@ -30,6 +31,7 @@ class Compiler {
     place_limbs();
     geoms();
     contacts();
+    roll_spheres();
     reaches();
     stations();
     link_pairs();
@@ -229,6 +231,26 @@ class Compiler {
     return false;
   }
 
+  /// The geom of a free body that has no other among the pairs with static ones, where it rolls (collision/rolling_rim.h); else -1.
+  int rolling_geom(int link) {
+    if (!is_alone(link)) return -1;
+    int found = -1;
+    for (auto* lists : {&probes_, &statics_})
+      for (const PairModel<double>& p : (*lists)[link]) {
+        const int own = out_->geom[p.geom1].link == link ? p.geom1 : p.geom2;
+        if (found >= 0 && own != found) return -1;
+        found = own;
+      }
+    return found >= 0 && rolls(out_->geom[found], link_at(link).com) ? found : -1;
+  }
+
+  /// A sphere that rolls is no fixed point of its body.
+  void roll_spheres() {
+    for (auto& [link, pairs] : probes_)
+      if (rolling_geom(link) >= 0)
+        statics_[link].insert(statics_[link].end(), pairs.begin(), pairs.end()), pairs.clear();
+  }
+
   /// A free geom that stays where it is however it turns needs no other point.
   bool has_middle(const GeomModel<double>& geom) const { return geom.type != GeomKind::kSphere && is_alone(geom.link); }
 
@@ -246,12 +268,7 @@ class Compiler {
 
   void add_probes(const PairModel<double>& pair, StationModel& station) {
     const auto& geom = out_->geom[pair.geom2];
-    ProbeModel<double> probe;
-    probe.plane = plane_of(pair.geom1);
-    probe.geom1 = pair.geom1, probe.geom2 = pair.geom2, probe.friction_rule = pair.friction_rule;
-    probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation;
-    probe.restitution = pair.restitution, probe.dim = pair.dim, probe.torsion = pair.torsion,
-    probe.rolling = pair.rolling;
+    ProbeModel<double> probe = probe_against(plane_of(pair.geom1), pair);
     for (int k = 0; k < pair.candidates; ++k) {
       const Probe<double> own = probe_of(geom.type, geom.size, k);
       probe.center = geom.pose * own.center, probe.radius = own.radius, probe.feature = k;
@@ -275,6 +292,7 @@ class Compiler {
       out_->pair.push_back(p);
       ++station.statics;
     }
+    station.rolls = rolling_geom(link) >= 0;
     station.slots = std::min(candidates, station_room(link));
     slots += station.slots;
   }
@@ -439,38 +457,12 @@ class Compiler {
   }
 
   void bodies() {
-    for (int b = 0; b < m_.nbody; ++b) {
-      const BodyPlace& at = graph_.place[b];
-      BodyModel<double> x;
-      x.link = at.node < 0 ? -1 : flat_.at(at.node), x.mocap = mocap_of(m_, b);
-      x.pose = in_carrier(m_, graph_, b), x.quat = quat_of(x.pose.R);
-      x.com = at.pose * vec3_at(m_.body_ipos, b);
-      x.parent = m_.body_parentid[b];
-      x.jointed = b == 0 || m_.body_jntnum[b] > 0 || m_.body_mocapid[b] >= 0;
-      x.pos = vec3_at(m_.body_pos, b), x.ipos = vec3_at(m_.body_ipos, b);
-      out_->body.push_back(x);
-    }
+    const auto flat = [this](int node) { return node < 0 ? -1 : flat_.at(node); };
+    out_->body = bodies_of(m_, graph_, flat), out_->mass = masses_of(m_, graph_, flat);
+    out_->site = sites_of(m_, graph_, flat);
     View& v = view();
-    for (size_t i = 0; i < graph_.node.size(); ++i)
-      for (size_t j = 0; j < node(i).bodies.size(); ++j) {
-        const int b = node(i).bodies[j];
-        const BodyPlace& at = graph_.place[b];
-        MassModel<double> x;
-        x.link = flat_.at(static_cast<int>(i)), x.body = b, x.first = j == 0, x.mass = m_.body_mass[b];
-        x.gravcomp = m_.body_gravcomp.empty() ? 0 : m_.body_gravcomp[b];
-        x.com = at.pose * vec3_at(m_.body_ipos, b), x.inertia = vec3_at(m_.body_inertia, b);
-        x.axes = transposed(at.pose.R * rotation(quat_at(m_.body_iquat, b)));
-        out_->mass.push_back(x);
-      }
     v.njnt = m_.njnt, v.masses = static_cast<int>(out_->mass.size()), v.probes = static_cast<int>(out_->probe.size());
     v.pairs = static_cast<int>(out_->pair.size()), v.actuators = static_cast<int>(out_->actuator.size());
-    for (int s = 0; s < m_.nsite; ++s) {
-      const int b = m_.site_bodyid[s];
-      const BodyPlace& at = graph_.place[b];
-      const Vec3<double> local = vec3_at(m_.site_pos, s);
-      out_->site.push_back(
-          {at.node < 0 ? -1 : flat_.at(at.node), mocap_of(m_, b), b, in_carrier(m_, graph_, b) * local, local});
-    }
   }
 
   const Model& m_;

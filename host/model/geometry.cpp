@@ -54,6 +54,20 @@ HullView<double> measured_hull(const Model& m, int mesh, std::vector<int>& start
   return hull;
 }
 
+ProbeModel<double> probe_against(int plane, const PairModel<double>& pair) {
+  ProbeModel<double> probe;
+  probe.plane = plane, probe.geom1 = pair.geom1, probe.geom2 = pair.geom2, probe.friction_rule = pair.friction_rule;
+  probe.mu = pair.mu, probe.stiffness = pair.stiffness, probe.dissipation = pair.dissipation;
+  probe.restitution = pair.restitution, probe.dim = pair.dim, probe.torsion = pair.torsion,
+  probe.rolling = pair.rolling;
+  return probe;
+}
+
+bool rolls(const GeomModel<double>& geom, const Vec3<double>& centre) {
+  return geom.type == GeomKind::kCylinder || geom.type == GeomKind::kEllipsoid ||
+         (geom.type == GeomKind::kSphere && norm(geom.pose.p - centre) > kOffCentre * geom.size.x);
+}
+
 PairModel<double> surface_of(const Model& m, const GeomPair& p) {
   PairModel<double> pair;
   pair.geom1 = p.geom1, pair.geom2 = p.geom2, pair.mu = p.friction, pair.friction_rule = p.rule;

@@ -13,5 +13,9 @@ HullView<double> measured_hull(const Model& m, int mesh, std::vector<int>& start
 
 /// Friction, stiffness and dissipation of two geoms that may touch; springs in series.
 PairModel<double> surface_of(const Model& m, const GeomPair& p);
+/// What a plane and a fixed point of a geom have of their pair.
+ProbeModel<double> probe_against(int plane, const PairModel<double>& pair);
+/// Whether a geom of a free body on its own rolls, as it does not where it is alike all around its centre of mass.
+bool rolls(const GeomModel<double>& geom, const Vec3<double>& centre);
 
 }  // namespace stiction

@@ -42,7 +42,7 @@ int rolling_geom(const Model& model, const Contact& c) {
   const bool first = model.body_weldid[model.geom_bodyid[c.geom2]] == 0;
   const int geom = first ? c.geom1 : c.geom2, other = first ? c.geom2 : c.geom1;
   const auto type = static_cast<GeomType>(model.geom_type[geom]);
-  if (type != GeomType::kCylinder && type != GeomType::kEllipsoid) return -1;
+  if (type != GeomType::kCylinder && type != GeomType::kEllipsoid && type != GeomType::kSphere) return -1;
   const int root = model.body_weldid[model.geom_bodyid[geom]];
   if (model.body_weldid[model.geom_bodyid[other]] != 0 || lone_joint(model, root) < 0) return -1;
   for (int g = 0; g < model.ngeom; ++g)
@@ -70,11 +70,14 @@ Roll roll_of(const Model& model, const Kinematics& k, const Vector& v, const Vec
   const Vector3d w = R * v_free.segment<3>(dof + 3);
   Roll found;
   if (!(w.norm() * h > 1e-4)) return found;
-  const bool rim = static_cast<GeomType>(model.geom_type[geom]) == GeomType::kCylinder;
+  const auto type = static_cast<GeomType>(model.geom_type[geom]);
+  const bool rim = type == GeomType::kCylinder, sphere = type == GeomType::kSphere;
+  const double* own = &model.geom_size[3 * geom];
   const Matrix3d turn = Eigen::AngleAxisd(w.norm() * h, w.normalized()).toRotationMatrix(), axes = k.geom_rot[geom];
   const Vector3d gains = velocity(v_free, centre) - velocity(v, centre),
-                 size{model.geom_size[3 * geom], rim ? model.geom_size[3 * geom] : model.geom_size[3 * geom + 1],
-                      rim ? 0 : model.geom_size[3 * geom + 2]};
+                 size = sphere ? Vector3d::Constant(own[0]) : Vector3d{own[0], own[rim ? 0 : 1], rim ? 0 : own[2]};
+  const double off = sphere ? (k.geom_pos[geom] - centre).norm() : 0;
+  if (sphere && off <= 1e-3 * own[0]) return found;  // alike all around
   for (int side = rim ? -1 : 0; side < 2; side += 2) {
     const double half = rim ? model.geom_size[3 * geom + 1] : 0;
     const Round round{size, k.geom_pos[geom] + axes.col(2) * (side * half), axes};
@@ -85,7 +88,8 @@ Roll roll_of(const Model& model, const Kinematics& k, const Vector& v, const Vec
     bend += n * (n.dot(moves) / h - n.dot(w.cross(arm)) - n.dot(bend));
     const double slip = velocity(v, at).squaredNorm() / std::max(4 * bend.squaredNorm() + gains.squaredNorm(), 1e-30);
     const double lies = half / (size.x() * (10 * std::abs(n.dot(axes.col(2))) + 0.05));
-    const double far = moves.norm() / size.maxCoeff(), per_turn = std::clamp(160 * far, 1 / 0.5, 1 / 0.15);
+    const double far = moves.norm() / std::max(size.maxCoeff(), off),
+                 per_turn = std::clamp(160 * far, 1 / 0.5, 1 / 0.15);
     const double most = std::max({slip, 4 * far, w.norm() * h * per_turn, lies});
     found.part = std::clamp(2 - most, 0.0, 1.0);
     found.bend = moves.norm() > 1e-12 * size.maxCoeff() ? bend : Vector3d::Zero();

@@ -1,4 +1,4 @@
-// What a step's J misses of a cylinder's rim or an ellipsoid that rolls on what stands still: docs/theory.md, (3.1e).
+// What a step's J misses of a cylinder's rim, an ellipsoid or a sphere off the centre of mass that rolls on what stands still: docs/theory.md, (3.1e).
 #pragma once
 #include "host/reference/contact_problem.h"
 

@@ -160,15 +160,17 @@ def test_single_precision_rests_as_double_does(name, timestep):
     sim = Simulation(Model.from_mjcf(scene(AT_REST[name], timestep=timestep)), 2, dtype="float32", num_threads=2)
     sim.qvel[:] = np.random.default_rng(0).normal(size=sim.qvel.shape) * 0.01
     sim.step(round(4 / timestep))
-    most, passes = 0.0, []
+    changes, passes = [], []
     for _ in range(60):
         before = sim.contact.impulse[..., 2].copy()
         sim.step()
         passes.append(sim.certificate.iterations.mean())
-        most = max(most, np.abs(sim.contact.impulse[..., 2] - before).max() / before.max())
-    print(f"{name}, {timestep} s: {100 * most:.3f} % of the largest force, {np.mean(passes):.1f} passes")
+        changes.append(np.abs(sim.contact.impulse[..., 2] - before).max() / before.max())
+    usual, most = np.median(changes), max(changes)  # the most where a last digit changes
+    print(f"{name}, {timestep} s: {100 * usual:.4f} %, {100 * most:.3f} % at most, of the largest force, ", end="")
+    print(f"{np.mean(passes):.1f} passes")
     assert np.abs(sim.qvel).max() < 2e-5
-    assert most < 0.002 and np.mean(passes) < 16
+    assert usual < 2e-4 and most < 0.004 and np.mean(passes) < 16
 
 
 def test_a_humanoid_that_lies_rests_in_single_precision():

@@ -1,4 +1,4 @@
-"""Rims that roll: a wheel that leans into a circle and a coin keep their energy and their lean at any step.
+"""Rims that roll: a wheel that leans into a circle, a coin and a top keep their energy and their lean at any step.
 
 `pytest -s tests/python/test_rims.py` prints them beside MuJoCo's.
 """
@@ -202,3 +202,95 @@ def test_a_pushed_can_tips_over_its_rim(kind, h, dtype, floor):
     pushed = np.array([part for part, _, _ in cases])
     print(f"\n{kind}, {1e3 * h:.0f} ms, {dtype}: tips {tips.astype(int).tolist()} at {pushed.tolist()}")
     assert (tips == (pushed > 1)).all()
+
+
+def precession(mass, arm, I1, I3, w, tilt):
+    """How fast a top that stands on a point turns about the vertical, at the slow root."""
+    return np.roots([I1 * np.cos(tilt), -I3 * w, mass * GRAVITY * arm]).min()
+
+
+@pytest.mark.parametrize("floor", ['type="plane" size="1 1 1"', 'type="box" size="1 1 .1" pos="0 0 -.1"'])
+@pytest.mark.parametrize("radius", [0.0005, 0.003])
+@pytest.mark.parametrize("h, w", [(0.001, 100), (0.002, 100), (0.001, 200), (0.002, 200)])
+def test_a_top_on_a_sphere_keeps_its_spin(h, w, radius, floor):
+    """It turns by 0.1 to 0.4 rad a step. J knows the arm of a step's beginning alone: the spin fell to 0.6 to 0.97
+    of it in 1.5 s, and tops lay down."""
+    tilt, arm, mass, rotor = 0.2, 0.03, 0.05, 0.03
+    m = mujoco.MjModel.from_xml_string(f"""<mujoco><option timestep="{h}"/><worldbody><geom {floor} friction="1"/>
+        <body pos="0 0 {radius}"><freejoint/><geom type="sphere" size="{radius}" mass="1e-4"/>
+        <geom type="cylinder" size="{rotor} .004" pos="0 0 {arm}" mass="{mass}" contype="0" conaffinity="0"/></body>
+        </worldbody></mujoco>""")
+    I3 = 0.5 * mass * rotor**2
+    I1 = mass * (rotor**2 / 4 + 0.008**2 / 12 + arm**2)
+    R, turn = turned([1, 0, 0], tilt), precession(mass, arm, I1, I3, w, tilt)
+    spin = (w - turn * np.cos(tilt)) * R[:, 2] + turn * UP
+    sim = stiction.Simulation(stiction.Model.from_mjmodel(m), 1, num_threads=1)
+    sim.qpos[0, 3:] = [np.cos(tilt / 2), np.sin(tilt / 2), 0, 0]
+    sim.qvel[0] = [*np.cross(spin, radius * UP), *(R.T @ spin)]
+    tilts, energy = [], []
+    d = mujoco.MjData(m)
+    m.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    for _ in range(round(1.5 / h)):
+        sim.step()
+        qw, x, y, z = sim.qpos[0, 3:]
+        tilts.append(np.degrees(np.arccos(1 - 2 * (x * x + y * y))))
+        d.qpos[:], d.qvel[:] = sim.qpos[0], sim.qvel[0]
+        mujoco.mj_forward(m, d)
+        energy.append(d.energy.sum())
+    print(
+        f"\ntop on {1e3 * radius} mm, {w} rad/s, {1e3 * h:g} ms: tilts by {min(tilts):.1f} to {max(tilts):.1f} degrees "
+        f"of {np.degrees(tilt):.1f}, {sim.qvel[0, 5] / w:.4f} of its spin, {energy[-1] / energy[0]:.4f} of its energy"
+    )
+    assert abs(sim.qvel[0, 5] / w - 1) < 0.003 and abs(energy[-1] / energy[0] - 1) < 0.003
+    assert np.degrees(tilt) - 2 < min(tilts) and max(tilts) < np.degrees(tilt) + 3.5
+    assert not sim.status.any()
+
+
+@pytest.mark.parametrize("h", [0.001, 0.002, 0.005])
+@pytest.mark.parametrize("off", [0.03, 0.05])
+@pytest.mark.parametrize("spin", [(2.0, 4, 3), (0, 8, 0), (5, 20, 3)])
+def test_a_ball_with_its_weight_off_the_middle_keeps_its_energy(spin, off, h):
+    """It rolls along, and the point that touches goes round the weight. In ten seconds it gained 4 % or lost half."""
+    radius = 0.1
+    m = mujoco.MjModel.from_xml_string(f"""<mujoco><option timestep="{h}"/><worldbody>
+        <geom type="plane" size="1 1 1" friction="1"/><body pos="0 0 {radius}"><freejoint/>
+        <geom type="sphere" size="{radius}" mass="1"/><geom size=".02" pos="{off} 0 0" mass="1" contype="0"
+        conaffinity="0"/></body></worldbody></mujoco>""")
+    m.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    sim = stiction.Simulation(stiction.Model.from_mjmodel(m), 1, num_threads=1)
+    sim.qvel[0] = [*np.cross(spin, radius * UP), *spin]
+    d, energy = mujoco.MjData(m), []
+    for _ in range(round(10 / h)):
+        sim.step()
+        d.qpos[:], d.qvel[:] = sim.qpos[0], sim.qvel[0]
+        mujoco.mj_forward(m, d)
+        energy.append(d.energy.sum() - 2 * GRAVITY * radius)
+    means = np.reshape(energy, (5, -1)).mean(1)  # within a turn it swings by a part of h, as heights are a step's ends
+    print(f"\nball, {1e3 * h:g} ms, off by {off} m, {spin} rad/s: {np.round(means / energy[0], 4)} of its energy")
+    assert np.abs(means / means[0] - 1).max() < 0.006 and np.abs(means / energy[0] - 1).max() < 0.025
+
+
+@pytest.mark.parametrize("h", [0.002, 0.005])
+def test_the_bends_of_a_sphere_are_the_oracles(h):
+    reference = pytest.importorskip("stiction_reference")
+    radius = 0.1
+    model = stiction.Model.from_mjcf(f"""<mujoco><option timestep="{h}"/><worldbody>
+        <geom type="plane" size="1 1 1" friction="1"/><body pos="0 0 {radius}"><freejoint/>
+        <geom type="sphere" size="{radius}" mass="1"/><geom size=".02" pos=".05 .01 -.02" mass="1" contype="0"
+        conaffinity="0"/></body></worldbody></mujoco>""")
+    sim, oracle = stiction.Simulation(model, 1, dtype="float64"), reference.Model(model.to_arrays())
+    spin = np.array([5.0, 20, 3])
+    sim.qvel[0] = [*np.cross(spin, radius * UP), *spin]
+    bends = []
+    for _ in range(100):
+        q, v = sim.qpos[0].copy(), sim.qvel[0].copy()
+        sim.step()
+        n = sim.contact.count[0]
+        arrays = {name: np.array(getattr(sim.contact, name)[0, :n]) for name in ("pos", "frame", "dist")}
+        contacts = {"geom": sim.contact.geom[0, :n], **arrays}
+        owed = sim._world.previous_states()[2][0]
+        expected = reference.assemble(oracle, q, v, np.zeros(0), contacts, "implicit", h, 0.2, 1.0, owed=owed)
+        found = sim.contact_problem(0).arrays()
+        np.testing.assert_allclose(found["e"], np.ravel(expected["e"]).reshape(found["e"].shape), atol=1e-9)
+        bends.append(np.abs(found["e"].ravel()[:2]).max())
+    assert np.median(bends) > 1e-3
