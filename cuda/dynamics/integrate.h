@@ -2,6 +2,7 @@
 // sums are compensated: q and its low part together move by h v', however little that is. docs/theory.md, (2.1a).
 #pragma once
 #include "kinematics/fk.h"
+#include "math/cone.h"
 
 namespace stiction {
 
@@ -12,17 +13,17 @@ HD Real rounded_off(Real x, Real y, Real sum) {
   return (x - (sum - part)) + (y - part);
 }
 /// x + low += step. x stays while what is left out is below its last digit, or that of `least`: every other x is rounded otherwise
-/// where poses are made of it, angles as a sine is.
+/// where poses are made of it, an angle as a sine is, a slide as the place that it is added to.
 template <class Real>
-HD void add_compensated(const Mask<Real>& moving, Real step, Real& x, Real& low, Scalar<Real> least = 0) {
+HD void add_compensated(const Mask<Real>& moving, Real step, Real& x, Real& low, Real least) {
   const Real y = step + low, sum = x + y;
-  const Mask<Real> stays = abs(y) < max(abs(x), Real(least)) * kEpsilon<Scalar<Real>>;
+  const Mask<Real> stays = abs(y) < max(abs(x), least) * kEpsilon<Scalar<Real>>;
   low = select(moving, select(stays, y, rounded_off(x, y, sum)), low), x = select(moving & negate(stays), sum, x);
 }
 
 /// x += step, of `moving` worlds.
 template <class Real>
-HD void add_position(const Mask<Real>& moving, Real step, Real& x, Real& low, Scalar<Real> least = 0) {
+HD void add_position(const Mask<Real>& moving, Real step, Real& x, Real& low, Real least = Real(0)) {
   if constexpr (kCompensated<Real>) add_compensated(moving, step, x, low, least);
   else x = select(moving, x + step, x);
 }
@@ -74,7 +75,7 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
                   const Mat3<typename L::Real>& R, const TreeVector<L>& v, const TreeVector<L>& end,
                   Mask<typename L::Real> moving, State<L>& x) {
   using Real = typename L::Real;
-  auto add = [&](Real vi, Real& q, Real& low, Scalar<Real> least = 0) {
+  auto add = [&](Real vi, Real& q, Real& low, Real least = Real(0)) {
     add_position<Real>(moving, vi * h, q, low, least);
   };
   if (m.free_base()) {
@@ -89,7 +90,8 @@ HD void integrate(const typename L::Group& g, const typename L::Model& m, Scalar
   each_joint<L>(
       g, m,
       [&](const auto& link, Real vi, Real& q, Real& low) {
-        if (link.kind == kHingeLink || link.kind == kSlideLink) add(vi, q, low, link.kind == kHingeLink ? 1 : 0);
+        if (link.kind == kHingeLink) add(vi, q, low, Real(1));
+        else if (link.kind == kSlideLink) add(vi, q, low, largest(vec<Real>(link.offset)));
       },
       v, x.q, x.low);
   if constexpr (L::Shape::kAnyJoint) {

@@ -173,6 +173,26 @@ def test_single_precision_rests_as_double_does(name, timestep):
     assert usual < 2e-4 and most < 0.004 and np.mean(passes) < 16
 
 
+@pytest.mark.parametrize("timestep", [0.001, 0.002])
+@pytest.mark.parametrize("far", [1, 10, 100])
+def test_a_slide_far_from_the_origin_presses_evenly(far, timestep):
+    """With 10 N, a box against a wall. What its place rounds to was up to all of the force."""
+    wall = f'<geom type="box" size=".1 1 1" pos="{far + 0.2} 0 1"/>'
+    pressed = body("pressed", (far, 0, 0.1), box(0.1), 1.0)
+    pusher = body(
+        "pusher", (far - 0.15, 0, 0.1), "type='box' size='.05 .1 .05'", 1.0, joint="<joint type='slide' axis='1 0 0'/>"
+    )
+    sim = Simulation(Model.from_mjcf(scene(wall + pressed + pusher, timestep=timestep)), num_threads=1)
+    sim.qfrc_applied[0, -1] = 10
+    sim.step(round(4 / timestep))
+    forces = []
+    for _ in range(500):
+        sim.step()
+        forces.append(sim.net_contact_force[0, -1, 0])
+    np.testing.assert_allclose(forces, -10, atol=0.02)
+    assert np.abs(np.diff(forces)).max() < 0.02
+
+
 def test_a_humanoid_that_lies_rests_in_single_precision():
     """Its joints turn by what is far below the last digit of a quaternion, but not of an angle near 0."""
     sim = Simulation(make("Humanoid", 1).simulation.model, 8, timestep=0.002, dtype="float32")
