@@ -36,7 +36,7 @@ HD Real bend_rolling(const typename L::Model& m, const StationModel& st, const P
     const Vec3<Real> n = x.frame.row[2], at = x.p + n * (x.gap * S(0.5));
     Real rolls(0);
     for (int k = 0; k < (rim ? 2 : 1); ++k) {
-      const Rolling<Real> way = rolling_on(rim ? cap_of(own, k) : as_round(own), n, reach, body);
+      const Rolling<Real> way = rolling_on(rim ? cap_of(own, k) : as_round(own, body.centre), n, reach, body);
       const Real near = max(own.size.x, own.size.y) * S(1e-3) + norm(way.moves);
       const Mask<Real> is = x.active & turns & (norm(at - way.at) < near);
       x.bend = select(is, way.bend * S(1 / h), x.bend), rolls = select(is, way.part, rolls);

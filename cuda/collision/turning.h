@@ -111,16 +111,16 @@ inline constexpr float kLeastRoll = 1e-4f, kMostRoll = 0.5f, kMostUneven = 0.15f
 template <class Real> inline constexpr Scalar<Real> kStill = sizeof(Scalar<Real>) == 4 ? 3e-6 : 1e-12;
 
 /// What rolls: an ellipsoid, a sphere, or a cap of a cylinder as a flat ellipsoid, that far from the other's middle.
-template <class Real> struct Round : GeomPose<Real> { Real half; };
-template <class Real> HD Round<Real> as_round(const PlacedGeom<Real>& own) {
-  Round<Real> x{own, Real(0)};
-  if (own.type == GeomKind::kSphere) x.size.y = x.size.z = x.size.x;
+template <class Real> struct Round : GeomPose<Real> { Real half, off; };  // off: a sphere, from the centre of mass    m
+template <class Real> HD Round<Real> as_round(const PlacedGeom<Real>& own, const Vec3<Real>& centre) {
+  Round<Real> x{own, Real(0), Real(0)};
+  if (own.type == GeomKind::kSphere) x.size.y = x.size.z = x.size.x, x.off = norm(own.pose.p - centre);
   return x;
 }
 /// A cylinder's cap, the lower one or the upper.
 template <class Real> HD Round<Real> cap_of(const PlacedGeom<Real>& own, int upper) {
   const Vec3<Real> up = column(own.pose.R, 2) * (upper == 0 ? -own.size.y : own.size.y);
-  return {{{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, own.size.y};
+  return {{{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, own.size.y, Real(0)};
 }
 
 /// How that rolls on a plane in the step: rolling_rim.h.
@@ -146,7 +146,7 @@ HD Rolling<Real> rolling_on(const Round<Real>& own, Vec3<Real> n, const Reach<Re
   const Vec3<Real> slip = velocity_at(reach.now, at),
                    gains = velocity_at(reach.way, body.centre) - velocity_at(reach.now, body.centre);
   const Real slow = max(dot(bend, bend) * S(4) + dot(gains, gains), Real(1e-30f)),
-             far = norm(moves) / max(max(max(size.x, size.y), size.z), norm(own.pose.p - body.centre)),
+             far = norm(moves) / max(max(max(size.x, size.y), size.z), own.off),
              turns = norm(body.turn) * clamp(far * S(kUneven), Real(1 / kMostRoll), Real(1 / kMostUneven));
   // A can that lies has both rims on the plane, of which one goes under while the other rises.
   const Real lies = own.half / (size.x * (abs(dot(n, column(own.pose.R, 2))) * S(10) + Real(0.05f)));
@@ -181,7 +181,8 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
                                     const Reach<Real>& reach, const Turning<Real>& body) {
   if (own.type == GeomKind::kCylinder && k < 2)
     return turning_ellipsoid(c, cap_of(own, k), reach, body, body.part_on(c.normal, kLeastPointTurn));
-  if (own.type == GeomKind::kSphere && body.bends) return turning_ellipsoid(c, as_round(own), reach, body, body.part());
+  if (own.type == GeomKind::kSphere && body.bends)
+    return turning_ellipsoid(c, as_round(own, body.centre), reach, body, body.part());
   const bool round = own.type == GeomKind::kSphere || own.type == GeomKind::kCapsule;
   const Real radius = round ? own.size.x : Real(0);
   return turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + radius), body);
@@ -191,7 +192,8 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
 template <class Real>
 HD Candidate<Real> on_plane_turned(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
                                    const Reach<Real>& reach, const Turning<Real>& body, const Mask<Real>& rolls) {
-  if (own.type == GeomKind::kEllipsoid) return turning_ellipsoid(c, as_round(own), reach, body, body.part());
+  if (own.type == GeomKind::kEllipsoid)
+    return turning_ellipsoid(c, as_round(own, body.centre), reach, body, body.part());
   const Candidate<Real> turned = turning_on_plane(c, k, own, reach, body);
   if (own.type != GeomKind::kMesh) return turned;
   const Vec3<Real> at = c.pos + c.normal * (c.dist * Scalar<Real>(0.5));
@@ -237,7 +239,7 @@ HD Candidate<Real> turning_where_flat(const Candidate<Real>& c, const PlacedGeom
   using S = Scalar<Real>;
   Mask<Real> flat = near & (body.part() > Real(0));
   if (!any(flat)) return c;
-  const Candidate<Real> turned = turning_ellipsoid(c, as_round(own), reach, body, body.part());
+  const Candidate<Real> turned = turning_ellipsoid(c, as_round(own, body.centre), reach, body, body.part());
   if (fixed.type != GeomKind::kPlane)
     flat = solid(turned.pos - turned.normal * (turned.dist * S(0.5)), radius * S(kFlat), flat);
   return select<Real>(flat, turned, c);

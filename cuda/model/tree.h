@@ -119,18 +119,18 @@ HD void each_dof(const typename L::Group& g, const typename L::Model& m, Body bo
     UNROLL for (int k = 0; k < limb.links(); ++k) body(x.limb[at.link + k]...);
   });
 }
-/// What is used of x, into a vector that has room for any model.
-template <class L>
-HD void copy_dofs(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x, TreeVector<L>& to) {
-  using Real = typename L::Real;
-  each_dof<L>(g, m, [](const Real& from, Real& copy) { copy = from; }, x, to);
-}
 template <class L, class Body, class... Vectors>
 HD void each_joint(const typename L::Group& g, const typename L::Model& m, Body body, Vectors&... x) {
   UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t) body(m.trunk[m.link_of_dof(t)], x.trunk[t]...);
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     UNROLL for (int k = 0; k < limb.links(); ++k) body(limb.link(k), x.limb[at.link + k]...);
   });
+}
+/// What is used of x, into a vector that has room for any model.
+template <class L>
+HD void copy_dofs(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& x, TreeVector<L>& to) {
+  using Real = typename L::Real;
+  each_dof<L>(g, m, [](const Real& from, Real& copy) { copy = from; }, x, to);
 }
 /// body(H...) for every entry of TreeMatrices.
 template <class L, class Body, class... Matrices>

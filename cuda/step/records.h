@@ -249,8 +249,7 @@ HD void each_state_entry(const typename L::Group& g, const typename L::Model& m,
         if (link.kind == kBallLink) touch(qw, record[layout.quaternion(link.dof)]);
       },
       x.q, x.qw);
-  if constexpr (kCompensated<Real>)
-    each_compensated<L>(g, m, x, [&](int dof, const Real&, Real& low) { touch(low, record[layout.began_low(dof)]); });
+  each_compensated<L>(g, m, x, [&](int dof, const Real&, Real& low) { touch(low, record[layout.began_low(dof)]); });
   each_velocity<L>(g, m, x, [&](int dof, Real& v, Real& owed) {
     touch(v, record[layout.velocity(dof)]), touch(owed, record[layout.owed(dof)]);
   });
@@ -280,10 +279,8 @@ HD void load_rest(const typename L::Group& g, const typename L::Model& m, const 
 template <class L, class Real>
 HD void store_rest(const typename L::Group& g, const typename L::Model& m, State<L>& x, Real* record) {
   const RecordLayout<typename L::Model> layout(m);
-  each_compensated<L>(g, m, x, [&](int dof, const Real& q, Real& low) {
-    if constexpr (kCompensated<Real>) record[layout.low(dof)] = low;
-    record[layout.end(dof)] = q;
-  });
+  each_compensated<L>(
+      g, m, x, [&](int dof, const Real& q, Real& low) { record[layout.low(dof)] = low, record[layout.end(dof)] = q; });
   each_velocity<L>(g, m, x, [&](int dof, const Real& v, Real& owed) {
     record[layout.owing(dof)] = owed, record[layout.end_velocity(dof)] = v;
   });

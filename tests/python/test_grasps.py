@@ -156,7 +156,7 @@ AT_REST = {
 @pytest.mark.parametrize("timestep", [0.001, 0.002, 0.005])
 @pytest.mark.parametrize("name", AT_REST)
 def test_single_precision_rests_as_double_does(name, timestep):
-    """Gaps rounded as poses are gave each step another problem: forces changed by 1 %, solves took 50 to 90 passes."""
+    """Gaps rounded as poses are gave each step another problem: forces changed by 1 %, solves took 5 to 70 passes."""
     sim = Simulation(Model.from_mjcf(scene(AT_REST[name], timestep=timestep)), 2, dtype="float32", num_threads=2)
     sim.qvel[:] = np.random.default_rng(0).normal(size=sim.qvel.shape) * 0.01
     sim.step(round(4 / timestep))
