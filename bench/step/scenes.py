@@ -80,7 +80,21 @@ def tray() -> str:
     return _scene("tray", f'<body pos="0 0 0.1">{board}</body>{cubes}', servo)
 
 
-MADE = {"ten_cubes": ten_cubes, "heap": heap, "tray": tray}
+def shaken() -> str:
+    """27 cubes of 10 cm and 1 kg in a crate of 20 kg that is shaken: some are in the air, some lie, all move."""
+    walls = "".join(
+        f'<geom type="box" size="{x} {y} 0.3" pos="{px} {py} 0.3" mass="2"/>'
+        for x, y, px, py in ((0.02, 0.4, 0.4, 0), (0.02, 0.4, -0.4, 0), (0.4, 0.02, 0, 0.4), (0.4, 0.02, 0, -0.4))
+    )
+    joints = "".join(f'<joint name="{n}" type="slide" axis="{a}"/>' for n, a in (("along", "1 0 0"), ("up", "0 0 1")))
+    crate = f'<body pos="0 0 1">{joints}<geom type="box" size="0.4 0.4 0.02" mass="12"/>{walls}</body>'
+    places = [(0.2 * (i % 3 - 1), 0.2 * (i // 3 % 3 - 1), 1.12 + 0.13 * (i // 9)) for i in range(27)]
+    cubes = "".join(_cube(at, 0.05, 1, f"{7 * i} {11 * i} 0") for i, at in enumerate(places))
+    servos = "".join(f'<position joint="{name}" kp="20000" kv="2000"/>' for name in ("along", "up"))
+    return _scene("shaken", crate + cubes, servos)
+
+
+MADE = {"ten_cubes": ten_cubes, "heap": heap, "tray": tray, "shaken": shaken}
 
 _MENAGERIE = "mujoco_menagerie/"
 _EXPLORERS = {name: (f"{_MENAGERIE}unitree_{name}/scene.physics.xml",) for name in ("go1", "a1")}
@@ -96,6 +110,7 @@ SCENES = {
         Scene("ten_cubes", (), 0.0, 1.0),
         Scene("heap", (), 0.0, 2.0),
         Scene("tray", (), 0.02, 1.0),
+        Scene("shaken", (), 0.1, 2.0, explores=True),
         Scene("stirred", ("bench/step/stirred.xml",), 2.0, 2.0, explores=True),
         Scene("biped", ("bench/step/biped.xml",), 0.03, 1.0),
         # Targets as a new policy of ArmLift gives them, and about those of HandReorient (parts of each joint's range).

@@ -77,11 +77,18 @@ struct FlaggedRows {
   Real* impulse;  // (n)
   Mask<Real> worlds;
   Mask<Real> without;         // on exit: where bodies have no impulses, because nothing solves them
-  uint32_t* table = nullptr;  // touches[k, w], then next[k, w]: see find_touched(), add_islands()
+  uint32_t* table = nullptr;  // three parts [k, w] of islands.h, k a contact or, behind these, another row
 
-  HD uint32_t touches(int k, int w) const { return table[static_cast<int64_t>(k) * kWidth<Real> + w]; }
-  HD uint32_t& next(int k, int w) const {
-    return table[static_cast<int64_t>(rows->contacts + rows->scalars + k) * kWidth<Real> + w];
+  /// The blocks that it touches; 0 of what is not there, or waits.
+  HD uint32_t& touches(int k, int w) const { return part(0, k, w); }
+  /// The same of what no solver has seen yet.
+  HD uint32_t& waits(int k, int w) const { return part(1, k, w); }
+  /// The next of its island.
+  HD uint32_t& next(int k, int w) const { return part(2, k, w); }
+
+ private:
+  HD uint32_t& part(int i, int k, int w) const {
+    return table[(static_cast<int64_t>(i) * (rows->contacts + rows->scalars) + k) * kWidth<Real> + w];
   }
 };
 /// At most so many packs are improved together: few of a pack's worlds are flagged, and a register takes many.

@@ -1,5 +1,8 @@
 // Islands: bodies of a world that its rows couple with each other and nothing else, as contact problems of their own. In a heap they are
 // small and many: one is solved beside others of its size, of whatever worlds, in columns and rows of its own.
+//
+// Contacts that the free motion does not close wait: they would make one island of all that is near each other. Where bodies as they are
+// pushed close one, it is let in, and what it couples is solved again, from there.
 #pragma once
 #include "solvers/score.h"
 #include "step/fallback.h"
@@ -9,7 +12,8 @@ namespace stiction {
 struct Island {
   int pack, world;
   uint32_t blocks;  // of the world's columns
-  int near, contacts, scalars;
+  int contacts, scalars;
+  bool fresh;                     // no solver has seen some of it
   uint32_t first = ~uint32_t(0);  // contact, or other row behind the contacts; each tells the next; ~0: no more
   // What became of it by Newton: what it came with was no hopeless answer; it is solved; it has an answer; it has pushes that grew,
   // and beyond what more passes are worth.
@@ -17,11 +21,11 @@ struct Island {
 
   HD int rows() const { return contacts + scalars; }
   HD void join(const Island& other) {
-    blocks |= other.blocks, near += other.near, contacts += other.contacts, scalars += other.scalars;
+    blocks |= other.blocks, contacts += other.contacts, scalars += other.scalars, fresh |= other.fresh;
   }
 };
 
-/// One number for each contact, or other row behind the contacts, of each world. A pack's table has two.
+/// One number for each contact, or other row behind the contacts, of each world. A pack's table has three.
 template <class Real>
 HD int64_t places_size(const RowCounts& most) {
   return static_cast<int64_t>(kWidth<Real>) * (most.contacts + most.scalars);
@@ -42,6 +46,44 @@ HD_ONCE void find_touched(const RowProblem<Real>& p, uint32_t* touched) {
   }
 }
 
+/// Begins a pack's table: contacts wait that stay open in the free motion and push nothing.
+template <class Real>
+HD_ONCE void begin_islands(const FlaggedRows<Real>& of) {
+  const RowProblem<Real>& p = *of.rows;
+  find_touched(p, &of.waits(0, 0));
+  for (int k = 0; k < p.contacts + p.scalars; ++k) {
+    auto pushes = mask_of<Real>(k < p.near || k >= p.contacts);
+    p.each_row(k, [&](int i) { pushes = pushes | (abs(of.impulse[i]) > Real(0)); });
+    for (int w = 0; w < kWidth<Real>; ++w) of.touches(k, w) = lane(pushes, w) ? of.waits(k, w) : 0;
+  }
+}
+/// What has been solved waits no more. Lets contacts in that close faster than their gaps allow, by more than tolerance V, and all others of
+/// these worlds, too, if `every`. Returns these worlds, of `worlds`. u (width).
+template <class Real>
+HD_ONCE Mask<Real> let_in(const FlaggedRows<Real>& of, const Mask<Real>& worlds, double tolerance, bool every,
+                          Real* u) {
+  const RowProblem<Real>& p = *of.rows;
+  const Scalar<Real> part(static_cast<Scalar<Real>>(tolerance));
+  auto open = mask_of<Real>(false);
+  for (int k = 0; k < p.contacts + p.scalars; ++k)
+    for (int w = 0; w < kWidth<Real>; ++w)
+      if (lane(worlds, w) && of.touches(k, w) != 0) of.waits(k, w) = 0;
+  for (int a = 0; a < p.width; ++a) u[a] = Real(0);
+  for (int i = 0; i < p.rows(); ++i)
+    if (any(abs(of.impulse[i]) > Real(0))) p.add_push(i, of.impulse[i], u);
+  auto closes = [&](int k) {
+    const int n = 3 * k + 2;
+    return worlds & (p.W[n] > Real(0)) & (p.velocity(n, u) + p.e[n] < -(p.scale_of(k) * part));
+  };
+  auto admit = [&](int k, const Mask<Real>& which) {
+    for (int w = 0; w < kWidth<Real>; ++w)
+      if (lane(which, w) && of.waits(k, w) != 0) of.touches(k, w) = of.waits(k, w), set_lane(open, w, -1);
+  };
+  for (int k = p.near; k < p.contacts; ++k) admit(k, closes(k));
+  for (int k = p.near; every && k < p.contacts; ++k) admit(k, open);
+  return open;
+}
+
 /// Adds the islands of world w of a pack to n others, and their rows to the pack's table if this lane `writes`. Returns how many there
 /// are then.
 template <class Real>
@@ -54,7 +96,7 @@ HD int add_islands(const FlaggedRows<Real>& of, int pack, int w, Island* island,
     const uint32_t touched = of.touches(k, w);
     if (touched == 0) continue;
     int i = (touched & owned) != 0 ? owner[lowest_bit(touched & owned)] : n;
-    if (i == n) island[n++] = {pack, w, 0, 0, 0, 0};
+    if (i == n) island[n++] = {pack, w, 0, 0, 0, false};
     Island* to = island + i;
     for (uint32_t others; (others = touched & owned & ~to->blocks) != 0;) {
       const int other = owner[lowest_bit(others)], last = --n;
@@ -65,7 +107,7 @@ HD int add_islands(const FlaggedRows<Real>& of, int pack, int w, Island* island,
       if (i == last) i = other, to = island + i;
     }
     own(touched & ~to->blocks, i);
-    owned |= touched, to->join({pack, w, touched, k < p.near, k < p.contacts, k >= p.contacts});
+    owned |= touched, to->join({pack, w, touched, k < p.contacts, k >= p.contacts, of.waits(k, w) != 0});
   }
   for (int k = p.contacts + p.scalars; writes && k-- > 0;)
     if (const uint32_t touched = of.touches(k, w); touched != 0) {
@@ -73,6 +115,14 @@ HD int add_islands(const FlaggedRows<Real>& of, int pack, int w, Island* island,
       of.next(k, w) = first, first = static_cast<uint32_t>(k);
     }
   return n;
+}
+
+/// Puts those in front that are fresh. Returns how many they are.
+HD int keep_fresh(Island* island, int n) {
+  int kept = 0;
+  for (int k = 0; k < n; ++k)
+    if (island[k].fresh) island[kept++] = island[k];
+  return kept;
 }
 
 /// Those with as many rows lie side by side, and of these the same bodies of several worlds: Shell's sort, of some thousands where
@@ -109,14 +159,13 @@ struct IslandRows {
       : used(mask_of<To>(false)), packs_(packs), room_(0), writes_(writes) {
     RowCounts counts = problem(island[0]);
     counts.contacts = counts.scalars = 0, counts.apart = true, counts.by_island = false;
-    int near = 0, later = 0;
     bool couples = false;  // a pack without contacts has none, whatever its model
     ColumnBlocks blocks(0);
     blocks.count = 0;
     for (int k = 0; k < n; ++k) {
       const RowProblem<Real>& p = problem(island[k]);
       couples = couples || p.spins > 0;
-      near = max(near, island[k].near), later = max(later, island[k].contacts - island[k].near);
+      counts.contacts = max(counts.contacts, island[k].contacts),
       counts.scalars = max(counts.scalars, island[k].scalars);
       int own = 0;
       ColumnBlocks::each(island[k].blocks, [&](int b) {  // begin[] has sizes
@@ -132,10 +181,10 @@ struct IslandRows {
     }
     packed_ = columns <= counts.width;
     if (!packed_) blocks = problem(island[0]).blocks;
-    counts.contacts = near + later, counts.width = blocks.columns(), counts.spins = couples ? counts.contacts : 0;
+    counts.width = blocks.columns(), counts.spins = couples ? counts.contacts : 0;
     room_ = counts.contacts + counts.scalars, place_ = arena.take_bits(static_cast<int64_t>(W) * room_);
     rows = RowArrays<To>(counts);
-    rows.near = near, rows.blocks = blocks;
+    rows.near = counts.contacts, rows.blocks = blocks;
     rows.carve(arena);
     view = rows.view(To(1), To(1));
     if (!writes_) return;
@@ -245,10 +294,10 @@ struct IslandRows {
   HD void each_place(const Island& island, Visit visit) const {
     const RowProblem<Real>& p = problem(island);
     const FlaggedRows<Real>& pack = packs_[island.pack];
-    int near = 0, later = rows.near, scalar = rows.contacts;
+    int contact = 0, scalar = rows.contacts;
     for (uint32_t at = island.first; at != kFree; at = pack.next(static_cast<int>(at), island.world)) {
       const int k = static_cast<int>(at);
-      visit(k < p.near ? near++ : k < p.contacts ? later++ : scalar++, k, pack.touches(k, island.world));
+      visit(k < p.contacts ? contact++ : scalar++, k, pack.touches(k, island.world));
     }
   }
   /// visit(i, from) for the rows of a contact, or another, here and in a problem.

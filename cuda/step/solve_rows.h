@@ -19,7 +19,7 @@ HD_CALL int64_t solver_memory(const SolverOptions<Scalar<Real>>& o, const RowCou
       with_solver(o, [&](auto own, const auto&) { return decltype(own)::template memory<Real>(most); });
   if (!most.by_island) return solver;
   Arena<Real> places;
-  places.take_bits(2 * places_size<Real>(most)), places.take_bits(places_size<Real>(most));
+  places.take_bits(3 * places_size<Real>(most)), places.take_bits(places_size<Real>(most)), places.take(most.width);
   return places.used() + RowArrays<Real>::size(most) + solver;
 }
 
@@ -29,8 +29,8 @@ HD_CALL int64_t fallback_bytes(const FallbackPlan& plan, const RowCounts& most) 
   RowCounts island = most;
   island.apart = true, island.by_island = false;
   Arena<Double> places;
-  for (int i = 0; i < kImprovedTogether<Real>; ++i) places.take_bits(2 * places_size<Real>(most));
-  places.take_bits(places_size<Double>(island)), places.take(most.width);
+  for (int i = 0; i < kImprovedTogether<Real>; ++i) places.take_bits(3 * places_size<Real>(most));
+  places.take_bits(places_size<Double>(island)), places.take(2 * most.width);
   int64_t solver = max(max(Canal::memory<Double>(island), SubAdmm::memory<Double>(island)),
                        max(Bisection::memory<Double>(island), Pgs::memory<Double>(island)));
   if (plan.solver >= 0) solver = max(solver, solver_memory<double>(aimed_at<double>(plan.solver, plan.law), island));
@@ -46,6 +46,9 @@ HD_ONCE SolveStats<Real> solve_with(const Group& g, const RowProblem<Real>& prob
   return Solver::template solve<Real>(g, problem, limits, options, memory, impulse);
 }
 
+/// Rounds in which contacts that close are let in, before all others of their worlds are.
+inline constexpr int kRounds = 6;
+
 /// The islands of a pack's worlds, as many at a time as there are lanes.
 template <class Solver, class Real>
 HD_ONCE SolveStats<Real> solve_islands(const RowProblem<Real>& problem, const SolveLimits<Scalar<Real>>& limits,
@@ -53,28 +56,42 @@ HD_ONCE SolveStats<Real> solve_islands(const RowProblem<Real>& problem, const So
                                        Real* impulse) {
   constexpr int W = kWidth<Real>;
   Arena<Real> arena(memory);
-  uint32_t* table = arena.take_bits(2 * places_size<Real>(problem));
-  find_touched(problem, table);
-  for (int i = 0; i < problem.rows(); ++i) impulse[i] = select(problem.W[i] > Real(0), impulse[i], Real(0));
+  uint32_t* table = arena.take_bits(3 * places_size<Real>(problem));
+  Real* u = arena.take(problem.width);
+  for (int i = 0; i < problem.rows(); ++i) {
+    const int k = problem.block_of(i);
+    const bool waits = k >= problem.near && k < problem.contacts;
+    impulse[i] = select(problem.W[i] > Real(0), waits ? Real(0) : impulse[i], Real(0));
+  }
   const FlaggedRows<Real> all{&problem, impulse, mask_of<Real>(true), mask_of<Real>(false), table};
+  begin_islands(all);
   Island island[W * ColumnBlocks::kMost];
-  int n = 0;
-  for (int w = 0; w < W; ++w) n = add_islands(all, 0, w, island, n);
-  sort_by_rows(island, n);
   SolveStats<Real> stats;
-  for (int next = 0, count; next < n; next += count) {
-    count = min(W, n - next);
-    Arena<Real> rest(arena.rest());
-    IslandRows<Real, Real> own(&all, island + next, count, rest);
-    own.load_all(island + next, count);
-    const SolveStats<Real> found =
-        solve_with<Solver, Real>(Serial{}, own.view, limits, options, rest.rest(), own.rows.impulse);
-    own.put(own.used);
-    for (int w = 0; w < count; ++w) {
-      const int world = own.of[w].world;
-      set_lane(stats.iterations, world, max(lane(stats.iterations, world), lane(found.iterations, w)));
-      set_lane(stats.factorizations, world, max(lane(stats.factorizations, world), lane(found.factorizations, w)));
+  Mask<Real> worlds = all.worlds;
+  for (int round = 0; any(worlds); ++round) {
+    int n = 0;
+    for (int w = 0; w < W; ++w)
+      if (lane(worlds, w)) n = add_islands(all, 0, w, island, n);
+    n = keep_fresh(island, n);
+    sort_by_rows(island, n);
+    SolveStats<Real> most;
+    for (int next = 0, count; next < n; next += count) {
+      count = min(W, n - next);
+      Arena<Real> rest(arena.rest());
+      IslandRows<Real, Real> own(&all, island + next, count, rest);
+      own.load_all(island + next, count);
+      const SolveStats<Real> found =
+          solve_with<Solver, Real>(Serial{}, own.view, limits, options, rest.rest(), own.rows.impulse);
+      own.put(own.used);
+      for (int w = 0; w < count; ++w) {
+        const int world = own.of[w].world;
+        set_lane(most.iterations, world, max(lane(most.iterations, world), lane(found.iterations, w)));
+        set_lane(most.factorizations, world, max(lane(most.factorizations, world), lane(found.factorizations, w)));
+      }
     }
+    stats.iterations = stats.iterations + most.iterations;
+    stats.factorizations = stats.factorizations + most.factorizations;
+    worlds = let_in(all, worlds, limits.tolerance, round == kRounds, u);
   }
   return stats;
 }
@@ -347,35 +364,53 @@ template <class Real, bool kAnySolver, class Group>
 HD_CALL void fall_back(const Group& g, FlaggedRows<Real>* packs, int count, const FallbackPlan& plan, void* memory) {
   using Wide = DoubleOf<Real>;
   Island island[kImprovedTogether<Real> * kWidth<Real> * ColumnBlocks::kMost];
-  int n = 0;
   Arena<Wide> arena(static_cast<Wide*>(memory));
+  const bool first = g.rank() == 0;
+  int width = 0;
   for (int pack = 0; pack < count; ++pack) {
     FlaggedRows<Real>& of = packs[pack];
     of.without = mask_of<Real>(false);
     if (!any(of.worlds)) continue;
-    const bool first = g.rank() == 0;
-    of.table = arena.take_bits(2 * places_size<Real>(*of.rows));
-    if (first) find_touched(*of.rows, of.table);
+    of.table = arena.take_bits(3 * places_size<Real>(*of.rows)), width = max(width, of.rows->width);
+    if (first) begin_islands(of);
     g.sync();
-    for (int w = 0; w < kWidth<Real>; ++w)
-      if (lane(of.worlds, w)) n = add_islands(of, pack, w, island, n, first);
   }
+  Real* u = reinterpret_cast<Real*>(arena.take(width));
   const fallback_detail::Improvement<Real> all{packs, plan, arena.rest()};
-  if (plan.solver >= 0) {
-    if constexpr (kAnySolver) fallback_detail::ask(all, island, n);
-    return;
-  }
+  const double tolerance = fallback_detail::Demand<double, Real>(plan).tolerance;
+  Mask<Real> open[kImprovedTogether<Real>];
+  for (int pack = 0; pack < count; ++pack) open[pack] = packs[pack].worlds;
   // An island alone fills a register by its columns; which way is taken changes no bit.
+  int n = 0;
   auto by = [&](auto stage) {
     sort_by_rows(island, n);
     return 4 * n <= kWidth<Wide> ? stage(double{}) : stage(Wide{});
   };
-  n = by([&](auto x) { return fallback_detail::repeat<decltype(x)>(g, all, island, n); });
-  if (g.rank() != 0) return;
-  n = by([&](auto x) { return fallback_detail::sweep<decltype(x)>(all, island, n); });
-  for (const int passes : {kNewtonPasses, kSecondPasses})
-    n = by([&](auto x) { return fallback_detail::newton<decltype(x)>(all, island, n, passes); });
-  by([&](auto x) { return fallback_detail::last_resort<decltype(x)>(all, island, n), 0; });
+  for (int round = 0;; ++round) {
+    n = 0;
+    for (int pack = 0; pack < count; ++pack)
+      for (int w = 0; w < kWidth<Real>; ++w)
+        if (lane(open[pack], w)) n = add_islands(packs[pack], pack, w, island, n, first);
+    n = keep_fresh(island, n);
+    if (n == 0) return;
+    if (plan.solver >= 0) {
+      if constexpr (kAnySolver) fallback_detail::ask(all, island, n);
+    } else {
+      n = by([&](auto x) { return fallback_detail::repeat<decltype(x)>(g, all, island, n); });
+      if (first) {
+        n = by([&](auto x) { return fallback_detail::sweep<decltype(x)>(all, island, n); });
+        for (const int passes : {kNewtonPasses, kSecondPasses})
+          n = by([&](auto x) { return fallback_detail::newton<decltype(x)>(all, island, n, passes); });
+        by([&](auto x) { return fallback_detail::last_resort<decltype(x)>(all, island, n), 0; });
+      }
+    }
+    g.sync();  // what the first lane has written
+    for (int pack = 0; pack < count; ++pack)
+      if (any(open[pack]))
+        open[pack] =
+            g.either(first ? let_in(packs[pack], open[pack], tolerance, round == kRounds, u) : mask_of<Real>(false));
+    g.sync();
+  }
 }
 
 }  // namespace stiction
