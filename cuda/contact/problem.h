@@ -78,7 +78,8 @@ struct ContactProblem {
 
   TreeMatrix<L> A;        // as it is
   TreeMatrix<L> factor;   // of A
-  TreeVector<L> b, free;  // free: v* = A^-1 b
+  TreeVector<L> from;     // what b changes: velocities of the step's beginning, of free roots after falling for h
+  TreeVector<L> b, free;  // free: v* = from + A^-1 b
   TreeVector<L> by_rows;  // of DriveRows
 
   PerSlot<L, ContactRow<Real>> row;

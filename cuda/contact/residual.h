@@ -2,7 +2,7 @@
 // solvers read: v is what the impulses really make. Residuals of one contact and one row: contact/law.h. docs/theory.md,
 // section 8.
 //
-//   r_dyn  |D (A v - b - J' l)| / max(|D b|, |D J' l|, sqrt(mean mass) g h),   D = diag(A)^-1/2                  1
+//   r_dyn  |D (A (v - v0) - b - J' l)| / max(|D (A v0 + b)|, |D J' l|, sqrt(mean mass) g h),   D = diag(A)^-1/2  1
 //   r_con  max_i w_i |l_i - P(l_i - (w + e + R l + G)_i / w_i)|,   G = (0, 0, mu |s_t|), s = w + e + R l         m/s
 //   r_split max_i of Signorini's and Coulomb's law apart (law.h), which sees what large friction hides of r_con  m/s
 //   r_ccp  r_con without G: the convex model's score                                                             m/s
@@ -70,7 +70,7 @@ HD void add_row_forces(const typename L::Group& g, const typename L::Model& m, W
         add_to_dof<L>(g, m, x, m.tie[i].link[j], problem.tie_coef[i][j] * l.tie[i]);
 }
 
-/// w.v = A^-1 (b + J' l): the velocity that the impulses really make. Every solve ends with it.
+/// w.v = from + A^-1 (b + J' l): the velocity that the impulses really make. Every solve ends with it.
 template <class L, class Real = typename L::Real>
 HD_ONCE void velocity_of(const typename L::Group& g, const typename L::Model& m, Workspace<L>& w) {
   lies_in_memory(m), lies_in_lane<typename L::Shape>(w);
@@ -78,6 +78,7 @@ HD_ONCE void velocity_of(const typename L::Group& g, const typename L::Model& m,
   each_dof<L>(g, m, [](Real b, Real& x) { x = b; }, w.problem.b, w.v);
   add_row_forces<L>(g, m, w, w.v, share);
   solve<L>(g, m, w.problem.factor, w.v, share);
+  each_dof<L>(g, m, [](Real from, Real& to) { to = from + to; }, w.problem.from, w.v);
 }
 
 template <class Real>
@@ -216,26 +217,29 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
     shared.r_row = maximum(maximum(shared.r_row, x), maximum(y, z));
   }
 
-  // r_dyn: A v against b + J' l.
-  TreeVector<L> Av, f;
+  // r_dyn: A (v - v0) against b + J' l.
+  TreeVector<L> change, gained, before, f;
   Real share[L::kTrunkDofs];
-  multiply<L>(g, m, problem.A, w.v, Av);
+  each_dof<L>(g, m, [](Real from, Real to, Real& by) { by = to - from; }, problem.from, w.v, change);
+  multiply<L>(g, m, problem.A, change, gained), multiply<L>(g, m, problem.A, problem.from, before);
   each_dof<L>(g, m, [&](Real& x) { x = zero; }, f);
   add_row_forces<L>(g, m, w, f, share);
   Real error(0), momentum(0), push(0);
-  auto add = [&](Real diagonal, Real Avi, Real bi, Real fi, Real& e, Real& p, Real& q) {
-    Real d = one / diagonal, r = Avi - bi - fi;
-    e = e + r * r * d, p = p + bi * bi * d, q = q + fi * fi * d;
+  auto add = [&](Real diagonal, Real gain, Real from, Real bi, Real fi, Real& e, Real& p, Real& q) {
+    const Real d = one / diagonal, r = gain - bi - fi, whole = from + bi;
+    e = e + r * r * d, p = p + whole * whole * d, q = q + fi * fi * d;
   };
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
   UNROLL for (int k = 0; k < limb.links(); ++k) {
       int i = at.link + k;
-      add(problem.A.limb[at.entry + entry_of(k, k)], Av.limb[i], problem.b.limb[i], f.limb[i], error, momentum, push);
+      add(problem.A.limb[at.entry + entry_of(k, k)], gained.limb[i], before.limb[i], problem.b.limb[i], f.limb[i], error,
+          momentum, push);
     }
   });
   error = g.sum(error), momentum = g.sum(momentum), push = g.sum(push);
   UNROLL for (int t = 0; t < m.trunk_dofs(); ++t)
-    add(problem.A.trunk[t][t], Av.trunk[t], problem.b.trunk[t], f.trunk[t] + g.sum(share[t]), error, momentum, push);
+    add(problem.A.trunk[t][t], gained.trunk[t], before.trunk[t], problem.b.trunk[t], f.trunk[t] + g.sum(share[t]), error,
+        momentum, push);
   Real floor = sqrt(Real(m.mean_mass)) * gravity * opt.h;
 
   Certificate<Real> c;

@@ -27,12 +27,6 @@ HD Real over_mass(const Real& a, const Real& mass) {
   return select(heavy, a / select(heavy, mass, Real(1)), Real(0));
 }
 
-/// A limb that begins with a free joint: three slides, then a ball.
-template <class L>
-HD bool is_free_body(const LimbView<L>& limb) {
-  return !limb.on_trunk() && limb.t.leading == 3 && limb.links() > 5 && limb.link(3).kind == kBallLink &&
-         limb.link(0).joint == limb.link(3).joint;
-}
 /// One that carries nothing.
 template <class L>
 HD bool is_lone_body(const LimbView<L>& limb) {

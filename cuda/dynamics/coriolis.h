@@ -2,12 +2,12 @@
 //
 // Explicit ones, c(v0), give a tree energy by the square of what they change in a step: a chain that tumbles runs away. At the
 // geometry of the step's beginning the mean velocity u = (v0 + v) / 2 in
-//   A v = M v0 + h (f - c(u))
+//   A (v - v0) = h (f - c(u))
 // makes them do the work u . c(u), which is that of the turning inertia, and what energy gains or loses swings: docs/theory.md, (2.3a).
 // Where a step turns a tree by so much that it does not settle soon, swings grow until it runs away. There u goes to v, as in implicit
 // Euler, which takes energy; where no u is found forces are those of rest.
 //
-// Solved by v <- A^-1 (M v0 + h (f - c(u))) from the explicit v on, a pass of Newton-Euler each. The second change as a part of the
+// Solved by v <- v0 + A^-1 h (f - c(u)) from the explicit v on, a pass of Newton-Euler each. The second change as a part of the
 // first tells by how much c turns velocities in a step. After kPlainPasses each pass is extrapolated along the last two by Anderson's
 // acceleration [Walker2011].
 //
@@ -94,7 +94,7 @@ struct CoriolisInputs {
   Scalar<Real> h;  // s
   const Kinematics<L>& kin;
   const PerLink<L, RigidInertia<Real>>& I;
-  const TreeVector<L>& v0;
+  const TreeVector<L>&v0, &from;  // from: v0 and what gravity does to free roots
   const TreeMatrix<L>&A, &factor;
 };
 /// What a step's b was found with.
@@ -104,8 +104,8 @@ struct MeanForces {
   typename L::Real part;         // of v in u = (1 - part) v0 + part v
   Mask<typename L::Real> taken;  // have c(u) of the mean
 };
-/// Inverse dynamics for the acceleration -v0 / h, forces being those at u = (1 - part) v0 + part v. base, b: without, and with those at
-/// another u: centres of mass have the same.
+/// Inverse dynamics without acceleration, and without the weight of what is free, at u = (1 - part) v0 + part v. base, b: without, and with those at another u: centres of mass
+/// have the same.
 template <class L, class Real = typename L::Real>
 HD void dynamics_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                          const TreeVector<L>& v, const Real& part, const TreeVector<L>& base, const TreeVector<L>& b,
@@ -114,9 +114,9 @@ HD void dynamics_at_mean(const typename L::Group& g, const typename L::Model& m,
   const S h = in.h;
   const Real rest = Real(1) - part;
   TreeVector<L> u, a;
-  each_dof<L>(g, m, [&](Real x, Real y, Real& mean, Real& rate) { mean = x * rest + y * part, rate = x * (S(-1) / h); },
-              in.v0, v, u, a);
-  inverse_dynamics<L>(g, m, in.kin, in.I, u, a, tau);
+  each_dof<L>(g, m, [&](Real x, Real y, Real& mean, Real& rate) { mean = x * rest + y * part, rate = Real(0); }, in.v0,
+              v, u, a);
+  inverse_dynamics<L>(g, m, in.kin, in.I, u, a, true, tau);
   auto same = [&](const auto& tree) { return (three(tree.moving(base)) - three(tree.moving(b))) * (1 / h); };
   hold_centres<L>(g, m, in.I, in.A, false, same, tau);
 }
@@ -126,17 +126,18 @@ HD void without_coriolis(const typename L::Group& g, const typename L::Model& m,
                          const TreeVector<L>& bias, TreeVector<L>& rest) {
   each_jointed<L>(g, m, [h](bool, Real bi, Real c, Real& r) { r = bi + c * h; }, b, bias, rest);
 }
-/// b and free = A^-1 b with c(u), in worlds that are `active`. base: b without inverse dynamics.
+/// b and free = from + A^-1 b with c(u), in worlds that are `active`. base: b without inverse dynamics.
 template <class L, class Real = typename L::Real>
 HD_ONCE void move_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                           const TreeVector<L>& v, const Real& part, const TreeVector<L>& base, const Mask<Real>& active,
                           TreeVector<L>& b, TreeVector<L>& free) {
-  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, v, base, b, free);
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.from, in.A, in.factor, v, base, b, free);
   const Scalar<Real> h = in.h;
   dynamics_at_mean<L>(g, m, in, v, part, base, b, free);
   each_jointed<L>(
       g, m, [&](bool, Real all, Real c, Real& bi) { bi = select(active, all - c * h, bi); }, base, free, b);
   solve_for<L>(g, m, in.factor, b, free);
+  each_dof<L>(g, m, [](Real from, Real& to) { to = from + to; }, in.from, free);
 }
 
 /// Anderson's acceleration of v <- v + f(v) with a memory of two steps, in the norm of A's diagonal. [Walker2011],
@@ -199,12 +200,12 @@ HD Real part_of_end(const Real& square, const Real& first) {
   return clamp((turns - Real(kMeanTurn)) * Real(S(0.5) / S(kWildTurn - kMeanTurn)) + Real(0.5f), Real(0.5f), Real(1));
 }
 
-/// b and free = A^-1 b by the explicit forces on entry, `bias` as b has it: inverse dynamics for the acceleration -v0 / h. Worlds
-/// with loops keep both.
+/// b and free = from + A^-1 b by the explicit forces on entry, `bias` as b has it: inverse dynamics without acceleration. Worlds with
+/// loops keep both.
 template <class L, class Real = typename L::Real>
 HD_ONCE void settle_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                              const TreeVector<L>& bias, TreeVector<L>& b, TreeVector<L>& free, MeanForces<L>& mean) {
-  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, bias, b, free, mean);
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.from, in.A, in.factor, bias, b, free, mean);
   using S = Scalar<Real>;
   mean.taken = mask_of<Real>(false), mean.part = Real(0.5f);
   if (m.has_loops) return;
@@ -251,7 +252,7 @@ template <class L, class Real = typename L::Real>
 HD_ONCE Real part_paid(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                        const TreeVector<L>& free, const TreeVector<L>& v, const TreeVector<L>& d,
                        const TreeVector<L>& paid) {
-  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, free, v, d, paid);
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.from, in.A, in.factor, free, v, d, paid);
   auto times = [](Real x, Real y) { return x * y; };
   TreeVector<L> change, by;
   each_dof<L>(g, m, [](Real from, Real to, Real& x) { x = to - from; }, free, v, change);
@@ -265,12 +266,12 @@ HD_ONCE Real part_paid(const typename L::Group& g, const typename L::Model& m, c
   return min(lasts, clamp(Real(2) - part * (1 / Scalar<Real>(kSmallDebt)), zero, Real(1)));
 }
 
-/// What the step from the free motion to v owes the next one, in worlds that are `moving`. b = A free. owed: what it was paid.
+/// What the step from the free motion to v owes the next one, in worlds that are `moving`. b = A (free - from). owed: what it was paid.
 template <class L, class Real = typename L::Real>
 HD_ONCE void owe_coriolis(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                           const MeanForces<L>& mean, const TreeVector<L>& b, const TreeVector<L>& free,
                           const TreeVector<L>& v, const Mask<Real>& moving, TreeVector<L>& owed) {
-  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.A, in.factor, mean, b, free, v, owed);
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(in, in.kin, in.I, in.v0, in.from, in.A, in.factor, mean, b, free, v, owed);
   const Scalar<Real> h = in.h;
   const Mask<Real> owes = mean.taken & moving;
   const Real zero(0);

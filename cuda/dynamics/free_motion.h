@@ -1,10 +1,11 @@
-// A and b of a step, A v = b being the motion without contacts and rows: docs/theory.md, section 2; [Castro2023] eq. 15 with
-// theta = 1.
+// A and b of a step, A (v' - v) = b being the motion without contacts and rows: docs/theory.md, section 2; [Castro2023] eq. 15 with
+// theta = 1. Solved for what changes: what does not stays to the bit, and rounding, which would have its bias, gives nothing momentum.
 //
-//   implicit     A = M + h D + h^2 K,   b = M v - h c + h f,   D, K of joints and actuators; f without damping
+//   implicit     A = M + h D + h^2 K,   b = h (f - D v - c - h K v),   D, K of joints and actuators; f without damping
 //   explicit     A = M + h D (joint damping only), b likewise with the actuators' damping in f      MuJoCo's Euler
 //
-// f: springs, actuators, applied forces, gravity compensation. From A (v' - v) = h (f - D v - c - h K v) at the old state.
+// f: springs, actuators, applied forces, gravity compensation; all at the old state. What hangs on a free root falls before that, by h times
+// gravity: all of it alike, which rounding in A^-1 would have turned.
 //
 // By Newton ([Castro2023] (14)) the same is evaluated at a state within the step, and with the force of damping:
 //
@@ -53,13 +54,16 @@ HD Vec3<Real> turned(const LinkModel<Number>& ball, const Quat<Real>& orientatio
 /// The spring of a free base. Its turning part is the same about all axes.
 template <class L, class Real = typename L::Real>
 HD void base_spring(const Options<Scalar<Real>>& opt, const typename L::Link& base, const Mat3<Real>& R,
-                    const State<L>& x, TreeMatrix<L>& A, TreeVector<L>& b) {
+                    const State<L>& x, const TreeVector<L>& from, TreeMatrix<L>& A, TreeVector<L>& b) {
   const Real h(opt.h), stiffness(base.stiffness);
   Real stretch[6];
   put(Force<Real>{R * turned(base, x.orientation), x.position - vec<Real>(base.offset)}, stretch);
   for (int t = 0; t < 6; ++t) {
     b.trunk[t] = b.trunk[t] - h * (stiffness * stretch[t]);
-    if (opt.implicit) A.trunk[t][t] = A.trunk[t][t] + h * opt.theta * (h * opt.theta_vq * stiffness);
+    if (!opt.implicit) continue;
+    const Real more = h * opt.theta * (h * opt.theta_vq * stiffness);
+    A.trunk[t][t] = A.trunk[t][t] + more;
+    if (!opt.newton) b.trunk[t] = b.trunk[t] - more * from.trunk[t];
   }
 }
 
@@ -69,12 +73,12 @@ struct JointState {
   Real q, v;
 };
 
-/// Actuators are linear about `start`, where the step begins, and that tells which are held; `x`: the state to be evaluated. from: what
-/// b has M of; ctrl: of the joint's actuators; applied: its part of qfrc_applied; flat: its link; pulls: of every tie, see pulls_of.
+/// Actuators are linear about `start`, where the step begins, and that tells which are held; `x`: the state to be evaluated. from:
+/// what b changes; lacking: what it has M of; ctrl: of the joint's actuators; applied: its part of qfrc_applied; flat: its link; pulls: of every tie, see pulls_of.
 template <class Real>
 struct JointInputs {
   JointState<Real> start, x;
-  Real from;
+  Real from, lacking;
   const Real* ctrl;
   Real applied;
   int flat;
@@ -139,12 +143,12 @@ HD void bound_together(const typename L::Model& m, const Options<Scalar<Real>>& 
   by_rows = select(end.binds, zero, one);
 }
 
-/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -from / h on entry, b on exit; row, by_rows: of its
+/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -lacking / h on entry, b on exit; row, by_rows: of its
 /// drive, see DriveRows.
 template <class L, class Row, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link,
                      const JointInputs<Real>& in, Real& mass, Real& bias, Row& row, Real& by_rows) {
-  const auto& [start, x, from, ctrl, applied, flat, pulls] = in;
+  const auto& [start, x, from, lacking, ctrl, applied, flat, pulls] = in;
   const Real h(opt.h), zero(0), inertia = mass + link.armature;
   Drive<Real> drive{zero, zero, zero};
   ForceRange<Real> range{Real(link.force_lower), Real(link.force_upper)};
@@ -182,19 +186,36 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
     drive.force = drive.force - Real(link.stiffness) * (x.q - link.spring_ref);
     if (opt.implicit) drive.stiffness = drive.stiffness + link.stiffness;
   }
-  mass = inertia + h * opt.theta * (drive.damping + link.damping + h * opt.theta_vq * drive.stiffness);
-  bias = from * link.armature - bias * h + h * (drive.force + applied);
+  const Real more = h * opt.theta * (drive.damping + link.damping + h * opt.theta_vq * drive.stiffness);
+  mass = inertia + more;
+  bias = lacking * link.armature - bias * h + h * (drive.force + applied);
   if (opt.newton) bias = bias - h * (drive.damping + link.damping) * x.v;
-  if (opt.explicit_damping) mass = mass - h * link.damping, bias = bias - h * Real(link.damping) * x.v;
+  else bias = bias - more * from - link.armature * (from - x.v);
+  if (opt.explicit_damping) mass = mass - h * link.damping, bias = bias + h * link.damping * (from - x.v);
 }
 
-/// Where A and b are wanted. `start`: the state that the step begins with, x itself but for Newton; from: what b has M of, x.v or, for
-/// Newton, what the velocity lacks of that.
+/// Where A and b are wanted. `start`: the state that the step begins with, x itself but for Newton; lacking: what b has M of, what the
+/// velocity of Newton lacks of that of `start`; else 0.
 template <class L>
 struct StepPoint {
   const State<L>&start, &x;
   const TreeVector<L>& from;
+  const TreeVector<L>* lacking;  // null: nothing
 };
+/// What b changes: for Newton nothing, else the velocities of x, of free roots after h of gravity.
+template <class L, class Real = typename L::Real>
+HD void fall(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+             const State<L>& x, TreeVector<L>& from) {
+  each_dof<L>(g, m, [&](Real v, Real& to) { to = opt.newton ? Real(0) : v; }, x.v, from);
+  if (opt.newton) return;
+  const Vec3<Real> gain = vec<Real>(m.gravity) * Real(opt.h);
+  auto add = [&gain](Real* v) { v[0] = v[0] + gain.x, v[1] = v[1] + gain.y, v[2] = v[2] + gain.z; };
+  if (m.free_base()) add(from.trunk + 3);
+  if constexpr (L::Shape::kAnyJoint)
+    each_limb<L>(g, m, [&](const auto& limb, Place at) {
+      if (is_free_body(limb)) add(from.limb + at.link);
+    });
+}
 
 /// kin, I: at at.x.
 template <class L>
@@ -212,13 +233,14 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                     const Options<Scalar<typename L::Real>>& opt, const MotionInputs<L>& in, TreeVector<L>& bias,
                     TreeMatrix<L>& A, TreeVector<L>& b, const DriveRows<L, Row>& drives) {
   const auto& [at, kin, I, loads] = in;
-  const auto& [start, x, from] = at;
+  const auto& [start, x, from, lacking] = at;
   using Real = typename L::Real;
   using S = Scalar<Real>;
   S h = opt.h;
   // M v - h c is -h times the inverse dynamics of the acceleration -v / h: one pass gives momentum and bias together.
-  each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, from, bias);
-  inverse_dynamics<L>(g, m, kin, I, x.v, bias, b);
+  if (lacking) each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, *lacking, bias);
+  else each_dof<L>(g, m, [](Real& a) { a = Real(0); }, bias);
+  inverse_dynamics<L>(g, m, kin, I, x.v, bias, opt.newton == 0, b);
   mass_matrix<L>(g, m, kin, I, A);
   if (opt.moves_centres()) {
     add_gyroscopic<L>(g, m, h, I, x, A, b);
@@ -230,13 +252,16 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
     const auto& base = m.trunk[0];
   UNROLL for (int t = 0; t < 6; ++t) {
       const Real v = x.v.trunk[t], force = loads.has_force() ? loads.force.trunk[t] * h : zero;
-      b.trunk[t] = b.trunk[t] * -h + from.trunk[t] * base.armature + force;
-      A.trunk[t][t] =
-          A.trunk[t][t] + base.armature + (opt.explicit_damping ? zero : Real(base.damping) * (h * opt.theta));
+      const Real more = Real(base.damping) * (h * opt.theta);
+      b.trunk[t] = b.trunk[t] * -h + force;
+      if (lacking) b.trunk[t] = b.trunk[t] + lacking->trunk[t] * base.armature;
+      A.trunk[t][t] = A.trunk[t][t] + base.armature + (opt.explicit_damping ? zero : more);
+      if (!opt.newton) b.trunk[t] = b.trunk[t] - (from.trunk[t] - v) * base.armature;
       if (opt.explicit_damping || opt.newton) b.trunk[t] = b.trunk[t] - v * (base.damping * h);
+      else b.trunk[t] = b.trunk[t] - more * from.trunk[t];
     }
     if constexpr (L::Shape::kAnyJoint)
-      if (m.has_base_spring) base_spring<L>(opt, base, kin.pose.trunk[0].R, x, A, b);
+      if (m.has_base_spring) base_spring<L>(opt, base, kin.pose.trunk[0].R, x, from, A, b);
   }
   TendonDrive<Real> pulls[L::Shape::kPulls ? at_least_one(L::Shape::kTies) : 1];
   if (L::Shape::kPulls && m.has_pulls) pulls_of<L>(g, m, opt, start, loads.tie_ctrl, pulls);
@@ -246,6 +271,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
     const JointInputs<Real> joint{{start.q.trunk[t], start.v.trunk[t]},
                                   {x.q.trunk[t], x.v.trunk[t]},
                                   from.trunk[t],
+                                  lacking ? lacking->trunk[t] : zero,
                                   loads.ctrl + act,
                                   loads.has_force() ? loads.force.trunk[t] : zero,
                                   m.link_of_dof(t),
@@ -271,6 +297,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
       const JointInputs<Real> joint{{start.q.limb[i], start.v.limb[i]},
                                     {q, x.v.limb[i]},
                                     from.limb[i],
+                                    lacking ? lacking->limb[i] : zero,
                                     loads.ctrl + own,
                                     loads.has_force() ? loads.force.limb[i] : zero,
                                     L::kLimbsFrom + limb.t.first_link + k,

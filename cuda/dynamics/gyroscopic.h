@@ -73,7 +73,7 @@ HD Vec3<Real> gyroscopic_impulse(const SymMat3<Real>& J, const Mat3<Real>& momen
   return I * d + cross(w, I * w + l) * h;
 }
 
-/// Puts it into the bias, and holds centres of mass: M without armature, bias as inverse_dynamics gives it for a = -v / h.
+/// Puts it into the bias, and holds centres of mass: M without armature, bias as inverse_dynamics gives it for a = 0 of what is weightless.
 template <class L>
 HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, Scalar<typename L::Real> h,
                        const PerLink<L, RigidInertia<typename L::Real>>& I, const State<L>& x, const TreeMatrix<L>& M,
@@ -81,12 +81,7 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
   using Real = typename L::Real;
   const Real zero(0);
   const Scalar<Real> per_step = -1 / h;
-  const Vec3<Real> gravity = vec<Real>(m.gravity);
-  auto at_rest = [&](const auto& tree) {
-    const Vec3<Real> per_mass = three(tree.moving(x.v)) * per_step - gravity;
-    return per_mass * mass_of<L>(tree, I) + momentum_of<L>(tree, M, x.v) * per_step;
-  };
-  hold_centres<L>(g, m, I, M, true, at_rest, bias);
+  hold_centres<L>(g, m, I, M, true, [&](const auto&) { return Vec3<Real>{zero, zero, zero}; }, bias);
   if (m.free_base() && (m.has_loops || !has_jointed_trunk<L>(m))) {
     Real p[6] = {zero, zero, zero, zero, zero, zero};
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
@@ -124,7 +119,7 @@ HD void add_gyroscopic(const typename L::Group& g, const typename L::Model& m, S
       if (free_body) {
         n = gyroscopic_impulse(J, moment_of_free_body(H), H[entry_of(0, 0)], Force<Real>{n, f}, w, h);
       } else {
-        const Vec3<Real> L0 = J * w + n, impulse = Vec3<Real>{to[0], to[1], to[2]} * (-h) - L0;  // of all there is
+        const Vec3<Real> L0 = J * w + n, impulse = Vec3<Real>{to[0], to[1], to[2]} * (-h);  // of all there is
         const Vec3<Real> torque = impulse * (1 / h) + cross(w, L0);
         n = J * midpoint_turn(J, n, w, torque, h) - impulse;
       }

@@ -55,6 +55,13 @@ struct LimbView {
   HD int slots() const { return t.slots; }
 };
 
+/// A limb that begins with a free joint: three slides, then a ball.
+template <class L>
+HD bool is_free_body(const LimbView<L>& limb) {
+  return !limb.on_trunk() && limb.t.leading == 3 && limb.links() > 5 && limb.link(3).kind == kBallLink &&
+         limb.link(0).joint == limb.link(3).joint;
+}
+
 template <class L, class T> struct PerLink { T trunk[L::kTrunkLinks], limb[L::kLinks]; };
 template <class L, class T> struct PerSlot { T slot[L::kSlots]; };
 

@@ -56,6 +56,8 @@ HD DenseProblem<T> last_problem(const typename L::Model& m, const SteppedWorlds<
   const SteppedWorlds<L> worlds{warm, arrays, rows, records};
   find_contacts<L>(g, m, worlds, x, space, bad);
   assemble_world<L>(g, m, worlds, x, space);
+  multiply<L>(g, m, space.problem.A, space.problem.from, space.v);
+  each_dof<L>(g, m, [](Real momentum, Real& b) { b = momentum + b; }, space.v, space.problem.b);  // A v* = b
   RowList<L> list;
   list.build(m, space.contacts, space.problem, space.impulses);
   return dense_problem<L>(m, space.kin, space.problem, list, w, memory);

@@ -264,8 +264,8 @@ HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m
       const Real changed = apart(v, w.v);
       each_dof<L>(g, m, [&](Real to, Real& vi) { vi = select(active, to, vi); }, w.v, v);
       if (m.has_bends) bend_loops<L>(g, m, opt.h, x, v, mocap, active, w);
-      move_at_mean<L>(g, m, {opt.h, w.kin, w.I, x.v, problem.A, problem.factor}, v, w.mean.part, w.mean.rest, active,
-                      problem.b, problem.free);
+      move_at_mean<L>(g, m, {opt.h, w.kin, w.I, x.v, problem.from, problem.A, problem.factor}, v, w.mean.part,
+                      w.mean.rest, active, problem.b, problem.free);
       if (pass == 0) copy_dofs<L>(g, m, v, plain);
       const Real size = before + size_of<L>(g, m, v);
       const Real next = pass == 0 ? changed : changed * min(changed / max(last, size * kEpsilon<S>), Real(1));

@@ -388,8 +388,8 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   out.overflow = out.overflow | (w.contacts.overflow & s.moving);
   out.immovable = out.immovable | (s.moving & told_by_any<L>(g, w.problem.immovable));
   if (options.step.moves_centres())
-    owe_coriolis<L>(g, m, {options.step.h, w.kin, w.I, s.x.v, w.problem.A, w.problem.factor}, w.mean, w.problem.b,
-                    w.problem.free, w.v, s.moving, s.x.owed);
+    owe_coriolis<L>(g, m, {options.step.h, w.kin, w.I, s.x.v, w.problem.from, w.problem.A, w.problem.factor}, w.mean,
+                    w.problem.b, w.problem.free, w.v, s.moving, s.x.owed);
   Mask<Real> deep = w.problem.deep;
   if (options.step.theta_vq != 1) deep = deep | hold_back<L>(g, m, options.step, s.x, w);
   s.deep = s.moving & told_by_any<L>(g, deep), s.solving = any(s.deep);
