@@ -104,8 +104,8 @@ struct MeanForces {
   typename L::Real part;         // of v in u = (1 - part) v0 + part v
   Mask<typename L::Real> taken;  // have c(u) of the mean
 };
-/// Inverse dynamics without acceleration, and without the weight of what is free, at u = (1 - part) v0 + part v. base, b: without, and with those at another u: centres of mass
-/// have the same.
+/// Inverse dynamics without acceleration, nor weight of what is free, at u = (1 - part) v0 + part v. base, b: without, and with those at
+/// another u: centres of mass have the same.
 template <class L, class Real = typename L::Real>
 HD void dynamics_at_mean(const typename L::Group& g, const typename L::Model& m, const CoriolisInputs<L>& in,
                          const TreeVector<L>& v, const Real& part, const TreeVector<L>& base, const TreeVector<L>& b,

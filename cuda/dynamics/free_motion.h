@@ -74,7 +74,8 @@ struct JointState {
 };
 
 /// Actuators are linear about `start`, where the step begins, and that tells which are held; `x`: the state to be evaluated. from:
-/// what b changes; lacking: what it has M of; ctrl: of the joint's actuators; applied: its part of qfrc_applied; flat: its link; pulls: of every tie, see pulls_of.
+/// what b changes; lacking: what it has M of; ctrl: of the joint's actuators; applied: its part of qfrc_applied; flat: its link; pulls: of
+/// every tie, see pulls_of.
 template <class Real>
 struct JointInputs {
   JointState<Real> start, x;
@@ -143,8 +144,8 @@ HD void bound_together(const typename L::Model& m, const Options<Scalar<Real>>& 
   by_rows = select(end.binds, zero, one);
 }
 
-/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -lacking / h on entry, b on exit; row, by_rows: of its
-/// drive, see DriveRows.
+/// One joint's part. mass: its diagonal entry; bias: tau of inverse dynamics at a = -lacking / h on entry, b on exit; row, by_rows: of
+/// its drive, see DriveRows.
 template <class L, class Row, class Real = typename L::Real>
 HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& opt, const typename L::Link& link,
                      const JointInputs<Real>& in, Real& mass, Real& bias, Row& row, Real& by_rows) {

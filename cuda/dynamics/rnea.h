@@ -4,8 +4,7 @@
 
 namespace stiction {
 
-/// I A + V x* I V, where what moves along alone is exactly 0: of V = (w, v) in the second part
-///   w x (J w + h x v) + v x (m v + w x h) = w x J w + h x (w x v),   w x (m v + w x h) = m (w x v) + w x (w x h).
+/// I A + V x* I V, V = (w, v), without its v x m v, which is 0 but for rounding: what does not turn needs nothing to go on.
 template <class Real>
 HD Force<Real> force_to_move(const RigidInertia<Real>& I, const Motion<Real>& V, const Motion<Real>& A) {
   const Vec3<Real> turning = cross(V.w, I.h);
