@@ -198,7 +198,8 @@ HD Candidate<Real> moving_middle(const PlacedGeom<Real>& own, const PlacedGeom<R
                                  const Vec3<Real>& turn, const Real& margin, const Real& size,
                                  const Candidate<Real>* found, int n) {
   const Real least = inner_radius(own.type, own.size, Real(0)) * Scalar<Real>(1 - kInnerBall);
-  if (!any(margin > least)) return absent<Real>();
+  const Mask<Real> wide = margin > least;  // of a pack's worlds each by itself
+  if (!any(wide)) return absent<Real>();
   Candidate<Real> c = deepest_of(found, n);
   c.normal = c.normal * side;
   auto under = [&](Vec3<Real> x, const Real& most, const Mask<Real>& wanted) {
@@ -206,7 +207,7 @@ HD Candidate<Real> moving_middle(const PlacedGeom<Real>& own, const PlacedGeom<R
   };
   Candidate<Real> middle = middle_candidate(c, own, turning_part(turn), margin, under);
   middle.normal = middle.normal * side;
-  return middle;
+  return select<Real>(wide, middle, absent<Real>());
 }
 
 template <class L>

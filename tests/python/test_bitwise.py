@@ -87,6 +87,36 @@ def test_what_is_looked_at_again_beside_others_is_found_as_alone(isa, monkeypatc
         np.testing.assert_array_equal(driven(envs), together[envs])
 
 
+@pytest.mark.parametrize("kind", ["box", "cylinder", "capsule"])
+@pytest.mark.parametrize("isa", _core.available_isas())
+def test_what_overlaps_deeply_beside_what_is_fast_moves_as_alone(isa, kind, monkeypatch):
+    """Slow worlds had contacts of bodies' middles, which only fast ones need, where another of their pack was fast."""
+    monkeypatch.setenv("STICTION_ISA", isa)
+    geom = f'<geom type="{kind}" size=".05 .045 .055" mass=".5"/>'
+    body = f'<body pos="0 0 {{}}"><freejoint/>{geom}</body>'
+    model = Model.from_mjcf(
+        '<mujoco><option timestep="0.005" gravity="0 0 0"/><worldbody>'
+        f"{body.format(0)}{body.format(0.09)}</worldbody></mujoco>"
+    )
+    random, envs = np.random.default_rng(0), 240
+    qpos = random.normal(size=(envs, 14))
+    away = random.normal(size=(envs, 3))
+    qpos[:, :3] = 0
+    qpos[:, 7:10] = away / np.linalg.norm(away, axis=1, keepdims=True) * random.uniform(0.05, 0.13, (envs, 1))
+    for at in (3, 10):
+        qpos[:, at : at + 4] /= np.linalg.norm(qpos[:, at : at + 4], axis=1, keepdims=True)
+    qvel = random.normal(size=(envs, 12)) * np.where(np.arange(envs) % 2, 0.1, 2)[:, None]
+
+    def stepped(these):
+        sim = Simulation(model, len(these), num_threads=1)
+        sim.qpos[:], sim.qvel[:] = qpos[these], qvel[these]
+        sim.step()
+        return sim.qvel.copy()
+
+    slow = np.arange(1, envs, 2)
+    np.testing.assert_array_equal(stepped(np.arange(envs))[slow], stepped(slow))
+
+
 def heap(couples: bool) -> Model:
     """Bodies of many kinds in a box, beside a door and a drawer with limits: columns in blocks of six and of one."""
     kinds = ["box", "sphere", "capsule", "cylinder", "ellipsoid", "box", "box"]
