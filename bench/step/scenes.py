@@ -110,7 +110,7 @@ SCENES = {
         Scene("ten_cubes", (), 0.0, 1.0),
         Scene("heap", (), 0.0, 2.0),
         Scene("tray", (), 0.02, 1.0),
-        Scene("shaken", (), 0.1, 2.0, explores=True),
+        Scene("shaken", (), 0.1, 0.5, explores=True),
         Scene("stirred", ("bench/step/stirred.xml",), 2.0, 2.0, explores=True),
         Scene("biped", ("bench/step/biped.xml",), 0.03, 1.0),
         # Targets as a new policy of ArmLift gives them, and about those of HandReorient (parts of each joint's range).

@@ -69,7 +69,7 @@ def test_a_step_is_the_same_with_and_without(name):
         apart.append(np.abs(one.qvel - other.qvel).max(1, keepdims=True) / scale)
     apart = np.concatenate(apart)
     print(f"\n{name}: velocities differ by {np.median(apart):.1e} V in the median, {apart.max():.1e} at most")
-    assert np.median(apart) <= 1e-7 and np.percentile(apart, 99) <= 1e-4
+    assert np.median(apart) <= 1e-7 and np.percentile(apart, 99) <= 3e-4
 
 
 def table():
