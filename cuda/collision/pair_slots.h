@@ -200,14 +200,14 @@ HD Candidate<Real> moving_middle(const PlacedGeom<Real>& own, const PlacedGeom<R
   const Real least = inner_radius(own.type, own.size, Real(0)) * Scalar<Real>(1 - kInnerBall);
   const Mask<Real> wide = margin > least;  // of a pack's worlds each by itself
   if (!any(wide)) return absent<Real>();
-  Candidate<Real> c = deepest_of(found, n);
+  Candidate<Real> c = select<Real>(wide, deepest_of(found, n), absent<Real>());
   c.normal = c.normal * side;
   auto under = [&](Vec3<Real> x, const Real& most, const Mask<Real>& wanted) {
     return find_under<Shape>(other, size, x, c.normal, most, wanted);
   };
   Candidate<Real> middle = middle_candidate(c, own, turning_part(turn), margin, under);
   middle.normal = middle.normal * side;
-  return select<Real>(wide, middle, absent<Real>());
+  return middle;
 }
 
 template <class L>

@@ -113,10 +113,9 @@ HD void dynamics_at_mean(const typename L::Group& g, const typename L::Model& m,
   using S = Scalar<Real>;
   const S h = in.h;
   const Real rest = Real(1) - part;
-  TreeVector<L> u, a;
-  each_dof<L>(g, m, [&](Real x, Real y, Real& mean, Real& rate) { mean = x * rest + y * part, rate = Real(0); }, in.v0,
-              v, u, a);
-  inverse_dynamics<L>(g, m, in.kin, in.I, u, a, true, tau);
+  TreeVector<L> u;
+  each_dof<L>(g, m, [&](Real x, Real y, Real& mean) { mean = x * rest + y * part; }, in.v0, v, u);
+  inverse_dynamics<L>(g, m, in.kin, in.I, u, nullptr, true, tau);
   auto same = [&](const auto& tree) { return (three(tree.moving(base)) - three(tree.moving(b))) * (1 / h); };
   hold_centres<L>(g, m, in.I, in.A, false, same, tau);
 }

@@ -196,11 +196,10 @@ HD void joint_motion(const typename L::Model& m, const Options<Scalar<Real>>& op
 }
 
 /// Where A and b are wanted. `start`: the state that the step begins with, x itself but for Newton; lacking: what b has M of, what the
-/// velocity of Newton lacks of that of `start`; else 0.
+/// velocity of Newton lacks of that of `start`.
 template <class L>
 struct StepPoint {
   const State<L>&start, &x;
-  const TreeVector<L>& from;
   const TreeVector<L>* lacking;  // null: nothing
 };
 /// What b changes: for Newton nothing, else the velocities of x, of free roots after h of gravity.
@@ -218,10 +217,11 @@ HD void fall(const typename L::Group& g, const typename L::Model& m, const Optio
     });
 }
 
-/// kin, I: at at.x.
+/// from: of fall(); kin, I: at at.x.
 template <class L>
 struct MotionInputs {
   StepPoint<L> at;
+  const TreeVector<L>& from;
   const Kinematics<L>& kin;
   const PerLink<L, RigidInertia<typename L::Real>>& I;
   const Loads<L>& loads;
@@ -233,15 +233,14 @@ template <class L, class Row>
 HD void free_motion(const typename L::Group& g, const typename L::Model& m,
                     const Options<Scalar<typename L::Real>>& opt, const MotionInputs<L>& in, TreeVector<L>& bias,
                     TreeMatrix<L>& A, TreeVector<L>& b, const DriveRows<L, Row>& drives) {
-  const auto& [at, kin, I, loads] = in;
-  const auto& [start, x, from, lacking] = at;
+  const auto& [at, from, kin, I, loads] = in;
+  const auto& [start, x, lacking] = at;
   using Real = typename L::Real;
   using S = Scalar<Real>;
   S h = opt.h;
-  // M v - h c is -h times the inverse dynamics of the acceleration -v / h: one pass gives momentum and bias together.
+  // M v - h c is -h times the inverse dynamics of the acceleration -v / h: one pass gives momentum, if there is some, and bias together.
   if (lacking) each_dof<L>(g, m, [h](Real v, Real& a) { a = v * (S(-1) / h); }, *lacking, bias);
-  else each_dof<L>(g, m, [](Real& a) { a = Real(0); }, bias);
-  inverse_dynamics<L>(g, m, kin, I, x.v, bias, opt.newton == 0, b);
+  inverse_dynamics<L>(g, m, kin, I, x.v, lacking ? &bias : nullptr, opt.newton == 0, b);
   mass_matrix<L>(g, m, kin, I, A);
   if (opt.moves_centres()) {
     add_gyroscopic<L>(g, m, h, I, x, A, b);

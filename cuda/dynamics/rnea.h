@@ -15,11 +15,12 @@ HD Force<Real> force_to_move(const RigidInertia<Real>& I, const Motion<Real>& V,
 /// tau = M a + c(q, v) without armature. Link by link, outward and inward:
 ///   V = V' + S qd,   A = A' + S qdd + V' x S qd,   F = I A + V x* I V,   tau = S . (F + all F beyond)
 /// V' is the parent's (for all three columns of a ball joint, the parent's of the ball). The free base's velocity is that of
-/// a moving point, hence A_0 = (wd, vd + v x w); gravity is an acceleration upwards. weightless: but of what free roots carry.
+/// a moving point, hence A_0 = (wd, vd + v x w); gravity is an acceleration upwards. a: null is 0;
+/// weightless: what free roots carry.
 template <class L>
 HD void inverse_dynamics(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
                          const PerLink<L, RigidInertia<typename L::Real>>& I, const TreeVector<L>& v,
-                         const TreeVector<L>& a, bool weightless, TreeVector<L>& tau) {
+                         const TreeVector<L>* a, bool weightless, TreeVector<L>& tau) {
   using Real = typename L::Real;
   Motion<Real> V[L::kTrunkLinks], A[L::kTrunkLinks];
   Force<Real> share[L::kTrunkLinks];  // what this lane's limbs need from each trunk link
@@ -29,14 +30,15 @@ HD void inverse_dynamics(const typename L::Group& g, const typename L::Model& m,
   const Motion<Real> free = weightless ? still : falling;
 
   if (m.free_base()) {
-    V[0] = twist(v.trunk), A[0] = twist(a.trunk) + free;
+    V[0] = twist(v.trunk), A[0] = a ? twist(a->trunk) + free : free;
     A[0].v = A[0].v + cross(V[0].v, V[0].w);
   }
   UNROLL for (int t = m.base_links(); t < m.trunk_links(); ++t) {
     int dof = t + m.base_dofs() - m.base_links();
     Motion<Real> qd = kin.S.trunk[dof] * v.trunk[dof], Vp = t == 0 ? still : V[t - 1];
     V[t] = Vp + qd;
-    A[t] = (t == 0 ? falling : A[t - 1]) + kin.S.trunk[dof] * a.trunk[dof] + cross(Vp, qd);
+    A[t] = (t == 0 ? falling : A[t - 1]) + cross(Vp, qd);
+    if (a) A[t] = A[t] + kin.S.trunk[dof] * a->trunk[dof];
   }
 
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
@@ -51,7 +53,8 @@ HD void inverse_dynamics(const typename L::Group& g, const typename L::Model& m,
       Motion<Real> qd = kin.S.limb[i] * v.limb[i];
       if (L::Shape::kAnyJoint && link.kind == kBallLink) ball = Vp;
       Vk[k] = Vp + qd;
-      Ak[k] = Ap + kin.S.limb[i] * a.limb[i] + cross(L::Shape::kAnyJoint && link.kind == kBallNextLink ? ball : Vp, qd);
+      Ak[k] = Ap + cross(L::Shape::kAnyJoint && link.kind == kBallNextLink ? ball : Vp, qd);
+      if (a) Ak[k] = Ak[k] + kin.S.limb[i] * a->limb[i];
       if (!L::Shape::kAnyJoint || link.has_body) F[k] = force_to_move(I.limb[i], Vk[k], Ak[k]);
       else F[k] = zero_force<Real>();
     }

@@ -42,7 +42,7 @@ HD_ONCE void solve_linearised(const typename L::Group& g, const typename L::Mode
   ContactProblem<L>& problem = w.problem;
   fall<L>(g, m, opt, at.x, problem.from);
   const DriveRows<L, ScalarRow<Real>> drives{problem.dof[kDriveRow].row, problem.by_rows};
-  free_motion<L>(g, m, opt, {at, w.kin, w.I, w.loads}, w.v, problem.A, problem.b, drives);
+  free_motion<L>(g, m, opt, {at, problem.from, w.kin, w.I, w.loads}, w.v, problem.A, problem.b, drives);
   if (opt.moves_centres()) each_dof<L>(g, m, [](Real owed, Real& b) { b = b + owed; }, at.x.owed, problem.b);
   each_entry<L>(g, m, [](Real a, Real& copy) { copy = a; }, problem.A, problem.factor);
   factor<L>(g, m, problem.factor);
@@ -98,19 +98,19 @@ HD_ONCE void solve_free_motion(const typename L::Group& g, const typename L::Mod
   Options<Scalar<Real>> linear = opt;
   linear.theta = linear.theta_vq = 1, linear.newton = 0;
   const Real least = norm(vec<Real>(m.gravity)) * opt.h, before = size_of<L>(g, m, x.v) + least;
-  solve_linearised<L>(g, m, worlds, linear, {x, x, w.problem.from, nullptr}, w, bad);
+  solve_linearised<L>(g, m, worlds, linear, {x, x, nullptr}, w, bad);
   each_dof<L>(g, m, [](Real guess, Real& a, Real& b) { a = b = guess; }, problem.free, v, first);
   Mask<Real> active = mask_of<Real>(true), found = negate(active);
   for (int i = 0; i < opt.newton && g.any(active); ++i) {
     within_step<L>(g, m, opt, x, v, at, lacking);
-    solve_linearised<L>(g, m, worlds, opt, {x, at, problem.from, &lacking}, w, bad);
+    solve_linearised<L>(g, m, worlds, opt, {x, at, &lacking}, w, bad);
     turn_spin<L>(m, rotation(at.orientation), rotation(x.orientation), problem.free);
     const Real change = size_of<L>(g, m, problem.free), size = before + size_of<L>(g, m, v);
     each_dof<L>(g, m, [&](Real d, Real& vi) { vi = select(active, vi + d, vi); }, problem.free, v);
     found = (active & (change <= size * kFreeFound)) | (negate(active) & found);
     active = active & (change > size * kFreeTolerance<Scalar<Real>>);
   }
-  solve_linearised<L>(g, m, worlds, opt, {x, x, w.problem.from, nullptr}, w, bad);
+  solve_linearised<L>(g, m, worlds, opt, {x, x, nullptr}, w, bad);
   each_dof<L>(g, m, [&](Real vi, Real guess, Real& to) { to = select(found, vi, guess); }, v, first, problem.from);
   each_dof<L>(
       g, m, [](Real from, Real& free, Real& b) { free = from, b = Real(0); }, problem.from, problem.free, problem.b);
@@ -122,7 +122,7 @@ template <class L, class Real = typename L::Real>
 HD void move_freely(const typename L::Group& g, const typename L::Model& m, const SteppedWorlds<L>& worlds,
                     const State<L>& x, bool placed, Workspace<L>& w, Mask<Real>& bad) {
   if (worlds.options.step.newton) return solve_free_motion<L>(g, m, worlds, x, w, bad);
-  solve_linearised<L>(g, m, worlds, worlds.options.step, {x, x, w.problem.from, nullptr}, w, bad, placed);
+  solve_linearised<L>(g, m, worlds, worlds.options.step, {x, x, nullptr}, w, bad, placed);
   w.problem.free_found = mask_of<Real>(true);
 }
 

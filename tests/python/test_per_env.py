@@ -294,7 +294,7 @@ def test_contacts_and_bonds_go_along_with_places(dtype):
         alone[-1].qpos[:], alone[-1].qvel[:] = beginning(model)
         alone[-1].mocap_pos[:] = sim.mocap_pos[env]
         alone[-1].forward()
-    close = {"rtol": 0, "atol": 5e-6}
+    close = {"rtol": 0, "atol": 2e-6 if dtype == "float32" else 1e-6}
     touched = set()
     for _ in range(20 if dtype == "float64" else 1):
         for env, other in enumerate(alone):
@@ -304,7 +304,8 @@ def test_contacts_and_bonds_go_along_with_places(dtype):
             touched |= set(sim.contact.geom[env].ravel().tolist())
             for name in ("geom", "dist", "pos", "impulse"):
                 found, expected = getattr(sim.contact, name)[env], getattr(other.contact, name)[0]
-                np.testing.assert_allclose(found, expected, **close, err_msg=f"{name} {env}")
+                room = close | {"atol": 5e-6} if name == "impulse" and dtype == "float64" else close
+                np.testing.assert_allclose(found, expected, **room, err_msg=f"{name} {env}")
         for each in (sim, *alone):
             each.step(10)
     assert len(touched) > (6 if dtype == "float64" else 2)
