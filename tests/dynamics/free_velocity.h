@@ -15,7 +15,7 @@ struct FreeMotionSpace {
   PerLink<L, RigidInertia<Real>> I;
   Loads<L> loads;
   TreeMatrix<L> A;
-  TreeVector<L> b, v, bias;
+  TreeVector<L> from, b, v, bias;
   PerDof<L, ScalarRow<typename L::Real>> drives;
   TreeVector<L> by_rows;
 };
@@ -41,12 +41,14 @@ HD void free_velocity(const typename L::Group& g, const typename L::Model& m, co
   forward_kinematics<L>(g, m, x, w.kin);
   link_inertias<L>(g, m, w.kin, w.I);
   const DriveRows<L, ScalarRow<Real>> drives{w.drives, w.by_rows};
-  free_motion<L>(g, m, opt, {{x, x, x.v}, w.kin, w.I, w.loads}, w.bias, w.A, w.b, drives);
+  fall<L>(g, m, opt, x, w.from);
+  free_motion<L>(g, m, opt, {{x, x, nullptr}, w.from, w.kin, w.I, w.loads}, w.bias, w.A, w.b, drives);
   factor<L>(g, m, w.A);
   Real share[L::kTrunkDofs];
   UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) share[t] = zero;
   each_dof<L>(g, m, [](Real b, Real& y) { y = b; }, w.b, w.v);
   solve<L>(g, m, w.A, w.v, share);
+  each_dof<L>(g, m, [](Real from, Real& y) { y = y + from; }, w.from, w.v);
   if (g.rank() == 0) UNROLL for (int t = 0; t < m.base_dofs(); ++t) out[t] = w.v.trunk[t];
   each_joint<L>(
       g, m,
