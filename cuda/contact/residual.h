@@ -10,7 +10,8 @@
 //   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4), and of 10^4 times what is rounded in the
 //          velocities that they are made of                                                                      1
 //   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V_i)                                                          1
-//   V      of the trees that a contact acts on (contact/tree_scale.h)                                            m/s
+//   V      of the trees that a contact acts on (contact/tree_scale.h), and in worlds of several at least 10^4 times what is
+//          rounded in the velocities that its own is made of                                                    m/s
 //
 // Where a world has several trees a residual of contact i counts as r_i V / V_i; what is reported is that of the contact with the
 // largest r_con / V, and its V; the others at that scale.
@@ -128,14 +129,21 @@ HD void judge_contact(Law law, const ContactPoint<Real>& x, const ContactResidua
   worst.num_contacts = worst.num_contacts + select(x.active & (pushes > zero), one, zero);
 }
 
+/// V of a contact or row is at least so many times what the velocities that it is made of, and their change by its impulse, are
+/// rounded by.
+inline constexpr float kRowRounding = 1e4f;
 template <class Real>
-HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least) {
+HD Real largest_part(const Vec3<Real>& v) {
+  return max(max(abs(v.x), abs(v.y)), abs(v.z));
+}
+/// speeds: what its velocity w is made of.
+template <class Real>
+HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least, Real speeds) {
   const Real r = row_residual(l, w + row.e + row.R * l, row.lower, row.upper, row.W);
-  return select(row.active, r / max(abs(row.free), least), Real(0));
+  const Real rounded = (speeds + row.W * abs(l)) * (kRowRounding * kEpsilon<Scalar<Real>>);
+  return select(row.active, r / max(abs(row.free), max(least, rounded)), Real(0));
 }
 
-/// V of a row is at least so many times what the velocities that it is made of are rounded by.
-inline constexpr float kRowRounding = 1e4f;
 /// Of every dof, those of the dofs that carry it, and its own, before and after impulses: what its velocity is found from.
 template <class L, class Real = typename L::Real>
 HD void sum_speeds(const typename L::Group& g, const typename L::Model& m, const TreeVector<L>& free,
@@ -166,9 +174,13 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   const RowProblem<Real> rows = table.rows.view(zero, zero);
   const Vec3<Real> none{zero, zero, zero};
   const TreeScales<L> V = velocity_scales<L>(g, m, opt, w);
+  const Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h));
+  // speeds: of both points.
   auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, const Motion<Real>& v,
-                   const SixVec<Real>& li, Real scale, Certificate<Real>& worst) {
+                   const SixVec<Real>& li, Real of_trees, Real speeds, Certificate<Real>& worst) {
     const Vec3<Real> s = slip_of(row, v.v, li.l);
+    const Real rounded = (speeds + row.W_n * abs(li.l.z)) * (kRowRounding * kEpsilon<Scalar<Real>>),
+               scale = maximum(of_trees, rounded);
     const Real mobility = mean_mobility(row), weight = V.several ? V.largest / scale : one;
     const ContactResidual<Real> r = m.has_spin
                                         ? contact_residual(li, SixVec<Real>{s, spin_slip(x, row, v)}, x.mu, mobility)
@@ -180,19 +192,19 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
       g, m, w.kin, contacts, w.v, w.motions,
       [&](const auto& limb, int c, const Motion<Real>& v) {
         judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], v,
-              {l.slot.slot[c], m.has_spin ? l.spin.slot[c] : none}, V.of(tree_of_limb(m, limb.number)), own);
+              {l.slot.slot[c], m.has_spin ? l.spin.slot[c] : none}, V.of(tree_of_limb(m, limb.number)),
+              largest_part(v.v), own);
       },
       [&](int i, const Motion<Real>& v1, const Motion<Real>& v2) {
         judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], v2 - v1,
-              {l.pair[i], m.has_spin ? l.pair_spin[i] : none}, V.of_pair(m, contacts.pair[i]), shared);
+              {l.pair[i], m.has_spin ? l.pair_spin[i] : none}, V.of_pair(m, contacts.pair[i]),
+              largest_part(v1.v) + largest_part(v2.v), shared);
       });
-  Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h)),
-       rounding(kRowRounding * kEpsilon<Scalar<Real>>);
   TreeVector<L> sum;  // of the speeds from the root on
   sum_speeds<L>(g, m, problem.free, w.v, sum);
   auto row = [&](bool is_own, const ScalarRow<Real>& r, Real li, Real vi, Real size) {
     Real& worst = is_own ? own.r_row : shared.r_row;
-    worst = maximum(worst, judge_row(r, r.sign * vi, li, max(least, size * rounding)));
+    worst = maximum(worst, judge_row(r, r.sign * vi, li, least, size));
   };
   each_dof_row<L>(g, m, problem, row, l.dof, w.v, sum);
   for (int i = 0; i < m.ties; ++i) {
@@ -203,14 +215,14 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
       rate = rate + coef * dof_of<L>(g, m, w.v, m.tie[i].link[j]);
       size = size + abs(coef) * dof_of<L>(g, m, sum, m.tie[i].link[j]);
     }
-    shared.r_row = maximum(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], max(least, size * rounding)));
+    shared.r_row = maximum(shared.r_row, judge_row(problem.tie[i], rate, l.tie[i], least, size));
   }
   for (int i = 0; i < m.bonds; ++i) {
     const Vec3<Real> li = l.bond[i], v1 = bond_end_velocity<L>(g, m, problem, w.motions, i, 0),
                      v2 = bond_end_velocity<L>(g, m, problem, w.motions, i, 1);
     const ScalarRow<Real>(&r)[3] = problem.bond[i].row;
     auto judge_axis = [&](const ScalarRow<Real>& r, Real v1, Real v2, Real li) {
-      return judge_row(r, v1 + v2, li, max(least, (abs(v1) + abs(v2)) * rounding));
+      return judge_row(r, v1 + v2, li, least, abs(v1) + abs(v2));
     };
     const Real x = judge_axis(r[0], v1.x, v2.x, li.x), y = judge_axis(r[1], v1.y, v2.y, li.y),
                z = judge_axis(r[2], v1.z, v2.z, li.z);

@@ -195,3 +195,19 @@ def test_limits_of_what_tumbles_are_judged_by_what_single_precision_leaves_of_it
         fallback += np.sum((sim.status & Status.FALLBACK) != 0)
     print(f"of {400 * 64} steps {unsolved} are not converged, {fallback} took the fallback")
     assert unsolved < 5 and fallback < 20
+
+
+@pytest.mark.parametrize("speed", [20, 35])
+def test_balls_that_rested_count_by_what_a_fast_one_makes_of_them(speed):
+    """Of balls at rest V is 1e-4 m/s; what single precision rounds at the speeds that they leave with is more than a thousandth of that."""
+    balls = "".join(
+        f'<body pos="{0.102 * i} 0 0"><freejoint/><geom type="sphere" size="0.05" mass="1"/></body>' for i in range(12)
+    )
+    option = '<option timestep="0.005" gravity="0 0 0"/>'
+    sim = Simulation(Model.from_mjcf(f"<mujoco>{option}<worldbody>{balls}</worldbody></mujoco>"), 1)
+    sim.qvel[0, 0] = speed
+    for _ in range(3):
+        sim.step()
+        velocity = sim.qvel.reshape(12, 6)[:, 0]
+        assert velocity.sum() == pytest.approx(speed, rel=1e-6)
+    assert not sim.status.any()
