@@ -199,7 +199,7 @@ def test_limits_of_what_tumbles_are_judged_by_what_single_precision_leaves_of_it
 
 @pytest.mark.parametrize("speed", [20, 35])
 def test_balls_that_rested_count_by_what_a_fast_one_makes_of_them(speed):
-    """Of balls at rest V is 1e-4 m/s; what single precision rounds at the speeds that they leave with is more than a thousandth of that."""
+    """Of balls at rest V is 1e-4 m/s; as fast as they leave, float rounds more than a thousandth of it."""
     balls = "".join(
         f'<body pos="{0.102 * i} 0 0"><freejoint/><geom type="sphere" size="0.05" mass="1"/></body>' for i in range(12)
     )
