@@ -42,15 +42,21 @@ template <class Real> HD Real closest_on_axis(const Real (&c)[3], const Real (&u
   return select(crosses, low + (high - low) * t, select(g_low < zero, high, -l));
 }
 
-/// The part [low, high] of the axis beside the box: within the slabs whose faces the normal n does not mean. May be
-/// empty.
+/// Of the radius: an axis that passes an edge is as near up to so much further out as where it is closest; what is beyond a face by less
+/// is beside it.
+inline constexpr float kBesideEdge = 0.02f, kAtEdge = 1e-4f;
+/// The part [low, high] of the axis beside the box: within the slabs whose faces the normal n does not mean. May be empty. What touches
+/// an edge is closest beyond a slab, at s. r: the radius; 0 where the axis pierces the box.
 template <class Real>
-HD void clip_axis(const Real (&c)[3], const Real (&u)[3], Real l, const Real (&h)[3], const Real (&n)[3], Real& low,
-                  Real& high) {
+HD void clip_axis(const Real (&c)[3], const Real (&u)[3], Real l, const Real (&h)[3], const Real (&n)[3], Real s, Real r,
+                  Real& low, Real& high) {
   low = -l, high = l;
   UNROLL for (int i = 0; i < 3; ++i) {
     Mask<Real> clips = (abs(n[i]) < Real(0.5f)) & (abs(u[i]) > Real(1e-6f));
-    Real inverse = Real(1) / select(clips, u[i], Real(1)), p = (-h[i] - c[i]) * inverse, q = (h[i] - c[i]) * inverse;
+    const Real x = abs(c[i] + s * u[i]);
+    const Mask<Real> passes = (r > Real(0)) & (x > h[i] + r * Real(kAtEdge));
+    const Real end = select(passes, x + r * Real(kBesideEdge), h[i]);
+    Real inverse = Real(1) / select(clips, u[i], Real(1)), p = (-end - c[i]) * inverse, q = (end - c[i]) * inverse;
     low = select(clips, max(low, min(p, q)), low);
     high = select(clips, min(high, max(p, q)), high);
   }
@@ -102,7 +108,7 @@ HD void capsule_box(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<
   core = select(inside, -depth, core), s = select(inside, inner_s, s);
 
   // The deepest end is beside its face, but where the axis is parallel to it both ends are deepest and may stick out.
-  clip_axis(c, u, l, h, n, low, high);
+  clip_axis(c, u, l, h, n, s, select(inside, Real(0), r), low, high);
   Real slope = dot(axis, outward), beside = select(inside & negate(edge) & (low <= high), clamp(s, low, high), s);
   core = core + (beside - s) * slope, s = beside;
   Candidate<Real> near = ball_solid_contact(b.pose, centre + axis * s, r, outward, core);
