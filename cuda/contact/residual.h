@@ -129,8 +129,8 @@ HD void judge_contact(Law law, const ContactPoint<Real>& x, const ContactResidua
   worst.num_contacts = worst.num_contacts + select(x.active & (pushes > zero), one, zero);
 }
 
-/// V of a contact or row is at least so many times what the velocities that it is made of are rounded by, and their change by its
-/// impulse, (W + R) l.
+/// V of a contact or row is at least so many times what the velocities that it is made of are rounded by, and R l; not W l, which under
+/// heavy bodies on light ones would excuse all.
 inline constexpr float kRowRounding = 1e4f;
 template <class Real>
 HD Real largest_part(const Vec3<Real>& v) {
@@ -140,7 +140,7 @@ HD Real largest_part(const Vec3<Real>& v) {
 template <class Real>
 HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least, Real speeds) {
   const Real r = row_residual(l, w + row.e + row.R * l, row.lower, row.upper, row.W);
-  const Real rounded = (speeds + (row.W + row.R) * abs(l)) * (kRowRounding * kEpsilon<Scalar<Real>>);
+  const Real rounded = (speeds + row.R * abs(l)) * (kRowRounding * kEpsilon<Scalar<Real>>);
   return select(row.active, r / max(abs(row.free), max(least, rounded)), Real(0));
 }
 
@@ -179,7 +179,7 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, const Motion<Real>& v,
                    const SixVec<Real>& li, Real of_trees, Real speeds, Certificate<Real>& worst) {
     const Vec3<Real> s = slip_of(row, v.v, li.l);
-    const Real rounded = (speeds + (row.W_n + row.R_n) * abs(li.l.z)) * (kRowRounding * kEpsilon<Scalar<Real>>),
+    const Real rounded = (speeds + row.R_n * abs(li.l.z)) * (kRowRounding * kEpsilon<Scalar<Real>>),
                scale = maximum(of_trees, rounded);
     const Real mobility = mean_mobility(row), weight = V.several ? V.largest / scale : one;
     const ContactResidual<Real> r = m.has_spin
