@@ -7,11 +7,9 @@
 //   r_split max_i of Signorini's and Coulomb's law apart (law.h), which sees what large friction hides of r_con  m/s
 //   r_ccp  r_con without G: the convex model's score                                                             m/s
 //   r_mdp  r_con of s as maximum dissipation has it (dissipative_slip), and then r_split too; 0 unless the law is that   m/s
-//   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4), and of 10^4 times what is rounded in the
-//          velocities that they are made of                                                                      1
+//   r_row  the same form for the other rows, as a part of max(|J v*|, g h, 1e-4), and of rounded_scale()           1
 //   r_cone max_i max(0, |l_t| - mu l_n, -l_n) / (m_i V_i)                                                          1
-//   V      of the trees that a contact acts on (contact/tree_scale.h), and in worlds of several at least 10^4 times what is
-//          rounded in the velocities that its own is made of                                                    m/s
+//   V      of the trees that a contact acts on (contact/tree_scale.h), and in worlds of several at least rounded_scale()  m/s
 //
 // Where a world has several trees a residual of contact i counts as r_i V / V_i; what is reported is that of the contact with the
 // largest r_con / V, and its V; the others at that scale.
@@ -129,19 +127,17 @@ HD void judge_contact(Law law, const ContactPoint<Real>& x, const ContactResidua
   worst.num_contacts = worst.num_contacts + select(x.active & (pushes > zero), one, zero);
 }
 
-/// V of a contact or row is at least so many times what the velocities that it is made of are rounded by, and R l; not W l, which under
-/// heavy bodies on light ones would excuse all.
-inline constexpr float kRowRounding = 1e4f;
+/// V of a contact or row is at least so many times what is rounded in the velocities that its own is made of, `speeds`, and in R l; not
+/// in W l, which under heavy bodies on light ones would excuse all.
 template <class Real>
-HD Real largest_part(const Vec3<Real>& v) {
-  return max(max(abs(v.x), abs(v.y)), abs(v.z));
+HD Real rounded_scale(Real speeds, Real R, Real l) {
+  return (speeds + R * abs(l)) * (1e4f * kEpsilon<Scalar<Real>>);
 }
-/// speeds: what its velocity w is made of.
 template <class Real>
 HD Real judge_row(const ScalarRow<Real>& row, Real w, Real l, Real least, Real speeds) {
   const Real r = row_residual(l, w + row.e + row.R * l, row.lower, row.upper, row.W);
-  const Real rounded = (speeds + row.R * abs(l)) * (kRowRounding * kEpsilon<Scalar<Real>>);
-  return select(row.active, r / max(abs(row.free), max(least, rounded)), Real(0));
+  const Real V = max(abs(row.free), max(least, rounded_scale(speeds, row.R, l)));
+  return select(row.active, r / V, Real(0));
 }
 
 /// Of every dof, those of the dofs that carry it, and its own, before and after impulses: what its velocity is found from.
@@ -175,12 +171,11 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   const Vec3<Real> none{zero, zero, zero};
   const TreeScales<L> V = velocity_scales<L>(g, m, opt, w);
   const Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h));
-  // speeds: of both points.
+  // speeds: of both points, added.
   auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, const Motion<Real>& v,
                    const SixVec<Real>& li, Real of_trees, Real speeds, Certificate<Real>& worst) {
     const Vec3<Real> s = slip_of(row, v.v, li.l);
-    const Real rounded = (speeds + row.R_n * abs(li.l.z)) * (kRowRounding * kEpsilon<Scalar<Real>>),
-               scale = maximum(of_trees, rounded);
+    const Real scale = maximum(of_trees, rounded_scale(speeds, row.R_n, li.l.z));
     const Real mobility = mean_mobility(row), weight = V.several ? V.largest / scale : one;
     const ContactResidual<Real> r = m.has_spin
                                         ? contact_residual(li, SixVec<Real>{s, spin_slip(x, row, v)}, x.mu, mobility)

@@ -22,6 +22,11 @@ HD void each_tree_pair(const typename L::Model& m, const PairContact<L>& c, Visi
   }
 }
 
+template <class Real>
+HD Real largest_part(const Vec3<Real>& v) {
+  return max(max(abs(v.x), abs(v.y)), abs(v.z));
+}
+
 /// In m/s.
 template <class L>
 struct TreeScales {
@@ -56,8 +61,7 @@ HD_ONCE TreeScales<L> velocity_scales(const typename L::Group& g, const typename
   const Impulses<L>& l = w.impulses;
   const Real zero(0), least = least_scale(norm(vec<Real>(m.gravity)), Real(opt.h));
   auto size = [&](const ContactPoint<Real>& x, const ContactRow<Real>& row, Vec3<Real> li) {
-    const Real a = max(max(abs(row.free.x), abs(row.free.y)), abs(row.free.z));
-    return select(x.active & ((x.gap <= zero) | (li.z > zero)), a, zero);
+    return select(x.active & ((x.gap <= zero) | (li.z > zero)), largest_part(row.free), zero);
   };
   TreeScales<L> V;
   V.several = has_several_trees(m), V.largest = zero;

@@ -12,9 +12,9 @@ from stiction import Model, Simulation  # noqa: E402
 RADIUS = 0.004
 
 
-def tilted(pitch: float, yaw: float = 0.0) -> str:
+def tilted(pitch: float) -> str:
     """A capsule's pose, its axis along x."""
-    return f'euler="0 {math.degrees(math.pi / 2 + pitch):.12g} {math.degrees(yaw):.12g}"'
+    return f'euler="0 {math.degrees(math.pi / 2 + pitch):.12g} 0"'
 
 
 def axis(qpos):

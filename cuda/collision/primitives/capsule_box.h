@@ -42,9 +42,9 @@ template <class Real> HD Real closest_on_axis(const Real (&c)[3], const Real (&u
   return select(crosses, low + (high - low) * t, select(g_low < zero, high, -l));
 }
 
-/// Of the radius: an axis that passes an edge is as near up to so much further out as where it is closest; what is beyond a face by less
-/// is beside it.
-inline constexpr float kBesideEdge = 0.02f, kAtEdge = 1e-4f;
+/// Parts of the radius. What lies beyond a face's end by more than kAtEdge touches the edge there, and goes on touching it where it lies
+/// further out by up to kBesideEdge: its gap grows by less than a part of its own.
+inline constexpr float kAtEdge = 1e-4f, kBesideEdge = 0.02f;
 /// The part [low, high] of the axis beside the box: within the slabs whose faces the normal n does not mean. May be empty. What touches
 /// an edge is closest beyond a slab, at s. r: the radius; 0 where the axis pierces the box.
 template <class Real>
