@@ -350,7 +350,10 @@ HD void pose_step(const typename L::Group& g, const typename L::Model& m, const 
   using Real = typename L::Real;
   assemble_world<L>(g, m, worlds, s.x, w);
   s.solving = w.problem.any_row, s.iterations = Real(0);
-  if (s.solving) return pose_rows<L>(g, m, worlds.options.step, w, s);
+  if (s.solving) {
+    pose_rows<L>(g, m, worlds.options.step, w, s);
+    return tighten_rested<L>(g, m, worlds.options.step, s.x.v, w, s.rows);
+  }
   each_dof<L>(g, m, [](Real b, Real& v) { v = b; }, w.problem.free, w.v);
 }
 /// Takes the answer and certifies it: `flagged` are to be improved.

@@ -36,6 +36,43 @@ def test_no_grasp_slips_or_creeps(dtype):
     assert max(found["flicker"]) <= 0.005
 
 
+def hinged_fingers(number, thing, tip):
+    """Fingers on hinges about a body that hangs on a servo; each is pressed by a motor."""
+    finger = '<body pos="{} {} .1" euler="0 0 {}"><joint name="{}" axis="0 1 0"/>{}<geom {} pos="-.02 0 -.1"/></body>'
+    link = '<geom type="capsule" size=".008" fromto="0 0 0 -.01 0 -.06" mass=".05"/>'
+    turns = 2 * np.pi * np.arange(number) / number
+    fingers = "".join(
+        finger.format(0.08 * np.cos(turn), 0.08 * np.sin(turn), np.degrees(turn), f"f{i}", link, tip)
+        for i, turn in enumerate(turns)
+    )
+    motors = "".join(f'<motor joint="f{i}"/>' for i in range(number))
+    return Model.from_mjcf(
+        '<mujoco><option timestep="0.01"/><default><geom friction=".8"/></default><worldbody>'
+        '<body pos="0 0 .5"><joint name="z" type="slide" axis="0 0 1"/>'
+        f'<geom type="box" size=".02 .02 .02" pos="0 0 .3" mass="1"/>{fingers}</body>'
+        f'<body pos="0 0 .5"><freejoint/><geom {thing} mass=".1"/></body></worldbody>'
+        f'<actuator>{motors}<position joint="z" kp="5000" kv="300"/></actuator></mujoco>'
+    )
+
+
+@pytest.mark.parametrize("tip", ['type="box" size=".01 .02 .02" mass=".1"', 'type="sphere" size=".012" mass=".05"'])
+@pytest.mark.parametrize("thing", ['type="box" size=".035 .035 .02"', 'type="cylinder" size=".035 .03"'])
+def test_what_motors_press_at_rest_hardly_asks_the_fallback(thing, tip):
+    sim = Simulation(hinged_fingers(4, thing, tip), 1)
+    sim.ctrl[:, :4] = 2
+    sim.step(100)
+    held, asked = np.array(sim.qpos[0]), 0
+    for _ in range(100):
+        sim.clear_status()
+        sim.step()
+        assert not int(sim.status[0]) & ~Status.FALLBACK
+        asked += bool(int(sim.status[0]) & Status.FALLBACK)
+    moved = np.abs(sim.qpos[0] - held)[5:8].max()  # the fingers themselves are as well off anywhere
+    print(f"asked in {asked} of 100 steps, moved by {1e6 * moved:.2g} um")
+    assert asked <= 30
+    assert moved < 1e-6
+
+
 @DTYPES
 def test_what_rounding_drops_under_the_bare_law_is_held(dtype):
     for name, timestep, mass, force in DROPPED[dtype]:
