@@ -9,8 +9,8 @@
 // with none and those of v0, and with rows held at the bounds that solves before left; W + R is factored anew, with R at least
 // kBondCompliance of W.
 //
-// docs/theory.md, (2.3b) and (3.5). Worlds that move by less than kSlowTurn a step, and those where passes do not settle, keep explicit
-// forces and no bend.
+// docs/theory.md, (2.3b) and (3.5). Worlds where passes do not settle, or take v too far, have no bend; where they do not settle without,
+// no Coriolis forces either, which leaves joints their speeds. Worlds that move by less than kSlowTurn a step keep explicit forces.
 #pragma once
 #include "contact/bonds.h"
 #include "contact/residual.h"
@@ -23,8 +23,8 @@ namespace stiction {
 inline constexpr int kLoopPasses = 12;
 /// Solves in which the rows at a bound are to be found.
 inline constexpr int kLoopTries = 8;
-/// How far bend and mean forces may take v from that of explicit forces without bend, as a part of the speeds: kLoopTrust of what all dofs
-/// turn in the step, and no more than kLoopMost. Near dead points, where W is nearly singular, they would throw it about.
+/// How far bends may take v from that of explicit forces without bend, as a part of the speeds: kLoopTrust of what all dofs turn in the
+/// step, and no more than kLoopMost. Near dead points, where W is nearly singular, they would throw it about.
 inline constexpr float kLoopTrust = 0.5f, kLoopMost = 0.25f;
 /// To stop: what the next pass would change if changes go on as they do, as a part of the speeds before and after.
 template <class S> inline constexpr S kLoopTolerance = sizeof(S) == 4 ? S(1e-4) : S(1e-12);
@@ -223,6 +223,17 @@ struct HiddenContacts {
   }
 };
 
+/// No bends, in some worlds.
+template <class L, class Real = typename L::Real>
+HD void straighten(const typename L::Model& m, const Mask<Real>& which, ContactProblem<L>& problem) {
+  const Real zero(0);
+  for (int i = 0; i < m.bonds; ++i) {
+    Vec3<Real>& bend = problem.bond[i].bend;
+    bend = select(which, Vec3<Real>{zero, zero, zero}, bend);
+  }
+  for (int i = 0; i < m.ties; ++i) problem.tie_bend[i] = select(which, zero, problem.tie_bend[i]);
+}
+
 /// b, its solution, and the bends of equalities, from explicit forces. w.v on entry: what b has of inverse dynamics. assemble():
 /// the problem's rows.
 template <class L, class Mocap, class Assemble, class Real = typename L::Real>
@@ -233,16 +244,16 @@ HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m
     using S = Scalar<Real>;
     const Real zero(0);
     ContactProblem<L>& problem = w.problem;
-    for (int i = 0; i < m.bonds; ++i) problem.bond[i].bend = {zero, zero, zero};
-    for (int i = 0; i < m.ties; ++i) problem.tie_bend[i] = zero;
+    straighten<L>(m, mask_of<Real>(true), problem);
     if (!opt.moves_centres() || !m.has_loops) return;
     const Real before = size_of<L>(g, m, x.v);
-    Mask<Real> active = before * opt.h > S(kSlowTurn), found = mask_of<Real>(true);
+    Mask<Real> active = before * opt.h > S(kSlowTurn);
     if (!g.any(active)) return;
 
     TreeVector<L> v, first, plain;
-    copy_dofs<L>(g, m, x.v, v), copy_dofs<L>(g, m, x.v, plain), copy_dofs<L>(g, m, problem.b, first);
+    copy_dofs<L>(g, m, problem.b, first);
     without_coriolis<L>(g, m, opt.h, problem.b, w.v, w.mean.rest);
+    w.mean.taken = mask_of<Real>(false);
     const Mask<Real> fast = active;
     HiddenContacts<L> contacts(w.contacts);
     assemble();
@@ -258,33 +269,39 @@ HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m
       each_dof<L>(g, m, [](Real from, Real to, Real& by) { by = to - from; }, a, b, change);
       return size_of<L>(g, m, change);
     };
-    Real last(0);
-    for (int pass = 0; pass < kLoopPasses && g.any(active); ++pass) {
-      hold_loops<L>(g, m, first, loops, w);
-      const Real changed = apart(v, w.v);
-      each_dof<L>(g, m, [&](Real to, Real& vi) { vi = select(active, to, vi); }, w.v, v);
-      if (m.has_bends) bend_loops<L>(g, m, opt.h, x, v, mocap, active, w);
-      move_at_mean<L>(g, m, {opt.h, w.kin, w.I, x.v, problem.from, problem.A, problem.factor}, v, w.mean.part,
-                      w.mean.rest, active, problem.b, problem.free);
-      if (pass == 0) copy_dofs<L>(g, m, v, plain);
-      const Real size = before + size_of<L>(g, m, v);
-      const Real next = pass == 0 ? changed : changed * min(changed / max(last, size * kEpsilon<S>), Real(1));
-      last = changed;
-      found = (active & (changed <= size * S(kTurnFound))) | (negate(active) & found);
-      active = active & (next > size * kLoopTolerance<S>);
+    const Real trust = min(before * (opt.h * kLoopTrust), Real(kLoopMost));
+    for (const bool bends : {true, false}) {
+      const Mask<Real> tried = fast & negate(w.mean.taken);
+      active = tried;
+      if (!g.any(active)) break;
+      copy_dofs<L>(g, m, x.v, v), copy_dofs<L>(g, m, x.v, plain);
+      each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(tried, old, bi); }, first, problem.b);
+      if (!bends) straighten<L>(m, tried, problem);
+      Mask<Real> found = mask_of<Real>(false);
+      Real last(0);
+      for (int pass = 0; pass < kLoopPasses && g.any(active); ++pass) {
+        hold_loops<L>(g, m, first, loops, w);
+        const Real changed = apart(v, w.v);
+        each_dof<L>(g, m, [&](Real to, Real& vi) { vi = select(active, to, vi); }, w.v, v);
+        if (bends) bend_loops<L>(g, m, opt.h, x, v, mocap, active, w);
+        move_at_mean<L>(g, m, {opt.h, w.kin, w.I, x.v, problem.from, problem.A, problem.factor}, v, w.mean.part,
+                        w.mean.rest, active, problem.b, problem.free);
+        if (pass == 0) copy_dofs<L>(g, m, v, plain);
+        const Real size = before + size_of<L>(g, m, v);
+        const Real next = pass == 0 ? changed : changed * min(changed / max(last, size * kEpsilon<S>), Real(1));
+        last = changed;
+        found = (active & (changed <= size * S(kTurnFound))) | (negate(active) & found);
+        active = active & (next > size * kLoopTolerance<S>);
+      }
+      if (bends) found = found & negate(apart(plain, v) > (before + size_of<L>(g, m, plain)) * trust);
+      w.mean.taken = w.mean.taken | (tried & found);
     }
     contacts.show();
-    const Real trust = min(before * (opt.h * kLoopTrust), Real(kLoopMost));
-    found = found & negate(apart(plain, v) > (before + size_of<L>(g, m, plain)) * trust);
-    w.mean.taken = fast & found;
-    if (!g.any(negate(found))) return;
-    each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(found, bi, old); }, first, problem.b);
-    solve_without_rows<L>(g, m, problem);
-    for (int i = 0; i < m.bonds; ++i) {
-      Vec3<Real>& bend = problem.bond[i].bend;
-      bend = select(found, bend, Vec3<Real>{zero, zero, zero});
-    }
-    for (int i = 0; i < m.ties; ++i) problem.tie_bend[i] = select(found, problem.tie_bend[i], zero);
+    const Mask<Real> wild = fast & negate(w.mean.taken);
+    if (!g.any(wild)) return;
+    each_dof<L>(g, m, [&](Real& vi) { vi = zero; }, v);
+    move_at_mean<L>(g, m, {opt.h, w.kin, w.I, x.v, problem.from, problem.A, problem.factor}, v, Real(1), w.mean.rest,
+                    wild, problem.b, problem.free);
   }
 }
 

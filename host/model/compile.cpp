@@ -449,11 +449,10 @@ class Compiler {
     };
     out_->bond = bonds_of(m_, graph_, room_, flat);
     view().ties = static_cast<int>(out_->tie.size()), view().bonds = static_cast<int>(out_->bond.size());
-    view().has_loops = view().has_bends = view().bonds > 0;
+    view().has_loops = view().bonds > 0;
     for (const TieModel<double>& tie : out_->tie)
       if (tie.kind == kTieEquality)
-        view().has_loops = true,
-        view().has_bends |= std::any_of(tie.poly + 2, tie.poly + 5, [](double c) { return c != 0; });
+        view().has_loops |= std::any_of(tie.poly + 2, tie.poly + 5, [](double c) { return c != 0; });
   }
 
   void bodies() {

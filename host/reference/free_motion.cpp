@@ -324,7 +324,13 @@ void settle_coriolis(const Model& model, const Vector& q, const Vector& v, doubl
 
 bool has_loops(const Model& model) {
   if (disabled(model, kDisableEquality)) return false;
-  return std::any_of(model.eq_active.begin(), model.eq_active.end(), [](auto active) { return bool(active); });
+  for (int i = 0; i < model.neq; ++i) {
+    const double* c = &model.eq_data[11 * i];
+    const auto type = static_cast<Equality>(model.eq_type[i]);
+    const bool frames = type == Equality::kConnect || type == Equality::kWeld;
+    if (model.eq_active[i] && (frames || c[2] != 0 || c[3] != 0 || c[4] != 0)) return true;
+  }
+  return false;
 }
 
 Vector owed_after(const Model& model, const StepInput& input, const Vector& end, double h, const FreeMotion& m) {

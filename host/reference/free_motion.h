@@ -81,7 +81,7 @@ struct FreeMotion {
   std::vector<SoftRow> soft_rows;
 };
 
-/// Whether something closes loops.
+/// Whether something closes loops: equalities of joints and tendons of the first degree are rows like others.
 bool has_loops(const Model& model);
 
 FreeMotion free_motion(const Model& model, const Kinematics& kinematics, const StepInput& input, Integrator integrator,

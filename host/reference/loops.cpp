@@ -137,23 +137,28 @@ void close_loops(const Model& model, const Vector& q, const Vector& v, const std
     }
     return l;
   };
-  Vector now = v, bend = Vector::Zero(all);
   const Vector plain =
       m.A.llt().solve(first) + m.A.llt().solve(J.transpose() * impulses(J * m.A.llt().solve(first) + e));
-  double changed = 0, size = 1;
-  for (int pass = 0; pass < 40; ++pass) {
-    bend = parted(now);
-    if (pass > 0) m.coriolis = coriolis_change(model, q, v, (v + now) / 2, h, m), m.b = first + m.coriolis;
-    const Vector free = m.A.llt().solve(m.b);
-    const Vector next = free + m.A.llt().solve(J.transpose() * impulses(J * free + e + bend));
-    changed = (next - now).cwiseAbs().sum(), size = before + next.cwiseAbs().sum();
-    now = next;
-    if (changed <= 1e-14 * size) break;
+  Vector bend = Vector::Zero(all);
+  m.at_mean = false;
+  for (const bool bends : {true, false}) {
+    Vector now = v;
+    double changed = 0, size = 1;
+    bend.setZero(), m.b = first;
+    for (int pass = 0; pass < 40; ++pass) {
+      if (bends) bend = parted(now);
+      if (pass > 0) m.coriolis = coriolis_change(model, q, v, (v + now) / 2, h, m), m.b = first + m.coriolis;
+      const Vector free = m.A.llt().solve(m.b);
+      const Vector next = free + m.A.llt().solve(J.transpose() * impulses(J * free + e + bend));
+      changed = (next - now).cwiseAbs().sum(), size = before + next.cwiseAbs().sum();
+      now = next;
+      if (changed <= 1e-14 * size) break;
+    }
+    const double far = (now - plain).cwiseAbs().sum() / (before + plain.cwiseAbs().sum());
+    m.at_mean = changed <= 1e-2 * size && (!bends || far <= std::min(0.25, h * before / 2));
+    if (m.at_mean) break;
   }
-  const bool small =
-      (now - plain).cwiseAbs().sum() <= std::min(0.25, h * before / 2) * (before + plain.cwiseAbs().sum());
-  m.at_mean = changed <= 1e-2 * size && small;
-  if (!m.at_mean) m.b = first, bend.setZero();
+  if (!m.at_mean) m.coriolis = coriolis_change(model, q, v, 0 * v, h, m), m.b = first + m.coriolis;
   m.v_free = m.A.llt().solve(m.b);
   problem.e_row += bend;
 }
