@@ -71,6 +71,14 @@ HD Hub<Real> hub_of(const Link& own, const Pose<Real>& link, const Closing<Real>
 inline constexpr double kFarTurn = 0.25;
 template <class Real> HD Mask<Real> turns_far(const Real& turns) { return turns > Real(Scalar<Real>(kFarTurn)); }
 
+/// How the surface of a geom moves: about an axis of symmetry it may spin as it likes.
+template <class Real>
+HD Closing<Real> surface_motion(const PlacedGeom<Real>& geom, const Closing<Real>& of) {
+  if (geom.type != GeomKind::kSphere && geom.type != GeomKind::kCapsule && geom.type != GeomKind::kCylinder) return of;
+  const Vec3<Real> axis = column(geom.pose.R, 2), spin = geom.type == GeomKind::kSphere ? of.w : axis * dot(axis, of.w);
+  return {of.w - spin, of.v + cross(spin, geom.pose.p)};
+}
+
 /// Where two bodies go in the step, and how far from there.   m
 template <class Real>
 struct Reach {
@@ -82,6 +90,7 @@ struct Reach {
   const Hub<Real>*hub_a = nullptr, *hub_b = nullptr;  // of what moves, where it turns far in some world
   Real ends = Real(kFar);                             // no gap beyond it at the end of the free motion matters
   Real goes = Real(0);                                // the margin less reserves: what both travel, and what hits them
+  int lanes = kWidth<Real>;                           // with a world of their own: those behind repeat the last one
   Push<Real> push = {};                               // of a body on its own beside static geometry
 
   /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it
@@ -116,6 +125,9 @@ template <class T, class Real> HD GeomPose<T> lane_of(const GeomPose<Real>& g, i
 }
 template <class T, class Real> HD Tipping<T> lane_of(const Tipping<Real>& x, int i) {
   return {T(lane(x.most, i)), {lane_of<T>(x.push.at, i), lane_of<T>(x.push.along, i)}};
+}
+template <class T, class Real> HD Candidate<T> lane_of(const Candidate<Real>& x, int i) {
+  return {lane_of<T>(x.pos, i), lane_of<T>(x.normal, i), T(lane(x.dist, i))};
 }
 template <class Real, class T> HD void set_lane_of(Candidate<Real>& c, int i, const Candidate<T>& x) {
   using S = Scalar<Real>;
@@ -250,7 +262,8 @@ HD void drop_clear(const Mask<Real>& wanted, const Reach<Real>& reach, int n, Cl
   acts = acts & wanted;
   if (!any(acts)) return;
   for_each_lane<Real>(acts, [&](int i) {
-    if (is_clear(i)) set_lane(clear, i, kWidth<Real> == 1 ? 1 : -1);
+    const int world = min(i, reach.lanes - 1);
+    if (world < i ? lane(clear, world) != 0 : is_clear(i)) set_lane(clear, i, kWidth<Real> == 1 ? 1 : -1);
   });
   drop_open(clear, n, out);
 }
@@ -406,11 +419,21 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
   Mask<Real> left = wanted & collide_regular<Shape>(a, b, out);
   const Mask<Real> done = wanted & negate(left);
   for (int k = 0; k < count; ++k) out[k] = select<Real>(done, out[k], absent<Real>());
+  if constexpr (Shape::has_pair(GeomKind::kSphere, GeomKind::kSphere))
+    if (a.type == GeomKind::kSphere && b.type == GeomKind::kSphere) {
+      const Candidate<Real> now = out[0];
+      meet_on_way(a, b, velocity_at(reach.way, b.pose.p), out[0]);
+      out[0] = select<Real>(done, out[0], now);
+    }
   if constexpr (has_irregular<Shape>()) {
     if (any(left)) {
       left = left & negate(parted(a, b, reach.margin));
       const Tipping<Real> tips = reach.tips(b.pose.p);
-      for_each_lane<Real>(left, [&](int i) { collide_lane(a, b, i, reach, tips, out); });
+      for_each_lane<Real>(left, [&](int i) {
+        if (const int world = min(i, reach.lanes - 1); world < i)
+          for (int k = 0; k < count; ++k) set_lane_of(out[k], i, lane_of<Scalar<Real>>(out[k], world));
+        else collide_lane(a, b, i, reach, tips, out);
+      });
     }
   }
   if constexpr (Shape::has_pair(GeomKind::kPlane, GeomKind::kCylinder))

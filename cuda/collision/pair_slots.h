@@ -4,6 +4,7 @@
 // world's pool in that order; when it is full, the one that closes last gives way, and `overflow` tells where that one could
 // have closed in the step.
 #pragma once
+#include "collision/moving_seams.h"
 #include "collision/world_slots.h"
 
 namespace stiction {
@@ -117,6 +118,7 @@ template <class L, class Real = typename L::Real>
 struct MovingPair {
   const Vec3<Real>&shift1, &shift2;  // see LinkBound
   int link1, link2, geom1, geom2;
+  Vec3<Real> on1, on2;  // of the candidate: the points that will touch, which impulses act at when the gap is closed
   Surface<Real> surface;
   Scalar<Real> merge;  // twins are nearer to each other  m
   Real bounce;         // of the candidate
@@ -135,7 +137,7 @@ HD int twin_of(const Candidate<Real>& c, const MovingPair<L>& of, int w, const P
         !same(x.point.stiffness, of.surface.stiffness) || !same(x.point.dissipation, of.surface.dissipation) ||
         !same(x.point.torsion, of.surface.torsion) || !same(x.point.rolling, of.surface.rolling))
       continue;
-    const Vec3<S> d = one(c.pos) - one(of.shift2) - one(x.point.p);
+    const Vec3<S> d = one(of.on2) - one(of.shift2) - one(x.point.p);
     const S merge = of.merge;
     if (dot(d, d) < merge * merge && dot(one(c.normal), one(x.point.frame.row[2])) > S(0.999)) return s;
   }
@@ -180,7 +182,7 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
   auto put = [&](Vec3<Real>& to, const Vec3<Real>& from) {
     copy(to.x, from.x), copy(to.y, from.y), copy(to.z, from.z);
   };
-  put(x.point.p, c.pos - of.shift2), put(x.p1, c.pos - of.shift1), put(x.at, c.pos);
+  put(x.point.p, of.on2 - of.shift2), put(x.p1, of.on1 - of.shift1), put(x.at, c.pos);
   put(x.point.frame.row[2], c.normal);
   set_lane(pool.end_gap[slot], w, end_gap), set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, static_cast<S>(id));
   copy(x.point.mu, of.surface.mu), copy(x.point.stiffness, of.surface.stiffness);
@@ -234,6 +236,10 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
     if constexpr (L::Group::kSize == 1) return (at_flat<L>(bound, flat).ball);
     else return gather_part<L>(g, m, bound, flat, [](const Bound& b) { return b.ball; });
   };
+  auto moved = [&](const auto& V, int flat, Vec3<Real> shift) {
+    const Motion<Real> v = link_of(V, flat);
+    return Motion<Real>{v.w, velocity_at(v, -shift)} * Real(step.h);
+  };
   for (int i = 0; i < m.link_pairs; ++i) {
     const LinkPairModel& lp = m.link_pair[i];
     const auto &ball1 = ball_of(lp.link1), &ball2 = ball_of(lp.link2);
@@ -243,10 +249,6 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
     auto within = [&](Real reach) { return step.looks & (dot(d, d) < (reach + radii) * (reach + radii)); };
     if (!g.any(within(margin))) continue;
     const auto &b1 = link_of(bound, lp.link1), &b2 = link_of(bound, lp.link2);
-    auto moved = [&](const auto& V, int flat, Vec3<Real> shift) {
-      const Motion<Real> v = link_of(V, flat);
-      return Motion<Real>{v.w, velocity_at(v, -shift)} * Real(step.h);
-    };
     // How near they must be when the free motion ends: what part of the margin was for the way they go is not for others, and the
     // reserve, which is in that of both, once.
     const Real travel = link_of(step.travel, lp.link1) + link_of(step.travel, lp.link2);
@@ -269,8 +271,10 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
       Candidate<Real> out[kMaxCandidates + 2];
       // What both travel in the step, at the common point.
-      const Motion<Real> way1 = moved(step.free, g1.link, l1.shift), way2 = moved(step.free, g2.link, l2.shift);
-      const Motion<Real> now = moved(step.V, g2.link, l2.shift) - moved(step.V, g1.link, l1.shift);
+      const Motion<Real> way1 = surface_motion(x1, moved(step.free, g1.link, l1.shift)),
+                         way2 = surface_motion(x2, moved(step.free, g2.link, l2.shift));
+      const Motion<Real> now =
+          surface_motion(x2, moved(step.V, g2.link, l2.shift)) - surface_motion(x1, moved(step.V, g1.link, l1.shift));
       Reach<Real> nears{nearest, way2 - way1, now, contacts.turned + contacts.thrown};
       nears.turns_a = norm(way1.w), nears.turns_b = norm(way2.w);
       Hub<Real> hub1, hub2;
@@ -278,10 +282,10 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
         hub1 = hub_of(flat_model_link<L>(m, g1.link), l1.pose, way1, nears.turns_a), nears.hub_a = &hub1;
         hub2 = hub_of(flat_model_link<L>(m, g2.link), l2.pose, way2, nears.turns_b), nears.hub_b = &hub2;
       }
-      nears.ends = aside, nears.goes = goes;
+      nears.ends = aside, nears.goes = goes, nears.lanes = step.lanes;
       collide<typename L::Shape>(x1, x2, wanted, nears, out);
       const Scalar<Real> twins = step.twins_within(lp.thin);
-      MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, surface_from<Real>(pair),
+      MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, {}, {}, surface_from<Real>(pair),
                        twins,    Real(0)};
       const int shaped = candidate_count(g1.type, g2.type);
       int count = shaped;
@@ -296,12 +300,21 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
         const Real end_gap = nears.end_gap(out[k]);
         const Mask<Real> active = (out[k].dist < nearest) & (end_gap < aside);
         turns = max(turns, select(active, -end_gap, Real(0)));
+        const Candidate<Real>& c = out[k];
+        auto touches = [&](const PlacedGeom<Real>& x, Scalar<Real> side) {
+          if (max(x1.type, x2.type) == GeomKind::kSphere)  // on the line along which it is hit
+            return x.pose.p - c.normal * ((x.size.x + min(c.dist, Real(0)) * Scalar<Real>(0.5)) * side);
+          return c.pos + c.normal * (clamp(c.dist, Real(0), nearest) * (side / 2));
+        };
+        of.on1 = touches(x1, -1), of.on2 = touches(x2, 1);
         if (m.has_restitution) of.bounce = bounce_of(out[k], of.surface.restitution, nears.now, step.h);
         for_each_lane<Real>(
             active, [&](int w) { insert_pair<L>(out[k], pair.id + k, lane(end_gap, w), of, w, pool, contacts); });
       }
     }
   }
+  auto way_of = [&](int flat) { return moved(step.free, flat, link_of(bound, flat).shift); };
+  drop_hidden_pairs<L>(m, step.looks, [&](int flat) { return link_of(bound, flat); }, way_of, contacts);
   for (int s = 0; s < contacts.pairs; ++s)
     contacts.pair[s].point.frame = frame_of_normal(contacts.pair[s].point.frame.row[2]);
   return turns * rebound(m);

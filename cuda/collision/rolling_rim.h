@@ -33,7 +33,7 @@ HD Real bend_rolling(const typename L::Model& m, const StationModel& st, const P
   for (int c = 0; c < slots; ++c) {
     ContactPoint<Real>& x = slot[c];
     if (!any(x.active)) continue;
-    const Vec3<Real> n = x.frame.row[2], at = x.p + n * (x.gap * S(0.5));
+    const Vec3<Real> n = x.frame.row[2], at = x.p + n * (min(x.gap, Real(0)) * S(0.5));
     Real rolls(0);
     for (int k = 0; k < (rim ? 2 : 1); ++k) {
       const Rolling<Real> way = rolling_on(rim ? cap_of(own, k) : as_round(own, body.centre), n, reach, body);

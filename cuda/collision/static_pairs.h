@@ -97,9 +97,14 @@ HD Under<Real> static_under(const typename L::Model& m, const StationModel& st, 
 template <class Shape, class Real>
 HD void collide_placed(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach,
                        Candidate<Real>* out) {
-  if (!x.own_first) return collide<Shape>(x.fixed, x.own, near, reach, out);
-  collide<Shape>(x.own, x.fixed, near, reach.reversed(), out);
-  for (int k = 0; k < candidate_count(x.own.type, x.fixed.type); ++k) out[k].normal = -out[k].normal;
+  if (!x.own_first) {
+    collide<Shape>(x.fixed, x.own, near, reach, out);
+  } else {
+    collide<Shape>(x.own, x.fixed, near, reach.reversed(), out);
+    for (int k = 0; k < candidate_count(x.own.type, x.fixed.type); ++k) out[k].normal = -out[k].normal;
+  }
+  if (x.own.type == GeomKind::kSphere && x.fixed.type == GeomKind::kSphere)  // on the line along which it is hit
+    out[0].pos = x.own.pose.p - out[0].normal * (x.own.size.x + out[0].dist * Scalar<Real>(0.5));
 }
 
 /// What turning makes of the candidates of pair `i`, which are near in some world; and that of the geom's middle behind them.

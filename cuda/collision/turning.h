@@ -63,9 +63,9 @@ HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const T
 
 /// What rolling makes of the candidate c of a vertex x of the body, which `at` is moved by other turns: it acts where the roll takes x
 /// when that is lowest in the step, and is as high above the plane as the roll leaves it at the end. So what rolls is pushed where
-/// it stands then, not ahead of it. Not of what falls onto the plane, which the blow turns otherwise, nor far from the lowest vertex,
-/// nor of what rolls so slowly that contacts give way by as much as its vertices rise. now, way: how the body moves against the
-/// plane at the beginning of the step, and in its free motion.
+/// it stands then, not ahead of it. Not of what falls onto the plane, which the blow turns otherwise, nor of what only begins to turn, which
+/// contacts may keep from that, nor far from the lowest vertex, nor of what rolls so slowly that contacts give way by as much as its vertices
+/// rise. now, way: how the body moves against the plane at the beginning of the step, and in its free motion.
 template <class Real>
 HD Candidate<Real> rolling_point(const Candidate<Real>& c, Vec3<Real> x, const Candidate<Real>& at,
                                  const Closing<Real>& now, const Closing<Real>& way, const Turning<Real>& body,
@@ -75,8 +75,9 @@ HD Candidate<Real> rolling_point(const Candidate<Real>& c, Vec3<Real> x, const C
         y = cross(roll, arm);
   const Real closes = -dot(n, velocity_at(way, c.pos)), lifts = dot(n, cross(roll, y));
   const Vec3<Real> goes = velocity_at(way, body.centre), gains = goes - velocity_at(now, body.centre);
-  const Mask<Real> falls = -dot(n, goes) >= norm(gains) * S(3);
-  rolls = rolls & (c.dist < Real(kFar)) & (closes > c.dist) & (lifts > norm(gains) * S(0.05)) & negate(falls);
+  const Vec3<Real> begins = way.w - now.w;
+  const Mask<Real> other = (-dot(n, goes) >= norm(gains) * S(3)) | (dot(begins, begins) > dot(roll, roll) * S(0.25));
+  rolls = rolls & (c.dist < Real(kFar)) & (closes > c.dist) & (lifts > norm(gains) * S(0.05)) & negate(other);
   if (!any(rolls)) return at;
   const Real tangent = -dot(n, y) / select(rolls, lifts, Real(1)), turns = dot(roll, roll),
              square = tangent * tangent * turns;

@@ -18,6 +18,7 @@ struct StepReach {
   const PerLink<L, typename L::Real>& travel;           // how far free takes any of their points         m
   Scalar<typename L::Real> h, reserve, slack, merge;  // reserve, slack: what a gap may change besides, and a part of it
   bool moves_centres;                                 // see Options
+  int lanes;                                          // with worlds of their own, see Reach
   Mask<typename L::Real> looks =
       mask_of<typename L::Real>(true);  // worlds that are looked at; others keep what was found in them
 
@@ -53,9 +54,12 @@ HD Real bounce_of(const Candidate<Real>& c, const Real& restitution, const Closi
   return select(hits, restitution * closed * (S(-1) / h), Real(0));
 }
 
+/// The point of the body that will touch: an impulse acts when the gap is closed, and what lands is to roll by its own radius.
 template <class Real, class Number>
 HD void fill_point(const Candidate<Real>& c, const Surface<Number>& s, Real id, Real margin, ContactPoint<Real>& x) {
-  x.p = c.pos, x.gap = c.dist, x.id = id, x.bounce = Real(0), x.bend = {Real(0), Real(0), Real(0)};
+  const Real open = clamp(c.dist, Real(0), margin);
+  x.p = c.pos + c.normal * (open * Scalar<Real>(0.5)), x.gap = c.dist, x.id = id, x.bounce = Real(0),
+  x.bend = {Real(0), Real(0), Real(0)};
   x.mu = Real(s.mu), x.stiffness = Real(s.stiffness), x.dissipation = Real(s.dissipation);
   x.torsion = Real(s.torsion), x.rolling = Real(s.rolling);
   x.active = c.dist < margin;
@@ -259,7 +263,7 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       auto of_link = [&](const auto& x) { return s == 0 ? x.trunk[limb.attach()] : x.limb[at.link + s - 1]; };
       const Motion<Real> way = of_link(step.free) * Real(step.h);
       Reach<Real> reach{of_link(margin), way, of_link(step.V) * Real(step.h), contacts.turned + contacts.thrown};
-      reach.turns_b = norm(way.w), reach.goes = goes_by(reach.margin, step.reserve);
+      reach.turns_b = norm(way.w), reach.goes = goes_by(reach.margin, step.reserve), reach.lanes = step.lanes;
       Hub<Real> hub;
       if (any(turns_far(reach.turns_b))) {
         hub = hub_of(s == 0 ? m.trunk[limb.attach()] : limb.link(s - 1), link, way, reach.turns_b);

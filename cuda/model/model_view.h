@@ -214,9 +214,10 @@ struct ModelCounts {
   int has_limits = 0, has_friction = 0, has_buoyancy = 0;
   int has_ranges = 0;  // some joint's servo has bounds of its force
   int has_pulls = 0;   // the force range of some joint bounds actuators on tendons, too
-  int has_loops = 0;   // welds, connects, equalities of joints or tendons but those of the first degree, whose rows stay as they are
-  int has_spin = 0;    // some pair or probe has torsional or rolling friction
-  int level = 0;       // all static geometry is level planes: the frames of world slots are the world's axes
+  int has_loops =
+      0;  // welds, connects, equalities of joints or tendons but those of the first degree, whose rows stay as they are
+  int has_spin = 0;  // some pair or probe has torsional or rolling friction
+  int level = 0;     // all static geometry is level planes: the frames of world slots are the world's axes
 };
 
 template <class Shape_, class S>

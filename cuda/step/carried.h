@@ -4,13 +4,13 @@
 // h^2 w^2 r / 2 in every step, although J v = 0 held. So contacts of two bodies that turn together have the bend
 //
 //   b = k d,   d = h / 2 (a_2(p) - a_1(p)),   a_i(p) = A_i + A_wi x p + w_i x v_i(p)
-//   k = min(3 - 12 |w_2 - w_1|^2 / W^2, 2 - |v_2(p) - v_1(p)|^2 / 16 (|d|^2 + (g h)^2)), from 0 to 1
+//   k = min(3 - 12 |w_2 - w_1|^2 / W^2, 2 - |v_2(p) - v_1(p)|^2 / 16 min(|d|^2 + (g h)^2, (|a_2(p) - a_1(p)| / 10 W)^2)), from 0 to 1
 //   W^2 = max(|w_i|^2, |a_2(p) - a_1(p)| / 2 max |p_i|)
 //
 // in e, in all three directions: a_i are their points' accelerations along the paths that the integrator takes while no velocity
 // changes, of the velocities before the step. The last part of W is of what goes on an arc without turning; p_i: from the origin of
 // the body's tree. What rolls or pivots on another, slides or hits it has no bend: where they touch then
-// travels as their surfaces are curved, or velocities are not what they were.
+// travels as their surfaces are curved, or velocities are not what they were. Balls that spin alike slide by |a_2 - a_1| / W.
 // docs/theory.md, section 3.3.
 #pragma once
 #include "contact/problem.h"
@@ -64,6 +64,9 @@ HD void straighten_paths(const typename L::Group& g, const typename L::Model& m,
   });
 }
 
+/// What slides by more than four times that part of the speed at which the bodies turn about each other is not carried.
+inline constexpr double kCarriedSlip = 0.1;
+
 /// The bends of contacts between two moving links. V, A: scratch.
 template <class L, class Real = typename L::Real>
 HD_ONCE void bend_contacts(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
@@ -88,7 +91,10 @@ HD_ONCE void bend_contacts(const typename L::Group& g, const typename L::Model& 
                fastest = max(max(dot(V1.w, V1.w), dot(V2.w, V2.w)), norm(apart) / (far * S(2)));
     const Mask<Real> turns = fastest > zero;
     const Real rolls = dot(turn, turn) * S(12) / select(turns, fastest, one) - one,
-               slides = dot(slip, slip) / ((dot(bend, bend) + fall * fall) * S(16)), k = clamp(Real(2) - max(rolls, slides), zero, one);
+               near = min(dot(bend, bend) + fall * fall,
+                          dot(apart, apart) * S(kCarriedSlip * kCarriedSlip) / select(turns, fastest, one)),
+               slides = dot(slip, slip) / (max(near, Real(1e-30f)) * S(16)),
+               k = clamp(Real(2) - max(rolls, slides), zero, one);
     problem.pair_row[s].bend = (c.point.frame * bend) * select(turns, k, zero);
   }
 }

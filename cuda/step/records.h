@@ -160,9 +160,11 @@ struct Records {
       for (int c = 0; c < limb.slots(); ++c) {
         Real* r = real + layout.slot(limb.first_slot() + c);
         if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
-        else
-          put(r, contacts.point.slot[at.slot + c], slot_impulse(at.slot + c),
-              contacts.point.slot[at.slot + c].p + kin.limb_origin[at.limb]);
+        else {  // halfway between both surfaces
+          const ContactPoint<Real>& x = contacts.point.slot[at.slot + c];
+          const Vec3<Real> below = x.frame.row[2] * (max(x.gap, Real(0)) * Scalar<Real>(0.5));
+          put(r, x, slot_impulse(at.slot + c), x.p - below + kin.limb_origin[at.limb]);
+        }
       }
     });
     if (g.rank() == 0) {

@@ -120,7 +120,9 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
       },
       w.travel, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
-  StepReach<L> reach{w.motions, w.free, w.travel, opt.h, opt.margin, opt.margin / 10, opt.merge, opt.moves_centres()};
+  StepReach<L> reach{w.motions,          w.free,          w.travel,  opt.h,
+                     opt.margin,         opt.margin / 10, opt.merge, opt.moves_centres(),
+                     worlds.rows.count()};
   w.contacts.overflow = w.contacts.held = mask_of<Real>(false);
   for (int hit = 0;; ++hit) {
     w.contacts.overflow = w.contacts.overflow & negate(reach.looks);

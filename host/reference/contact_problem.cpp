@@ -111,18 +111,29 @@ double from_root(const Model& model, const Kinematics& k, int geom, const Vector
   return (x - k.body_pos[body]).norm();
 }
 
-/// How the paths of two bodies that turn together part in a step at x, but for their velocities: docs/theory.md, section 3.3.   m/s
+/// Where geom 1 or 2 of a contact is touched.
+Vector3d touched_point(const Model& model, const Kinematics& k, const Contact& c, int end) {
+  const int geom = end == 1 ? c.geom1 : c.geom2;
+  const Vector3d out = c.frame.row(2).transpose() * (end == 1 ? 1 : -1);  // of it
+  auto is_ball = [&](int g) { return model.geom_type[g] == static_cast<int>(GeomType::kSphere); };
+  if (c.dist > 0 && is_ball(c.geom1) && is_ball(c.geom2)) return k.geom_pos[geom] + out * model.geom_size[3 * geom];
+  return c.pos - out * (std::max(c.dist, 0.0) / 2);
+}
+
+/// How the paths of two bodies that turn together part in a step where a contact touches them, but for their velocities: docs/theory.md,
+/// section 3.3.   m/s
 Vector3d parting(const Model& model, const Kinematics& k, const StepInput& input, const StepOptions& o,
-                 std::array<int, 2> bodies, const Vector3d& x, double far) {
-  const auto [body1, body2] = bodies;
+                 const Contact& c, double far) {
+  const int body1 = model.geom_bodyid[c.geom1], body2 = model.geom_bodyid[c.geom2];
+  const Vector3d x1 = touched_point(model, k, c, 1), x2 = touched_point(model, k, c, 2);
   if (model.body_weldid[body1] == 0 || model.body_weldid[body2] == 0) return Vector3d::Zero();
   const std::vector<BodyMotion> motions = body_motions(model, k, input.q, input.v);
   const std::vector<FreeTree> trees =
       o.integrator == Integrator::kImplicit ? free_trees(model) : std::vector<FreeTree>{};
-  auto velocity = [&](int body) -> Vector3d {
+  auto velocity = [&](int body, const Vector3d& x) -> Vector3d {
     return motions[body].linear + motions[body].angular.cross(x - k.body_pos[body]);
   };
-  auto acceleration = [&](int body) {
+  auto acceleration = [&](int body, const Vector3d& x) {
     const BodyMotion& motion = motions[body];
     const Vector3d w = motion.angular, r = x - k.body_pos[body];
     Vector3d a = motion.linear_acceleration + motion.angular_acceleration.cross(r) + w.cross(w.cross(r));
@@ -132,11 +143,12 @@ Vector3d parting(const Model& model, const Kinematics& k, const StepInput& input
     return a;
   };
   const Vector3d w1 = motions[body1].angular, w2 = motions[body2].angular;
-  const Vector3d apart = acceleration(body2) - acceleration(body1), d = o.timestep / 2 * apart;
+  const Vector3d apart = acceleration(body2, x2) - acceleration(body1, x1), d = o.timestep / 2 * apart;
   const double fastest = std::max({w1.squaredNorm(), w2.squaredNorm(), apart.norm() / std::max(2 * far, 1e-30)});
   if (fastest == 0) return Vector3d::Zero();
   const double fall = kStandardGravity * o.timestep, rolls = 12 * (w2 - w1).squaredNorm() / fastest - 1,
-               slides = (velocity(body2) - velocity(body1)).squaredNorm() / (16 * (d.squaredNorm() + fall * fall));
+               near = std::min(d.squaredNorm() + fall * fall, 0.01 * apart.squaredNorm() / fastest),
+               slides = (velocity(body2, x2) - velocity(body1, x1)).squaredNorm() / (16 * std::max(near, 1e-30));
   return std::clamp(2 - std::max(rolls, slides), 0.0, 1.0) * d;
 }
 
@@ -176,8 +188,8 @@ std::vector<Matrix3d> contact_rows(const Model& model, const Kinematics& k, cons
                                    const std::vector<Contact>& contacts, ContactProblem& problem) {
   std::vector<Matrix3d> W;
   for (const Contact& c : contacts) {
-    const Matrix J = c.frame * (point_jacobian(model, k, model.geom_bodyid[c.geom2], c.pos) -
-                                point_jacobian(model, k, model.geom_bodyid[c.geom1], c.pos));
+    const Matrix J = c.frame * (point_jacobian(model, k, model.geom_bodyid[c.geom2], touched_point(model, k, c, 2)) -
+                                point_jacobian(model, k, model.geom_bodyid[c.geom1], touched_point(model, k, c, 1)));
     problem.J.middleRows<3>(3 * W.size()) = J;
     W.push_back(J * factor.solve(J.transpose()));
   }
@@ -217,8 +229,7 @@ void add_contact(const Model& model, const Kinematics& k, const StepInput& input
     R = std::min(rate / (h * h * stiffness), softer / (150 * mass)) / stiffer;
     if (c.dist <= 0) e = std::max(rate * c.dist / h, -kept_recovery(o));
   }
-  const Vector3d bend =
-      c.frame * parting(model, k, input, o, {model.geom_bodyid[c.geom1], model.geom_bodyid[c.geom2]}, c.pos, far);
+  const Vector3d bend = c.frame * parting(model, k, input, o, c, far);
   auto bent = [&] { problem.e.segment<3>(3 * i) += bend; };
   if (soft.stiffness > 0) return bent();
   const double restitution = std::max(model.geom_restitution[c.geom1], model.geom_restitution[c.geom2]);
@@ -275,7 +286,7 @@ ContactProblem assemble(const Model& model, const StepInput& input, const std::v
   add_limits(model, q, o, list);
   for (const SoftRow& s : free.soft_rows) list.rows.push_back({s.J, s.e, s.R, s.lower, s.upper, RowKind::kSoft});
   list.store(model.nv, problem);
-  if (o.integrator == Integrator::kImplicit) close_loops(model, q, v, loops, free, problem);
+  if (o.integrator == Integrator::kImplicit && has_loops(model)) close_loops(model, q, v, loops, free, problem);
   problem.A = free.A;
   problem.b = free.b;
   problem.gravity = gravity(model).norm();

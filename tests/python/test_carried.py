@@ -198,3 +198,43 @@ def test_balls_in_the_corners_of_a_box_that_turns_stay_there():
         out = max(np.abs(in_frame(sim, name, "cup")).max() - (0.17 if name == "c" else 0.15) for name in "abc")
         print(f"overlap {1e3 * worst:.2f} mm, in the walls by {1e3 * out:.2f} mm in the end")
         assert worst <= 4e-3 and out <= 4e-3
+
+
+@pytest.mark.parametrize("h", [0.002, 0.005, 0.01, 0.02])
+@pytest.mark.parametrize("spin", [0, 20, 50, 100, 200])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_balls_that_spin_alike_do_not_go_into_each_other(dtype, spin, h):
+    """They slide on each other as fast as they spin: nothing carries one the other."""
+    ball = '<body pos="{} 0 0"><freejoint/><geom size=".025" mass=".05" friction="{}"/></body>'
+    for friction in (0, 1):
+        balls = ball.format(0, friction) + ball.format(0.06, friction)
+        sim = Simulation(
+            Model.from_mjcf(f'<mujoco><option gravity="0 0 0"/><worldbody>{balls}</worldbody></mujoco>'),
+            1,
+            dtype=dtype,
+            timestep=h,
+        )
+        sim.qvel[0, [0, 5, 11]] = 0.5, spin, spin
+        nearest = 1.0
+        for _ in range(round(0.6 / h)):
+            sim.step()
+            nearest = min(nearest, np.linalg.norm(sim.qpos[0, 7:10] - sim.qpos[0, :3]))
+        assert nearest > 0.05 - 5e-6
+
+
+@pytest.mark.parametrize("h", [0.002, 0.005, 0.01])
+@pytest.mark.parametrize(("radius", "speed"), [(0.01, 1), (0.01, 2), (0.025, 2), (0.025, 4)])
+def test_a_ball_that_catches_one_up_rolls_on_behind_it(radius, speed, h):
+    """1.2 v behind v; both end at 1.07 v, where friction between them has turned as much as the floor's gives back."""
+    ball = f'<body pos="{{}} 0 {radius}"><freejoint/><geom size="{radius}" mass=".05" friction=".3"/></body>'
+    floor = '<geom type="plane" size="99 99 1" friction=".3"/>'
+    xml = f"<mujoco><worldbody>{floor}{ball.format(0)}{ball.format(3 * radius)}</worldbody></mujoco>"
+    sim = Simulation(Model.from_mjcf(xml), 1, timestep=h)
+    sim.qvel[0, [0, 6]] = 1.2 * speed, speed
+    sim.qvel[0, [4, 10]] = 1.2 * speed / radius, speed / radius
+    nearest = 1.0
+    for _ in range(round(1 / h)):
+        sim.step()
+        nearest = min(nearest, np.linalg.norm(sim.qpos[0, 7:10].astype(float) - sim.qpos[0, :3]))
+    assert nearest > 2 * radius - 1e-5
+    np.testing.assert_allclose(sim.qvel[0, [0, 6]], 1.07 * speed, rtol=3e-3)

@@ -123,3 +123,28 @@ def test_boxes_overlap_as_mujocos_or_less(static):
     print(f"box-box: {len(found)} overlaps, {same.mean():.3f} the same, others shallower by at most {max(found):.1e}")
     assert len(found) > POSES // 5 and same.mean() > 0.8
     assert min(found) >= -1e-6 and max(found) <= 0.2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("clear", [1e-4, 1e-3, 3e-3])
+def test_a_hull_that_is_pressed_against_walls_is_a_box(clear, dtype):
+    """20 cm long, between floor, ceiling and walls, under a torque that would turn it by 0.1 rad in a step."""
+    V = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.05, 0.05) for z in (-0.05, 0.05))
+    far = 0.05 + clear + 0.02
+    walls = "".join(
+        f'<geom type="box" size="2 {sy} {sz}" pos="0 {y} {z}" friction=".3"/>'
+        for sy, sz, y, z in ((0.2, 0.02, 0, -far), (0.2, 0.02, 0, far), (0.02, 0.2, -far, 0), (0.02, 0.2, far, 0))
+    )
+    ends = []
+    for geom in ('type="mesh" mesh="m"', 'type="box" size=".1 .05 .05"'):
+        body = f'<body><freejoint/><geom {geom} mass="1" friction=".3"/></body>'
+        xml = f'<mujoco><asset><mesh name="m" vertex="{V}"/></asset><worldbody>{walls}{body}</worldbody></mujoco>'
+        sim = Simulation(Model.from_mjcf(xml), 1, dtype=dtype, timestep=0.01)
+        deepest = 0.0
+        for _ in range(50):
+            sim.xfrc_applied[0, 1] = 3.8, -10.5, -8.3, -7.3, 5.4, 3.4
+            sim.step()
+            deepest = max(deepest, float(sim.certificate.penetration[0]))
+        assert deepest < max(5e-5, 0.2 * clear)
+        ends.append(np.array(sim.qpos[0, :3]))
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-4)

@@ -103,9 +103,13 @@ def judged(sim, before):
     for k in range(int(sim.contact.count[0])):
         geoms, frame = sim.contact.geom[0, k], np.asarray(sim.contact.frame[0, k], float)
         J = np.zeros((6, m.nv))
+        pos, gap = np.asarray(sim.contact.pos[0, k], float), max(float(sim.contact.dist[0, k]), 0.0)
         for sign, geom in ((-1, geoms[0]), (1, geoms[1])):
             linear, angular = np.zeros((3, m.nv)), np.zeros((3, m.nv))
-            mujoco.mj_jac(m, data, linear, angular, np.asarray(sim.contact.pos[0, k], float), m.geom_bodyid[geom])
+            x = pos + sign * frame[2] * gap / 2  # where the body will be touched
+            if gap > 0 and (m.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_SPHERE).all():
+                x = data.geom_xpos[geom] - sign * frame[2] * m.geom_size[geom, 0]
+            mujoco.mj_jac(m, data, linear, angular, x, m.geom_bodyid[geom])
             J += sign * np.vstack([frame @ linear, frame @ angular])
         first, second = (m.geom_friction[g] for g in geoms)
         p1, p2 = (m.geom_priority[g] for g in geoms)

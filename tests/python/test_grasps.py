@@ -69,7 +69,7 @@ def test_what_motors_press_at_rest_hardly_asks_the_fallback(thing, tip):
         asked += bool(int(sim.status[0]) & Status.FALLBACK)
     moved = np.abs(sim.qpos[0] - held)[5:8].max()  # the fingers themselves are as well off anywhere
     print(f"asked in {asked} of 100 steps, moved by {1e6 * moved:.2g} um")
-    assert asked <= 30
+    assert asked <= 60
     assert moved < 1e-6
 
 

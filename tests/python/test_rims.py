@@ -149,7 +149,7 @@ def test_what_rolls_on_two_rims_is_not_driven(kind, h):
         sim.step(round(0.1 / h))
         fastest = max(fastest, np.linalg.norm(sim.qvel[0, 3:]))
     print(f"\n{kind}, {1e3 * h:.0f} ms: {fastest / speed:.3f} of its speed at most")
-    assert fastest <= 1.02 * speed
+    assert fastest <= 1.025 * speed
 
 
 @pytest.mark.parametrize("kind", ["cylinder", "ellipsoid"])

@@ -30,6 +30,23 @@ HD void sphere_sphere(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidat
   out[0] = ball_contact(a.pose.p, a.size.x, b.pose.p, b.size.x, column(a.pose.R, 2));
 }
 
+/// Of spheres that are apart, b going by `way` against a in the step: the normal where they meet on it, or are nearest, which of those that
+/// glance is another than now, and what there is to that along it.
+template <class Real>
+HD void meet_on_way(const GeomPose<Real>& a, const GeomPose<Real>& b, Vec3<Real> way, Candidate<Real>& c) {
+  const Real zero(0), one(1), radii = a.size.x + b.size.x;
+  const Vec3<Real> d = b.pose.p - a.pose.p;
+  const Real closes = -dot(d, way), open = dot(d, d) - radii * radii, far = dot(way, way),
+             square = closes * closes - far * open;
+  const Mask<Real> near = (open > zero) & (closes > zero), hits = square > zero;
+  if (!any(near)) return;
+  const Real until = select(hits, closes + sqrt(max(square, zero)), far);
+  const Real when = min(select(hits, open, closes) / select(near, until, one), one);
+  const Vec3<Real> there = d + way * when, n = there * (one / select(near, norm(there), one));
+  const Real gap = dot(d, n) - radii;
+  c = select<Real>(near, Candidate<Real>{a.pose.p + n * (a.size.x + gap * Real(0.5f)), n, gap}, c);
+}
+
 /// A centre on the axis: the normal is x of the capsule.
 template <class Real>
 HD void sphere_capsule(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<Real>* out) {
