@@ -85,9 +85,14 @@ HD void drop_hidden_pairs(const typename L::Model& m, const Mask<Real>& looks, B
       PairContact<L>&a = contacts.pair[i], &b = contacts.pair[j];
       const auto one = (a.geom1 == b.geom1) | (a.geom2 == b.geom2) | (a.geom1 == b.geom2) | (a.geom2 == b.geom1),
                  both = (a.geom1 == b.geom1) & (a.geom2 == b.geom2);
-      const Mask<Real> ask = looks & a.point.active & b.point.active & one & negate(both) &
-                             (min(a.point.gap, b.point.gap) < Real(kSeamTouches)) &
-                             (abs(dot(a.point.frame.row[2], b.point.frame.row[2])) < Real(kSeamSame));
+      Mask<Real> ask = looks & a.point.active & b.point.active & one & negate(both) &
+                       (min(a.point.gap, b.point.gap) < Real(kSeamTouches));
+      if (!any(ask)) continue;
+      const Vec3<Real>&na = a.point.frame.row[2], &nb = b.point.frame.row[2], d = b.at - a.at;
+      const Real same = abs(dot(na, nb)), ga = abs(a.point.gap), gb = abs(b.point.gap);
+      // Both surfaces of what is hidden are at the plane.
+      ask = ask & (same < Real(kSeamSame)) &
+            (min(abs(dot(na, d)), abs(dot(nb, d))) < max(ga, gb) * same + min(ga, gb) + Real(2 * kSeamTouches));
       if (any(ask))
         for_each_lane<Real>(ask, [&](int w) {
           if (lane(a.point.active, w) && lane(b.point.active, w)) look_at(a, b, w);
