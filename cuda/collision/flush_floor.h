@@ -179,10 +179,7 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
       Candidate<Real> out[kMaxCandidates + 1];
       for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
       const Mask<Real> flush = may_be_floor<L>(m, i) ? is_flush(x.fixed, floor, near) : mask_of<Real>(false);
-      Reach<Real> own = reach;
-      own.way = surface_motion(x.own, reach.way), own.now = surface_motion(x.own, reach.now),
-      own.turns_b = norm(own.way.w);
-      collide_placed<typename L::Shape>(x, near & negate(flush), own, out);
+      collide_placed<typename L::Shape>(x, near & negate(flush), reach, out);
       turn_shaped<L>(m, st, i, x, origin, reach, body, out);
       if (any(flush)) take_from_floor<typename L::Shape>(x.fixed, floor, flush, out);
       add_middle<L>(m, st, i, x, origin, reach, body, out);

@@ -67,10 +67,7 @@ HD void drop_hidden_pairs(const typename L::Model& m, const Mask<Real>& looks, B
   using S = Scalar<Real>;
   auto look_at = [&](PairContact<L>& a, PairContact<L>& b, int w) {
     auto placed = [&](int geom) {
-      const PlacedGeom<Real> x = carried_geom<L>(m, m.geom[geom], bound_of(m.geom[geom].link).pose);
-      const GeomPose<double> own = lane_of<double>(x, w);
-      const HullView<S> none = {nullptr, nullptr, nullptr, 0, 0};
-      return ConvexShape<double, S>{x.type, own.size, own.pose, x.type == GeomKind::kMesh ? *x.hull : none, 0};
+      return convex_shape(carried_geom<L>(m, m.geom[geom], bound_of(m.geom[geom].link).pose), w);
     };
     auto way = [&](int geom, Vec3<double> x) { return velocity_at(lane_of<double>(way_of(m.geom[geom].link), w), x); };
     PairContact<L>* hidden = moving_seams::hides(m, a, b, w, placed, way)   ? &b

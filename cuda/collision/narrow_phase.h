@@ -153,19 +153,19 @@ template <class S> struct ConvexLane {
     return tips;
   }
 };
+/// A geom in world i.
+template <class Real>
+HD ConvexShape<double, Scalar<Real>> convex_shape(const PlacedGeom<Real>& x, int i) {
+  GeomPose<double> own = lane_of<double>(x, i);
+  if constexpr (sizeof(Scalar<Real>) < sizeof(double)) own.pose.R = straightened(own.pose.R);
+  const HullView<Scalar<Real>> none = {nullptr, nullptr, nullptr, 0, 0};
+  return {x.type, own.size, own.pose, x.type == GeomKind::kMesh ? *x.hull : none, 0};
+}
 template <class Real>
 HD ConvexLane<Scalar<Real>> convex_lane(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, int i,
                                         const Closing<Real>& closing) {
-  GeomPose<double> x = lane_of<double>(a, i), y = lane_of<double>(b, i);
-  const Vec3<double> origin = x.pose.p;
-  x.pose.p = {0, 0, 0}, y.pose.p = y.pose.p - origin;
-  if constexpr (sizeof(Scalar<Real>) < sizeof(double))
-    x.pose.R = straightened(x.pose.R), y.pose.R = straightened(y.pose.R);
-  const HullView<Scalar<Real>> none = {nullptr, nullptr, nullptr, 0, 0};
-  ConvexLane<Scalar<Real>> made{{a.type, x.size, x.pose, a.type == GeomKind::kMesh ? *a.hull : none, 0},
-                                {b.type, y.size, y.pose, b.type == GeomKind::kMesh ? *b.hull : none, 0},
-                                origin,
-                                {}};
+  ConvexLane<Scalar<Real>> made{convex_shape(a, i), convex_shape(b, i), lane_of<double>(a.pose.p, i), {}};
+  made.a.pose.p = {0, 0, 0}, made.b.pose.p = made.b.pose.p - made.origin;
   made.closing = made.from_origin(lane_of<double>(closing, i));
   return made;
 }

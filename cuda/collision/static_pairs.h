@@ -97,10 +97,12 @@ HD Under<Real> static_under(const typename L::Model& m, const StationModel& st, 
 template <class Shape, class Real>
 HD void collide_placed(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach,
                        Candidate<Real>* out) {
+  Reach<Real> own = reach;
+  own.way = surface_motion(x.own, reach.way), own.now = surface_motion(x.own, reach.now), own.turns_b = norm(own.way.w);
   if (!x.own_first) {
-    collide<Shape>(x.fixed, x.own, near, reach, out);
+    collide<Shape>(x.fixed, x.own, near, own, out);
   } else {
-    collide<Shape>(x.own, x.fixed, near, reach.reversed(), out);
+    collide<Shape>(x.own, x.fixed, near, own.reversed(), out);
     for (int k = 0; k < candidate_count(x.own.type, x.fixed.type); ++k) out[k].normal = -out[k].normal;
   }
   if (x.own.type == GeomKind::kSphere && x.fixed.type == GeomKind::kSphere)  // on the line along which it is hit

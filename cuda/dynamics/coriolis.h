@@ -11,8 +11,8 @@
 // first tells by how much c turns velocities in a step. After kPlainPasses each pass is extrapolated along the last two by Anderson's
 // acceleration [Walker2011].
 //
-// v knows nothing of what closes loops, whose impulses undo most of it in every step: worlds with welds, connects or equalities of joints
-// and tendons keep explicit forces here, and take the mean of velocities that do not open them, in step/loops.h.
+// v knows nothing of what closes loops, whose impulses undo most of it in every step: worlds with loops (has_loops of ModelCounts)
+// keep explicit forces here, and take the mean of velocities that do not open them, in step/loops.h.
 //
 // What contacts and limits do to v is not known then, but when a step is solved: what c(u) lacks of c at the u+ of the step's end is
 // owed to the next step, d = h (c(u) - c(u+)), and added to its b. So the sums over steps are those of c(u+), the power of what holds

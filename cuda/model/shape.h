@@ -42,7 +42,7 @@ struct Capacity {
   static constexpr bool kRanges = true;  // joints' servos with bounds of their force
   static constexpr bool kPulls = true;   // joints' force ranges that bound actuators on tendons, too
   static constexpr bool kWalls = true;   // static geoms besides planes
-  static constexpr bool kLoops = true;   // welds, connects, equalities of joints or tendons
+  static constexpr bool kLoops = true;   // has_loops of ModelCounts
   /// What a lane of a GPU steps a world with lies on its stack.
   static constexpr bool kOnStack = false;
   /// All limbs are chains of kLimbLinks links with as many actuators each, so that it is known where they begin.

@@ -1,4 +1,5 @@
-// The free motion of worlds with loops, which welds, connects and equalities of joints and tendons close: what they hold goes together.
+// The free motion of worlds with loops, which welds, connects, and equalities of joints and tendons of more than the first degree close: what
+// they hold goes together.
 //
 //   A v* = M v0 + h (f - c((v0 + v) / 2)),   v = v* + A^-1 J' l,   (J v, l) in the law of each row,   e = e0 + <J> v - J v
 //
@@ -275,8 +276,10 @@ HD_ONCE void settle_loops(const typename L::Group& g, const typename L::Model& m
       active = tried;
       if (!g.any(active)) break;
       copy_dofs<L>(g, m, x.v, v), copy_dofs<L>(g, m, x.v, plain);
-      each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(tried, old, bi); }, first, problem.b);
-      if (!bends) straighten<L>(m, tried, problem);
+      if (!bends) {
+        each_dof<L>(g, m, [&](Real old, Real& bi) { bi = select(tried, old, bi); }, first, problem.b);
+        straighten<L>(m, tried, problem);
+      }
       Mask<Real> found = mask_of<Real>(false);
       Real last(0);
       for (int pass = 0; pass < kLoopPasses && g.any(active); ++pass) {

@@ -8,9 +8,9 @@
 //   A v* = b((v0 + v) / 2),   v = v* + A^-1 J' l,   (J v, l) in the law of all rows but contacts,   R >= 1e-5 W_ii
 //   e = e0 + bend,   bend = (x(q+) - x(q)) / h - J v of equalities
 // with c of b at that mean, as that of trees in free_motion.h, and q+ where a step with v ends; e0, R and the laws as in
-// contact_problem.h. Worlds slower than 1e-3 / h in sum, those that do not come together, and those that end
-// farther from v of the explicit b without bend than half of what all dofs turn in the step, at most a quarter, of the
-// speeds, keep that b and have no bend.
+// contact_problem.h. Worlds slower than 1e-3 / h in sum keep the explicit b and have no bend. Those that do not come together, or
+// end farther from v of the explicit b without bend than half of what all dofs turn in the step, at most a quarter, of the
+// speeds, are found again without bend; where they do not come together then either, with c(0).
 // docs/theory.md, (2.3b).
 //
 // Shapes and errors as in dynamics.h.
@@ -29,7 +29,7 @@ struct EqualityRows {
 /// Of all that are active, at q. A: of the step.
 std::vector<EqualityRows> equalities(const Model& model, const Vector& q, const Matrix& A);
 
-/// Changes b and v_free of m, found explicitly at (q, v), and of a problem with all rows but no contacts e of the equalities, `loops`,
+/// Of models with has_loops: changes b and v_free of m, found explicitly at (q, v), and of a problem with all rows but no contacts e of the equalities, `loops`,
 /// which are its first.
 void close_loops(const Model& model, const Vector& q, const Vector& v, const std::vector<EqualityRows>& loops,
                  FreeMotion& m, ContactProblem& problem);
