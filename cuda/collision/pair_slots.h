@@ -4,7 +4,6 @@
 // world's pool in that order; when it is full, the one that closes last gives way, and `overflow` tells where that one could
 // have closed in the step.
 #pragma once
-#include "collision/moving_seams.h"
 #include "collision/world_slots.h"
 
 namespace stiction {
@@ -240,6 +239,9 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
     const Motion<Real> v = link_of(V, flat);
     return Motion<Real>{v.w, velocity_at(v, -shift)} * Real(step.h);
   };
+  auto path_of = [&](int flat, Vec3<Real> shift) {
+    return LinkPath<Real>{moved(step.free, flat, shift), moved(step.bends, flat, shift) * Real(step.h)};
+  };
   for (int i = 0; i < m.link_pairs; ++i) {
     const LinkPairModel& lp = m.link_pair[i];
     const auto &ball1 = ball_of(lp.link1), &ball2 = ball_of(lp.link2);
@@ -271,12 +273,12 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
       Candidate<Real> out[kMaxCandidates + 2];
       // What both travel in the step, at the common point.
-      const Motion<Real> way1 = surface_motion(x1, moved(step.free, g1.link, l1.shift)),
-                         way2 = surface_motion(x2, moved(step.free, g2.link, l2.shift));
+      const LinkPath<Real> path1 = path_of(g1.link, l1.shift), path2 = path_of(g2.link, l2.shift);
+      const Motion<Real> way1 = surface_motion(x1, path1.way), way2 = surface_motion(x2, path2.way);
       const Motion<Real> now =
           surface_motion(x2, moved(step.V, g2.link, l2.shift)) - surface_motion(x1, moved(step.V, g1.link, l1.shift));
       Reach<Real> nears{nearest, way2 - way1, now, contacts.turned + contacts.thrown};
-      nears.turns_a = norm(way1.w), nears.turns_b = norm(way2.w);
+      nears.turns_a = norm(way1.w), nears.turns_b = norm(way2.w), nears.path_a = &path1, nears.path_b = &path2;
       Hub<Real> hub1, hub2;
       if (any(turns_far(max(nears.turns_a, nears.turns_b)))) {
         hub1 = hub_of(flat_model_link<L>(m, g1.link), l1.pose, way1, nears.turns_a), nears.hub_a = &hub1;
@@ -313,8 +315,6 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       }
     }
   }
-  auto way_of = [&](int flat) { return moved(step.free, flat, link_of(bound, flat).shift); };
-  drop_hidden_pairs<L>(m, step.looks, [&](int flat) { return link_of(bound, flat); }, way_of, contacts);
   for (int s = 0; s < contacts.pairs; ++s)
     contacts.pair[s].point.frame = frame_of_normal(contacts.pair[s].point.frame.row[2]);
   return turns * rebound(m);

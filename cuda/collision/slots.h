@@ -73,4 +73,18 @@ struct Contacts : PairCount<typename L::Shape> {
   HD bool skip(int slot) const { return !live[slot]; }
 };
 
+/// The geoms of a world slot's contact by its ContactPoint::id: the static one, and that of the station's link.
+struct SlotGeoms { int fixed, own; };
+template <class Model>
+HD SlotGeoms slot_geoms(const Model& m, const StationModel& st, int id) {
+  if (id < st.probes) {
+    const auto& probe = m.probe[st.probe_begin + id];
+    return {probe.geom1, probe.geom2};
+  }
+  int i = st.static_begin;
+  while (i + 1 < st.static_begin + st.statics && m.pair[i + 1].id <= id) ++i;
+  const auto& pair = m.pair[i];
+  return m.geom[pair.geom2].link < 0 ? SlotGeoms{pair.geom2, pair.geom1} : SlotGeoms{pair.geom1, pair.geom2};
+}
+
 }  // namespace stiction

@@ -143,7 +143,9 @@ HD void drop_ghosts(const PlacedPair<Real>& x, const Mask<Real>& wanted, const R
   if (reach.hub_b == nullptr) return;
   const Vec3<Real> up = column(x.fixed.pose.R, 2);
   if (plane) return drop_open(wanted & stays_above(up, dot(up, reach.hub_b->at - x.fixed.pose.p), reach), n, out);
-  auto is_clear = [&](int i) { return stays_apart(convex_lane(x.fixed, x.own, i, reach.way), i, reach); };
+  auto is_clear = [&](int i, const Candidate<Real>&) {
+    return stays_apart(convex_lane(x.fixed, x.own, i, reach.way), i, reach);
+  };
   drop_clear(wanted & turns_far(reach.turns_b), reach, n, is_clear, out);
 }
 

@@ -14,8 +14,10 @@ namespace stiction {
 /// What collision needs of a step besides poses and margins.
 template <class L>
 struct StepReach {
-  const PerLink<L, Motion<typename L::Real>>&V, &free;  // of the links at the start of the step, and in the free motion
-  const PerLink<L, typename L::Real>& travel;           // how far free takes any of their points         m
+  // Of the links at the start of the step, and in the free motion; what that changes by while joints and roots keep their velocities,
+  // where there are pairs of geoms.
+  const PerLink<L, Motion<typename L::Real>>&V, &free, &bends;
+  const PerLink<L, typename L::Real>& travel;         // how far free takes any of their points         m
   Scalar<typename L::Real> h, reserve, slack, merge;  // reserve, slack: what a gap may change besides, and a part of it
   bool moves_centres;                                 // see Options
   int lanes;                                          // with worlds of their own, see Reach
@@ -263,7 +265,9 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       auto of_link = [&](const auto& x) { return s == 0 ? x.trunk[limb.attach()] : x.limb[at.link + s - 1]; };
       const Motion<Real> way = of_link(step.free) * Real(step.h);
       Reach<Real> reach{of_link(margin), way, of_link(step.V) * Real(step.h), contacts.turned + contacts.thrown};
-      reach.turns_b = norm(way.w), reach.goes = goes_by(reach.margin, step.reserve), reach.lanes = step.lanes;
+      const LinkPath<Real> path{way, m.pairs > 0 ? of_link(step.bends) * Real(step.h * step.h) : zero_motion<Real>()};
+      reach.path_b = &path, reach.turns_b = norm(way.w), reach.goes = goes_by(reach.margin, step.reserve),
+      reach.lanes = step.lanes;
       Hub<Real> hub;
       if (any(turns_far(reach.turns_b))) {
         hub = hub_of(s == 0 ? m.trunk[limb.attach()] : limb.link(s - 1), link, way, reach.turns_b);

@@ -6,11 +6,6 @@
 
 namespace stiction {
 
-template <class Real>
-HD void blend(const Mask<Real>& is, Real from, Real& to) {
-  to = select(is, from, to);
-}
-
 /// The rows that a dof may have.
 enum DofRow { kLimitRow, kFrictionRow, kDriveRow, kDofRows };
 /// One number for each of them.

@@ -25,10 +25,10 @@ struct Workspace {
   ContactProblem<L> problem;
   Impulses<L> impulses;
   TreeVector<L> v;
-  MeanForces<L> mean;                // of the free motion
-  PerLink<L, Force<Real>> forces;    // scratch of passes inward
-  PerLink<L, Motion<Real>> motions;  // and outward
-  PerLink<L, Motion<Real>> free;     // of the free motion
+  MeanForces<L> mean;                    // of the free motion
+  PerLink<L, Force<Real>> forces;        // scratch of passes inward
+  PerLink<L, Motion<Real>> motions;      // and outward
+  PerLink<L, Motion<Real>> free, bends;  // of the free motion: see StepReach
   PerLink<L, LinkBound<Real>> bound;
   PerLink<L, Real> margin, travel;  // of collision: see LinkBound and StepReach
   WorldMemory memory;

@@ -275,6 +275,8 @@ HD int largest_lane(const Real& count) {
 }
 
 template <class Real> HD Real clamp(Real x, Real low, Real high) { return max(low, min(x, high)); }
+/// to = from in worlds `is`.
+template <class Real> HD void blend(const Mask<Real>& is, Real from, Real& to) { to = select(is, from, to); }
 /// As IEEE 754 has it: NaN where one of them is, which max() forgets.
 template <class Real> HD Real maximum(Real a, Real b) { return select((b > a) | negate(b == b), b, a); }
 

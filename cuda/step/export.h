@@ -58,15 +58,8 @@ HD void export_contacts(const Model& m, int64_t env, Record record, int capacity
       const int r = layout.slot(first_slot + st.slot_begin + s);
       int id = static_cast<int>(record(r + kRecordId));
       if (id < 0) continue;
-      if (id < st.probes) {
-        const auto& p = m.probe[st.probe_begin + id];
-        add(r, p.geom1, p.geom2);
-        continue;
-      }
-      int i = st.static_begin;
-      while (i + 1 < st.static_begin + st.statics && m.pair[i + 1].id <= id) ++i;
-      const bool flip = m.geom[m.pair[i].geom2].link < 0;  // the static geom comes first: slots' normals point from it
-      add(r, flip ? m.pair[i].geom2 : m.pair[i].geom1, flip ? m.pair[i].geom1 : m.pair[i].geom2);
+      const SlotGeoms geoms = slot_geoms(m, st, id);  // slots' normals point from the static one
+      add(r, geoms.fixed, geoms.own);
     }
   };
   for (int l = 0; l < m.limbs(); ++l) {

@@ -12,6 +12,7 @@
 // Solvers stand between: find_step, pose_step; solve; judge_step; improve what is flagged; settle_step; solve what is deep; end_step. A
 // CPU calls these one after the other (step_world), a GPU launches them (kernels/), and StepState is what they leave each other.
 #pragma once
+#include "collision/moving_seams.h"
 #include "contact/bias.h"
 #include "contact/held.h"
 #include "contact/residual.h"
@@ -109,7 +110,8 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
   lies_in_memory(m), lies_in_lane<typename L::Shape>(worlds, x, w);
   const Options<Scalar<Real>>& opt = worlds.options.step;
   move_freely<L>(g, m, worlds, x, placed, w, bad);
-  link_motions<L>(g, m, w.kin, w.problem.free, w.free);
+  if (m.pairs > 0) link_paths<L>(g, m, opt, w.kin, w.I, w.problem.free, w.free, w.bends);
+  else link_motions<L>(g, m, w.kin, w.problem.free, w.free);
   travels<L>(g, m, w.kin, opt.h, w.free, w.travel);
   w.contacts.thrown = thrown_by_limits<L>(g, m, opt, x, w), w.contacts.turned = Real(0);
   // Some of its travel a link may take other ways as it is.
@@ -120,9 +122,9 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
       },
       w.travel, w.margin);
   link_motions<L>(g, m, w.kin, x.v, w.motions);
-  StepReach<L> reach{w.motions,          w.free,          w.travel,  opt.h,
-                     opt.margin,         opt.margin / 10, opt.merge, opt.moves_centres(),
-                     worlds.rows.count()};
+  StepReach<L> reach{
+      w.motions,          w.free, w.bends, w.travel, opt.h, opt.margin, opt.margin / 10, opt.merge, opt.moves_centres(),
+      worlds.rows.count()};
   w.contacts.overflow = w.contacts.held = mask_of<Real>(false);
   for (int hit = 0;; ++hit) {
     w.contacts.overflow = w.contacts.overflow & negate(reach.looks);
@@ -136,6 +138,7 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
     w.contacts.turned = select(again, max(w.contacts.turned, turned), w.contacts.turned);
     reach.looks = g.either(again);  // others would find the same again
   }
+  drop_hidden_contacts<L>(g, m, w.kin, reach, w.bound, w.contacts);
 }
 
 /// All that is known before solving, once contacts are found: the contact problem and its warm start.

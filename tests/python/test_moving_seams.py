@@ -63,6 +63,55 @@ def test_a_step_up_stops_it(slider):
     assert after < 0.1
 
 
+#: A block that stands still, and a lift beside it, which sinks by 20 um under what slides.
+LIFT = """<geom type="box" size=".4 .2 .05" pos="-.4 0 -.05"/>
+  <body gravcomp="1" pos=".4 0 {}"><joint name="lift" type="slide" axis="0 0 1"/>
+    <geom type="box" size=".4 .2 .05" mass="20"/></body>"""
+
+
+def slide_by_lift(slider, timestep, dtype, start, speed, lower=0.0):
+    """The slider's velocity after 0.3 m, by how much it rose, and the simulation; the lift is lower than the block."""
+    geom, height = SLIDERS[slider]
+    stands = height - (lower if start > 0 else 0)
+    sim = Simulation(
+        Model.from_mjcf(
+            f'<mujoco><option timestep="{timestep}"/><asset><mesh name="cube" vertex="{CUBE}"/></asset><worldbody>'
+            f'{LIFT.format(-0.05 - lower)}<body pos="{start} .02 {stands}"><freejoint/>'
+            f'<geom {geom} mass=".2" friction="0" priority="2"/></body></worldbody>'
+            '<actuator><position joint="lift" kp="100000" kv="2000"/></actuator></mujoco>'
+        ),
+        1,
+        dtype=dtype,
+    )
+    sim.qvel[0, 1] = speed
+    rises = 0.0
+    for _ in range(round(0.3 / abs(speed) / timestep)):
+        sim.step()
+        rises = max(rises, float(sim.qpos[0, 3]) - stands)
+    return float(sim.qvel[0, 1]), rises, sim
+
+
+@DTYPES
+@pytest.mark.parametrize("timestep", [0.002, 0.01])
+@pytest.mark.parametrize("speed", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("start", [-0.15, 0.15])
+@pytest.mark.parametrize("slider", SLIDERS)
+def test_nothing_is_caught_between_a_block_and_a_lift(slider, start, speed, timestep, dtype):
+    """Onto it, or off it."""
+    forward = -np.sign(start) * speed
+    after, rises, sim = slide_by_lift(slider, timestep, dtype, start, forward)
+    assert after == pytest.approx(forward, rel=2e-3) and rises < 1e-4
+    assert not sim.status.any()
+
+
+@pytest.mark.parametrize(("start", "lower"), [(-0.15, -0.03), (0.15, 0.03)])
+@pytest.mark.parametrize("slider", SLIDERS)
+def test_a_step_up_beside_a_lift_stops_it(slider, start, lower):
+    """Of half its height."""
+    after, _, _ = slide_by_lift(slider, 0.002, "float32", start, -np.sign(start), lower)
+    assert abs(after) < 0.1
+
+
 @DTYPES
 @pytest.mark.parametrize("timestep", [0.002, 0.005, 0.01])
 @pytest.mark.parametrize("start", [0.0, 0.02])

@@ -223,3 +223,122 @@ def test_balls_that_spin_pass_each_other(h):
     thrown = np.array(sim.qvel)
     sim.step(round(0.3 / h))
     np.testing.assert_allclose(sim.qvel, thrown, rtol=1e-4, atol=1e-4)
+
+
+BESIDE = {
+    "ball": ('type="sphere" size=".02"', 0.02),
+    "capsule": ('type="capsule" size=".02 .05"', 0.02),
+    "cylinder": ('type="cylinder" size=".02 .05"', 0.02),
+    "box": ('type="box" size=".02 .02 .05"', 0.02),
+    "mesh": ('type="mesh" mesh="cube"', 0.02),
+}
+
+
+def swing_past(beside, stands, speed, h, clear):
+    """Speeds of 32 blades, each a part of a step further, whose tip swings `clear` (m) past what stands there."""
+    geom, side = BESIDE[beside]
+    place = 0.01 * np.hypot(15, 1) + clear + side
+    other = {
+        "fixed": f'<geom {geom} pos="{place} 0 0"/>',
+        "free": f'<body pos="{place} 0 0"><freejoint/><geom {geom} mass="1"/></body>',
+    }[stands]
+    xml = f"""<mujoco><option timestep="{h}" gravity="0 0 0"/><asset><mesh name="cube" vertex="{CUBE}"/></asset>
+      <worldbody>{other}<body><joint axis="0 0 1"/><geom type="box" size=".15 .01 .005" mass=".1"/></body>
+      </worldbody></mujoco>"""
+    sim = Simulation(Model.from_mjcf(xml), 32)
+    sim.qpos[:, -1], sim.qvel[:, -1] = 0.5 + np.arange(32) / 32 * speed * h, -speed
+    deepest = 0.0
+    for _ in range(int(1 / (speed * h))):
+        sim.step()
+        deepest = max(deepest, sim.certificate.penetration.max())
+    return np.array(sim.qvel[:, -1]), deepest
+
+
+@pytest.mark.parametrize("stands", ["fixed", "free"])
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize(("speed", "h"), [(30, 5e-3), (30, 2e-3), (10, 1e-2), (10, 5e-3), (5, 1e-2), (50, 1e-2)])
+@pytest.mark.parametrize("clear", [4e-4, 1e-3, 3e-3])
+def test_a_tip_swings_past_what_it_does_not_touch(beside, stands, speed, h, clear):
+    """By 0.05 to 0.5 rad a step: straight on it would go 0.2 to 20 mm further out."""
+    speeds, _ = swing_past(beside, stands, speed, h, clear)
+    np.testing.assert_allclose(speeds, -speed, rtol=1e-5)
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize(("speed", "h"), [(30, 5e-3), (30, 2e-3), (10, 1e-2), (10, 5e-3), (5, 1e-2)])
+def test_a_tip_hits_what_it_touches(beside, speed, h):
+    """By 1 mm."""
+    speeds, deepest = swing_past(beside, "fixed", speed, h, -1e-3)
+    assert (np.abs(speeds + speed) > 0.1 * speed).all()
+    assert deepest < 1e-3
+
+
+@pytest.mark.parametrize("clear", [5e-4, 2e-3])
+@pytest.mark.parametrize("stands", ["fixed", "free"])
+@pytest.mark.parametrize(("spin", "speed", "h"), [(20, 1, 5e-3), (10, 5, 5e-3), (20, 2, 1e-2), (40, 1, 2e-3)])
+def test_a_box_that_spins_flies_past_another(spin, speed, h, stands, clear):
+    """Its ball of corners is that far above the other's face."""
+    other = {
+        "fixed": '<geom type="box" size=".1 .1 .1"/>',
+        "free": '<body><freejoint/><geom type="box" size=".1 .1 .1"/></body>',
+    }[stands]
+    xml = f"""<mujoco><option timestep="{h}" gravity="0 0 0"/><worldbody>
+      <body><freejoint/><geom type="box" size=".05 .03 .02"/></body>{other}</worldbody></mujoco>"""
+    n, rng = 64, np.random.default_rng(1)
+    sim = Simulation(Model.from_mjcf(xml), n)
+    q, w = rng.standard_normal((n, 4)), rng.standard_normal((n, 3))
+    sim.qpos[:, 0], sim.qpos[:, 2] = -0.3 + rng.uniform(0, speed * h, n), 0.1 + 0.01 * np.sqrt(38) + clear
+    sim.qpos[:, 3:7] = q / np.linalg.norm(q, axis=1, keepdims=True)
+    sim.qvel[:, 0], sim.qvel[:, 3:6] = speed, spin * w / np.linalg.norm(w, axis=1, keepdims=True)
+    sim.step(int(0.6 / (speed * h)))
+    assert np.abs(sim.qvel[:, 1:3]).max() < 1e-4 * speed
+
+
+BALL = '<body><freejoint/><geom size=".02" mass="1000" contype="1" conaffinity="1"/></body>'
+
+
+def swinging_arm(h, ball):
+    """A planar arm of three links, of which the last one touches, in 64 states, and a ball to be placed."""
+    xml = f"""<mujoco><option timestep="{h}" gravity="0 0 0"/>
+      <default><geom contype="0" conaffinity="0" mass="1"/><joint axis="0 0 1"/></default><worldbody>
+      <body><joint/><geom type="capsule" size=".02" fromto="0 0 0 .25 0 0"/>
+        <body pos=".25 0 0"><joint/><geom type="capsule" size=".02" fromto="0 0 0 .2 0 0"/>
+          <body pos=".2 0 0"><joint/><geom type="capsule" size=".02" fromto=".05 0 0 .15 0 0" contype="1"/></body>
+      </body></body>{ball}</worldbody></mujoco>"""
+    model = Model.from_mjcf(xml)
+    sim, rng = Simulation(model, 64), np.random.default_rng(3)
+    sim.qpos[:, :3], sim.qvel[:, :3] = rng.uniform(-2, 2, (64, 3)), rng.uniform(-8, 8, (64, 3))
+    return sim, model.mjmodel
+
+
+@pytest.mark.parametrize(("clear", "hits"), [(1e-3, False), (-2e-3, True)])
+@pytest.mark.parametrize("h", [2e-3, 5e-3, 1e-2])
+def test_an_arm_of_several_joints_swings_past_a_ball(h, clear, hits):
+    """Which is that far outside of the way of its tip in the middle of the sixth of eight steps."""
+    alone, m = swinging_arm(h, "")
+    path = [np.array(alone.qpos)]
+    for _ in range(8):
+        alone.step()
+        path.append(np.array(alone.qpos))
+    sim, with_ball = swinging_arm(h, BALL)
+    data, nearest = mujoco.MjData(with_ball), np.full(64, np.inf)
+
+    def at(env, step, part):
+        data.qpos[:3] = path[step][env] + part * (path[step + 1][env] - path[step][env])
+        mujoco.mj_kinematics(with_ball, data)
+        return data.geom_xpos[2] + 0.05 * data.geom_xmat[2].reshape(3, 3)[:, 2]
+
+    for env in range(64):
+        one, two, three = (at(env, 5, part) for part in (0.49, 0.51, 0.5))
+        way, link = two - one, three - data.geom_xpos[2]
+        outside = link - way * (link @ way) / (way @ way)
+        sim.qpos[env, 3:6] = data.qpos[3:6] = three + outside / np.linalg.norm(outside) * (0.04 + clear)
+        for step in range(8):
+            for part in np.arange(0, 1, 0.05):
+                at(env, step, part)
+                nearest[env] = min(nearest[env], mujoco.mj_geomDistance(with_ball, data, 2, 3, 1, None))
+    there = nearest < -1e-3 if hits else nearest > 5e-4  # of some the link itself comes by
+    assert there.sum() > 16
+    sim.step(8)
+    changed = np.abs(np.array(sim.qvel[:, :3]) - alone.qvel).max(1)[there]
+    assert (changed > 0.1).all() if hits else changed.max() < 1e-4

@@ -13,7 +13,9 @@ template <class T, class S> struct ConvexShape {
   Pose<T> pose;
   HullView<S> hull;  // of a mesh
   int start;         // vertex where the next climb starts
-  Vec3<T> way = {};  // along which it is everywhere at once: its hull from here to there
+  Vec3<T> way = {};  // along which it is everywhere at once: its hull from here to there,
+  bool turns = false;
+  Mat3<T> turned = {};  // where it has these axes, if it turns
 };
 
 template <class T, class S> HD T radius(const ConvexShape<T, S>& s) {
@@ -136,9 +138,9 @@ HD_CALL SomeVertices low_vertices(const HullView<S>& hull, Vec3<T> up, int lowes
   return found;
 }
 
-/// The point of the core farthest along d, which need not be a unit vector.
-template <class T, class S> HD Vec3<T> support(ConvexShape<T, S>& s, Vec3<T> d) {
-  Vec3<T> l = transposed_times(s.pose.R, d), x = {T(0), T(0), T(0)};
+/// The point of the core farthest along d, about its origin and in its axes.
+template <class T, class S> HD Vec3<T> support_in_axes(ConvexShape<T, S>& s, Vec3<T> l) {
+  Vec3<T> x = {T(0), T(0), T(0)};
   switch (s.type) {
     case GeomKind::kCapsule: x.z = l.z < 0 ? -s.size.y : s.size.y; break;
     case GeomKind::kEllipsoid: {
@@ -161,8 +163,16 @@ template <class T, class S> HD Vec3<T> support(ConvexShape<T, S>& s, Vec3<T> d) 
       break;
     default: break;
   }
-  x = s.pose * x;
-  return dot(d, s.way) > 0 ? x + s.way : x;
+  return x;
+}
+/// The point of the core farthest along d, which need not be a unit vector.
+template <class T, class S> HD Vec3<T> support(ConvexShape<T, S>& s, Vec3<T> d) {
+  const Vec3<T> here = s.pose * support_in_axes(s, transposed_times(s.pose.R, d));
+  if (s.turns) {
+    const Vec3<T> there = s.pose.p + s.way + s.turned * support_in_axes(s, transposed_times(s.turned, d));
+    return dot(d, there - here) > 0 ? there : here;
+  }
+  return dot(d, s.way) > 0 ? here + s.way : here;
 }
 
 /// A point of the Minkowski difference of two cores, and where it comes from.
