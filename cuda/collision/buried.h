@@ -240,7 +240,7 @@ HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& s
   Burial<L> burial{m, st, origin, reach.margin, near, x, x.own_first ? pair.geom2 : pair.geom1, count};
   Candidate<Real> out[kMaxCandidates + 1];
   for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
-  collide_placed<typename L::Shape>(x, opposed, reach, out);
+  const Vec3<Real> ahead = collide_placed<typename L::Shape>(x, opposed, reach, out);
   // In a groove between two static geoms a sweep crosses what is free, and finds a body in it far too deep.
   const Real travel = norm(velocity_at(reach.way, x.own.pose.p)) + norm(reach.way.w) * x.radius,
              most = max(-deepest_of(out, count).dist, Real(0)) * Scalar<Real>(kDeeper) + travel +
@@ -258,7 +258,7 @@ HD_CALL Mask<Real> unbury_pair(const typename L::Model& m, const StationModel& s
   if (!any(swept)) return swept;
   for (int k = 0; k < pair.candidates; ++k) out[k] = select<Real>(swept, out[k], absent<Real>());
   turn_shaped<L>(m, st, i, x, origin, reach, body, out);
-  add_middle<L>(m, st, i, x, origin, reach, body, out);
+  add_middle<L>(m, st, i, x, origin, reach, body, ahead, out);
   drop_ghosts(x, swept, reach, pair.candidates, pair.middle, out);
   return put_candidates<L>(m, i, out, swept, reach.margin, near);
 }

@@ -179,10 +179,10 @@ HD void static_candidates(const typename L::Model& m, const StationModel& st, co
       Candidate<Real> out[kMaxCandidates + 1];
       for (int k = 0; k < pair.candidates; ++k) out[k] = absent<Real>();
       const Mask<Real> flush = may_be_floor<L>(m, i) ? is_flush(x.fixed, floor, near) : mask_of<Real>(false);
-      collide_placed<typename L::Shape>(x, near & negate(flush), reach, out);
+      const Vec3<Real> ahead = collide_placed<typename L::Shape>(x, near & negate(flush), reach, out);
       turn_shaped<L>(m, st, i, x, origin, reach, body, out);
       if (any(flush)) take_from_floor<typename L::Shape>(x.fixed, floor, flush, out);
-      add_middle<L>(m, st, i, x, origin, reach, body, out);
+      add_middle<L>(m, st, i, x, origin, reach, body, ahead, out);
       drop_ghosts(x, near & negate(flush), reach, pair.candidates, pair.middle, out);
       if (reach.hub_b != nullptr && any(flush)) {
         const Real above = dot(floor.normal, reach.hub_b->at) - floor.level;

@@ -208,7 +208,7 @@ HD void stand_on_tipping(const PlacedGeom<Real>& plane, const PlacedGeom<Real>& 
 
 /// out[0 .. candidate_count(a.type, b.type)): the candidates of geoms a and b in the worlds that are wanted (where the
 /// bounding balls are near), absent in the others; those beyond reach.margin >= 0 may be absent, and open ones of geoms that
-/// pass by each other are. How they move at the start of the step tells which of many points are kept. In one place, so that step
+/// pass by each other are, unless reach wants them. How they move at the start of the step tells which of many points are kept. In one place, so that step
 /// functions stay small.   pre: a.type <= b.type, a pair that the shape has
 template <class Shape, class Real>
 HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const Mask<Real>& wanted,
@@ -242,7 +242,7 @@ HD_CALL void collide(const PlacedGeom<Real>& a, const PlacedGeom<Real>& b, const
       stand_on_tipping(a, b, wanted, reach, out);
       drop_spinning(b, reach, out);
     }
-  if (a.type == GeomKind::kPlane || !has_others_than_planes<Shape>()) return;
+  if (a.type == GeomKind::kPlane || !has_others_than_planes<Shape>() || reach.with_passing) return;
   drop_passing(a, b, wanted, reach, count, out);
 }
 

@@ -51,6 +51,7 @@ struct Reach {
   int lanes = kWidth<Real>;                           // with a world of their own: those behind repeat the last one
   Push<Real> push = {};                               // of a body on its own beside static geometry
   const LinkPath<Real>*path_a = nullptr, *path_b = nullptr;  // of what moves
+  bool with_passing = false;                                 // open candidates of what passes by are wanted, too
 
   /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it
   /// falls free, what is held near its middle more; and what hits goes on elsewhere. What is hit beside where it stands turns about

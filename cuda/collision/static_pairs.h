@@ -93,23 +93,89 @@ HD Under<Real> static_under(const typename L::Model& m, const StationModel& st, 
   return first;
 }
 
-/// The candidates of a pair in the worlds that are near, as surfaces are; normals point to the body's geom.
+/// The candidates of a pair in the worlds that are near; normals point to the body's geom.
 template <class Shape, class Real>
-HD void collide_placed(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach,
-                       Candidate<Real>* out) {
-  Reach<Real> own = reach;
-  own.way = surface_motion(x.own, reach.way), own.now = surface_motion(x.own, reach.now), own.turns_b = norm(own.way.w);
-  if (!x.own_first) {
-    collide<Shape>(x.fixed, x.own, near, own, out);
-  } else {
-    collide<Shape>(x.own, x.fixed, near, own.reversed(), out);
-    for (int k = 0; k < candidate_count(x.own.type, x.fixed.type); ++k) out[k].normal = -out[k].normal;
-  }
-  if (x.own.type == GeomKind::kSphere && x.fixed.type == GeomKind::kSphere)  // on the line along which it is hit
-    out[0].pos = x.own.pose.p - out[0].normal * (x.own.size.x + out[0].dist * Scalar<Real>(0.5));
+HD void collide_in_order(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach,
+                         Candidate<Real>* out) {
+  if (!x.own_first) return collide<Shape>(x.fixed, x.own, near, reach, out);
+  collide<Shape>(x.own, x.fixed, near, reach.reversed(), out);
+  for (int k = 0; k < candidate_count(x.own.type, x.fixed.type); ++k) out[k].normal = -out[k].normal;
 }
 
-/// What turning makes of the candidates of pair `i`, which are near in some world; and that of the geom's middle behind them.
+/// What goes by less than that part of its radius before it touches does so where it is nearest now.
+inline constexpr float kTouchesElsewhere = 0.05f;
+/// Looks at most on the way to where it touches; of its radius, what counts as touching.
+inline constexpr int kMeetingLooks = 6;
+inline constexpr float kTouching = 1e-4f;
+
+/// What is round touches an edge ahead elsewhere than where it is nearest to it now, along another normal, that edge a hair higher than the
+/// floor under a wheel. So of n candidates that are open, and of which one acts, become those where the free motion meets the other geom,
+/// on the body where it touches then, with the gaps that the planes there have now: gap + t n.way after the part t of the way. Returns t way.
+template <class Shape, class Real>
+HD Vec3<Real> meet_ahead(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach, int n,
+                         Candidate<Real>* out) {
+  using S = Scalar<Real>;
+  const Vec3<Real> v = velocity_at(reach.way, x.own.pose.p);
+  const Real size = x.radius;
+  Candidate<Real> c = deepest_of(out, n);
+  Mask<Real> ahead = near & (c.dist > size * S(kTouching)) & will_act(c, reach);
+  if (!any(ahead)) return {};
+  const Vec3<Real> aside = v - c.normal * dot(c.normal, v);
+  ahead = ahead & (dot(aside, aside) > size * size * S(kTouchesElsewhere * kTouchesElsewhere));
+  if (!any(ahead)) return {};
+  Reach<Real> stays = reach;
+  stays.way = {};
+  PlacedPair<Real> then = x;
+  Candidate<Real> found[kMaxCandidates];
+  Real t(0);
+  Mask<Real> goes = ahead;
+  for (int look = 0; look < kMeetingLooks; ++look) {
+    const Real closes = -dot(c.normal, v);
+    ahead = ahead & (negate(goes) | (closes > Real(0))), goes = goes & ahead;
+    if (!any(goes)) break;
+    t = select(goes, min(t + c.dist / select(goes, closes, Real(1)), Real(1)), t);
+    then.own.pose.p = x.own.pose.p + v * t;
+    collide_in_order<Shape>(then, ahead, stays, found);
+    c = deepest_of(found, n);
+    goes = goes & (c.dist > size * S(kTouching)) & (t < Real(1));
+  }
+  if (!any(ahead)) return {};
+  for (int k = 0; k < n; ++k) {
+    const Candidate<Real>& f = found[k];
+    const Real gap = f.dist - t * dot(f.normal, v);
+    const Vec3<Real> touches = f.pos + f.normal * (f.dist * S(0.5)) - v * t;
+    const Candidate<Real> now{touches - f.normal * (gap * S(0.5)), f.normal, gap};
+    out[k] = select<Real>(ahead, select<Real>(f.dist < Real(kFar), now, absent<Real>()), out[k]);
+  }
+  return v * select(ahead, t, Real(0));
+}
+
+/// How the surface of the body's geom moves.
+template <class Real>
+HD Reach<Real> surface_reach(const PlacedPair<Real>& x, const Reach<Real>& of) {
+  Reach<Real> reach = of;
+  reach.way = surface_motion(x.own, of.way), reach.now = surface_motion(x.own, of.now),
+  reach.turns_b = norm(reach.way.w);
+  return reach;
+}
+
+/// The candidates of a pair in the worlds that are near, as surfaces are; normals point to the body's geom. Returns how far ahead it
+/// touches, where that is not where they are nearest.
+template <class Shape, class Real>
+HD Vec3<Real> collide_placed(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach,
+                             Candidate<Real>* out) {
+  const Reach<Real> own = surface_reach(x, reach);
+  collide_in_order<Shape>(x, near, own, out);
+  const int type = x.own.type;
+  if (type == GeomKind::kSphere && x.fixed.type == GeomKind::kSphere)  // on the line along which it is hit
+    out[0].pos = x.own.pose.p - out[0].normal * (x.own.size.x + out[0].dist * Scalar<Real>(0.5));
+  else if (type <= GeomKind::kCylinder && x.fixed.type != GeomKind::kPlane)
+    return meet_ahead<Shape>(x, near, own, candidate_count(min(type, x.fixed.type), max(type, x.fixed.type)), out);
+  return {};
+}
+
+/// What turning makes of the candidates of pair `i`, which are near in some world, and of what passes by; and that of the geom's middle
+/// behind them.
 template <class L, class Real = typename L::Real>
 HD void turn_shaped(const typename L::Model& m, const StationModel& st, int i, const PlacedPair<Real>& x,
                     Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body, Candidate<Real>* out) {
@@ -118,18 +184,23 @@ HD void turn_shaped(const typename L::Model& m, const StationModel& st, int i, c
   auto solid = [&](Vec3<Real> at, const Real& within, const Mask<Real>& wanted) {
     return is_solid<L>(m, st, origin, at, within, wanted);
   };
-  turn_candidates<typename L::Shape>(x.own, x.radius, x.fixed, reach, body, m.pair[i].candidates - m.pair[i].middle,
-                                     solid, out);
+  const int count = m.pair[i].candidates - m.pair[i].middle;
+  const Mask<Real> on_plane =
+      turn_candidates<typename L::Shape>(x.own, x.radius, x.fixed, reach, body, count, solid, out);
+  if (reach.with_passing && x.fixed.type != GeomKind::kPlane)  // a face that is a plane has what a plane has
+    drop_passing(x.fixed, x.own, negate(on_plane), surface_reach(x, reach), count, out);
 }
 template <class L, class Real = typename L::Real>
 HD void add_middle(const typename L::Model& m, const StationModel& st, int i, const PlacedPair<Real>& x,
-                   Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body, Candidate<Real>* out) {
+                   Vec3<Real> origin, const Reach<Real>& reach, const Turning<Real>& body, const Vec3<Real>& ahead,
+                   Candidate<Real>* out) {
   if (!m.pair[i].middle) return;
   const int shaped = m.pair[i].candidates - 1;
   const Candidate<Real> deepest = deepest_of(out, shaped);
+  const Vec3<Real>&n = deepest.normal, aside = ahead - n * dot(n, ahead);
   auto under = [&](Vec3<Real> at, const Real& most, const Mask<Real>& wanted) {
-    if (x.fixed.type == GeomKind::kPlane) return Under<Real>{Real(0), deepest.normal};
-    return static_under<L>(m, st, origin, at, deepest.normal, most, wanted);
+    if (x.fixed.type == GeomKind::kPlane) return Under<Real>{Real(0), n};
+    return static_under<L>(m, st, origin, at + aside, n, most, wanted);
   };
   out[shaped] = turning_point(middle_candidate(deepest, x.own, body.part(), reach.margin, under), x.own.pose.p, body);
 }

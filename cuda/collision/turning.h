@@ -247,14 +247,15 @@ HD Candidate<Real> turning_where_flat(const Candidate<Real>& c, const PlacedGeom
 }
 
 /// What turning makes of the n candidates of a geom of this bounding radius and a static one; normals point to it. On a link of a
-/// robot of an ellipsoid's and a mesh's alone.
+/// robot of an ellipsoid's and a mesh's alone. Returns worlds where they are those of a plane.
 template <class Shape, class Real, class Solid>
-HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const PlacedGeom<Real>& fixed,
-                        const Reach<Real>& reach, const Turning<Real>& body, int n, Solid solid, Candidate<Real>* c) {
+HD Mask<Real> turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const PlacedGeom<Real>& fixed,
+                              const Reach<Real>& reach, const Turning<Real>& body, int n, Solid solid,
+                              Candidate<Real>* c) {
   const bool ellipsoid = own.type == GeomKind::kEllipsoid, rolls = own.type == GeomKind::kMesh;
   const Candidate<Real> deepest = deepest_of(c, n);
   const Mask<Real> near = deepest.dist < reach.margin, turns = near & (body.part(kLeastPointTurn) > Real(0));
-  if (!any(rolls ? near : turns)) return;
+  if (!any(rolls ? near : turns)) return mask_of<Real>(false);
   Mask<Real> on_plane = body.straight ? turns : mask_of<Real>(false);
   if (fixed.type != GeomKind::kPlane && any(on_plane)) {
     on_plane = is_over(deepest, own.pose.p, radius, reach.way, body, on_plane, solid);
@@ -276,6 +277,7 @@ HD void turn_candidates(const PlacedGeom<Real>& own, const Real& radius, const P
     c[k] = rolling_point(still, x, c[k], reach.now, reach.way, body,
                          near & (on_plane | is_on_face(fixed, still.normal, x)));
   }
+  return on_plane;
 }
 
 }  // namespace stiction

@@ -276,6 +276,7 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       const bool alone = is_lone_body<L>(limb) && s == limb.links();
       Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step),
                          alone && step.moves_centres && st.rolls && !m.has_loops};
+      reach.with_passing = body.straight;
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
       if constexpr (has_cylinders<typename L::Shape>())
         if (body.straight) reach.push = push_on(limb.link(s - 1), link, reach);
