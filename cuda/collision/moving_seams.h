@@ -107,7 +107,7 @@ HD void drop_hidden_beside_static(const typename L::Group& g, const typename L::
   const Vec3<Real> zero{Real(0), Real(0), Real(0)};
   for (int i = 0; i < contacts.pairs; ++i) {
     PairContact<L>& pair = contacts.pair[i];
-    // body(station, flat link, slot, its middle, worlds) of this lane's slots that may hide the pair's contact, or be hidden by it.
+    // body(station, slot, its middle, worlds) of this lane's slots that may hide the pair's contact, or be hidden by it.
     auto each_near = [&](auto body) {
       each_limb<L>(g, m, [&](const auto& limb, Place at) {
         const Vec3<Real> shift = limb.on_trunk() ? zero : kin.limb_origin[at.limb] - kin.trunk_origin;

@@ -75,8 +75,8 @@ HD Pose<double> seen_after(double t, const GeomPath& large, const GeomPath& smal
   const Mat3<double> back = transposed(large.turned(t));
   return {back * (small.turned(t) * R), large.p + back * (small.at(t) - large.at(t))};
 }
-/// How it goes there: at first by v, which changes by `bend`, and its axes by `turn`. Its points are farther than `arc` from no chord of
-/// their way; less in parts of the step by the square of that part. unsure: what seen_after leaves out. turns: of both.   rad, m
+/// How it goes there: at first by v, which changes by `bend`, and its axes by `turn`. None of its points is farther than `arc` from the
+/// chord of its way; in parts of the step less, by the square of that part. unsure: what seen_after leaves out. turns: of both.   rad, m
 struct Arcs {
   Vec3<double> v, bend, turn;
   double arc, unsure;
