@@ -225,18 +225,9 @@ def test_balls_that_spin_pass_each_other(h):
     np.testing.assert_allclose(sim.qvel, thrown, rtol=1e-4, atol=1e-4)
 
 
-BESIDE = {
-    "ball": ('type="sphere" size=".02"', 0.02),
-    "capsule": ('type="capsule" size=".02 .05"', 0.02),
-    "cylinder": ('type="cylinder" size=".02 .05"', 0.02),
-    "box": ('type="box" size=".02 .02 .05"', 0.02),
-    "mesh": ('type="mesh" mesh="cube"', 0.02),
-}
-
-
 def swing_past(beside, stands, speed, h, clear):
     """Speeds of 32 blades, each a part of a step further, whose tip swings `clear` (m) past what stands there."""
-    geom, side = BESIDE[beside]
+    geom, side = KINDS[beside]
     place = 0.01 * np.hypot(15, 1) + clear + side
     other = {
         "fixed": f'<geom {geom} pos="{place} 0 0"/>',
@@ -255,7 +246,7 @@ def swing_past(beside, stands, speed, h, clear):
 
 
 @pytest.mark.parametrize("stands", ["fixed", "free"])
-@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("beside", KINDS)
 @pytest.mark.parametrize(("speed", "h"), [(30, 5e-3), (30, 2e-3), (10, 1e-2), (10, 5e-3), (5, 1e-2), (50, 1e-2)])
 @pytest.mark.parametrize("clear", [4e-4, 1e-3, 3e-3])
 def test_a_tip_swings_past_what_it_does_not_touch(beside, stands, speed, h, clear):
@@ -264,7 +255,7 @@ def test_a_tip_swings_past_what_it_does_not_touch(beside, stands, speed, h, clea
     np.testing.assert_allclose(speeds, -speed, rtol=1e-5)
 
 
-@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("beside", KINDS)
 @pytest.mark.parametrize(("speed", "h"), [(30, 5e-3), (30, 2e-3), (10, 1e-2), (10, 5e-3), (5, 1e-2)])
 def test_a_tip_hits_what_it_touches(beside, speed, h):
     """By 1 mm."""
