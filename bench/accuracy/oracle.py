@@ -29,7 +29,8 @@ def model(model):
 def contacts_of(sim, env: int) -> tuple[dict, np.ndarray]:
     """Contacts of the last step as the oracle takes them, and their impulses (3 count,), N s."""
     n = int(sim.contact.count[env])
-    arrays = {name: np.asarray(getattr(sim.contact, name)[env, :n], float) for name in ("pos", "frame", "dist")}
+    names = "pos", "frame", "dist", "ahead"
+    arrays = {name: np.asarray(getattr(sim.contact, name)[env, :n], float) for name in names}
     return {"geom": sim.contact.geom[env, :n], **arrays}, np.asarray(sim.contact.impulse[env, :n], float).ravel()
 
 

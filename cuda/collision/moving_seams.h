@@ -178,16 +178,16 @@ HD_ONCE void drop_hidden_contacts(const typename L::Group& g, const typename L::
   lies_in_memory(m), lies_in_lane<typename L::Shape>(kin, step, step.free, bound, contacts);
   if constexpr (L::Shape::kPairs > 0) {
     if (contacts.pairs == 0) return;
-    auto of = [&](const auto& x, const auto& link) {
-      if constexpr (sizeof(link) == sizeof(int)) return gather_at<L>(g, m, x, link);
-      else return gather<L>(g, m, x, link);
+    auto way = [&](const LinkBound<Real>& of, const Motion<Real>& v) {
+      return Motion<Real>{v.w, velocity_at(v, -of.shift)} * Real(step.h);
     };
-    auto pose_of = [&](const auto& link) { return of(bound, link).pose; };
-    auto way_of = [&](const auto& link) {
-      const Motion<Real> v = of(step.free, link);
-      return Motion<Real>{v.w, velocity_at(v, -of(bound, link).shift)} * Real(step.h);
+    auto pose_of = [&](const Index<Real>& link) { return gather<L>(g, m, bound, link).pose; };
+    auto way_of = [&](const Index<Real>& link) {
+      return way(gather<L>(g, m, bound, link), gather<L>(g, m, step.free, link));
     };
-    moving_seams::drop_pairs_hidden_by_pairs<L>(m, pose_of, way_of, contacts);
+    auto pose_at = [&](int link) { return gather_at<L>(g, m, bound, link).pose; };
+    auto way_at = [&](int link) { return way(gather_at<L>(g, m, bound, link), gather_at<L>(g, m, step.free, link)); };
+    moving_seams::drop_pairs_hidden_by_pairs<L>(m, pose_at, way_at, contacts);
     moving_seams::drop_hidden_beside_static<L>(g, m, kin, pose_of, way_of, contacts);
   }
 }

@@ -118,6 +118,7 @@ struct MovingPair {
   const Vec3<Real>&shift1, &shift2;  // see LinkBound
   int link1, link2, geom1, geom2;
   Vec3<Real> on1, on2;  // of the candidate: the points that will touch, which impulses act at when the gap is closed
+  Vec3<Real> ahead;     // of these, from the first to the second, across the normal
   Surface<Real> surface;
   Scalar<Real> merge;  // twins are nearer to each other  m
   Real bounce;         // of the candidate
@@ -172,7 +173,7 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
         {zero, zero, zero},  {}, Real(kFar), zero, zero, zero, zero, zero, {zero, zero, zero}, zero, Real(-1),
         mask_of<Real>(false)};
     fresh.point.frame.row[2] = {zero, zero, one};
-    fresh.p1 = fresh.at = {zero, zero, zero};
+    fresh.p1 = fresh.at = fresh.ahead = {zero, zero, zero};
     fresh.link1 = index_of<Real>(of.link1), fresh.link2 = index_of<Real>(of.link2);
     fresh.geom1 = index_of<Real>(of.geom1), fresh.geom2 = index_of<Real>(of.geom2);
   }
@@ -182,6 +183,7 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
     copy(to.x, from.x), copy(to.y, from.y), copy(to.z, from.z);
   };
   put(x.point.p, of.on2 - of.shift2), put(x.p1, of.on1 - of.shift1), put(x.at, c.pos);
+  put(x.ahead, of.ahead);
   put(x.point.frame.row[2], c.normal);
   set_lane(pool.end_gap[slot], w, end_gap), set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, static_cast<S>(id));
   copy(x.point.mu, of.surface.mu), copy(x.point.stiffness, of.surface.stiffness);
@@ -193,18 +195,19 @@ HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap,
 }
 
 /// The middle of geom `own` of two moving ones, which have n candidates. side: 1 where normals point to own, else -1. turn: of the free
-/// motion. size: of the other.
+/// motion. ahead: how far own goes until it touches, see meet_ahead. size: of the other.
 template <class Shape, class Real>
 HD Candidate<Real> moving_middle(const PlacedGeom<Real>& own, const PlacedGeom<Real>& other, Scalar<Real> side,
-                                 const Vec3<Real>& turn, const Real& margin, const Real& size,
+                                 const Vec3<Real>& turn, const Vec3<Real>& ahead, const Real& margin, const Real& size,
                                  const Candidate<Real>* found, int n) {
   const Real least = inner_radius(own.type, own.size, Real(0)) * Scalar<Real>(1 - kInnerBall);
   const Mask<Real> wide = margin > least;  // of a pack's worlds each by itself
   if (!any(wide)) return absent<Real>();
   Candidate<Real> c = select<Real>(wide, deepest_of(found, n), absent<Real>());
   c.normal = c.normal * side;
+  const Vec3<Real> aside = aside_of(ahead, c.normal);
   auto under = [&](Vec3<Real> x, const Real& most, const Mask<Real>& wanted) {
-    return find_under<Shape>(other, size, x, c.normal, most, wanted);
+    return find_under<Shape>(other, size, x + aside, c.normal, most, wanted);
   };
   Candidate<Real> middle = middle_candidate(c, own, turning_part(turn), margin, under);
   middle.normal = middle.normal * side;
@@ -287,12 +290,18 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
       nears.ends = aside, nears.goes = goes, nears.lanes = step.lanes;
       collide<typename L::Shape>(x1, x2, wanted, nears, out);
       const Scalar<Real> twins = step.twins_within(lp.thin);
-      MovingPair<L> of{l1.shift, l2.shift, g1.link, g2.link, pair.geom1, pair.geom2, {}, {}, surface_from<Real>(pair),
-                       twins,    Real(0)};
+      MovingPair<L> of{l1.shift,   l2.shift, g1.link, g2.link, pair.geom1,
+                       pair.geom2, {},       {},      {},      surface_from<Real>(pair),
+                       twins,      Real(0)};
       const int shaped = candidate_count(g1.type, g2.type);
       int count = shaped;
+      Vec3<Real>
+          ahead{};  // how far geom 1 goes against the other before it touches, elsewhere than where they are nearest
+      if (g1.type <= GeomKind::kCylinder && g2.type > GeomKind::kSphere)
+        ahead = meet_pair_ahead<typename L::Shape>(x1, x2, Real(g1.radius), wanted, nears, shaped, out);
       auto add_middle = [&](const auto& own, const auto& other, Scalar<Real> side, const auto& way, const auto& size) {
-        out[count] = moving_middle<typename L::Shape>(own, other, side, way.w, nearest, Real(size), out, shaped);
+        out[count] =
+            moving_middle<typename L::Shape>(own, other, side, way.w, ahead * -side, nearest, Real(size), out, shaped);
         drop_passing_middle(x1, x2, wanted, nears, shaped, out, out[count++]);
       };
       if (pair.middle & 1) add_middle(x1, x2, -1, way1, g2.radius);
@@ -308,7 +317,8 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
             return x.pose.p - c.normal * ((x.size.x + min(c.dist, Real(0)) * Scalar<Real>(0.5)) * side);
           return c.pos + c.normal * (clamp(c.dist, Real(0), nearest) * (side / 2));
         };
-        of.on1 = touches(x1, -1), of.on2 = touches(x2, 1);
+        of.ahead = k < shaped ? aside_of(ahead, c.normal) : Vec3<Real>{};
+        of.on1 = touches(x1, -1), of.on2 = touches(x2, 1) + of.ahead;
         if (m.has_restitution) of.bounce = bounce_of(out[k], of.surface.restitution, nears.now, step.h);
         for_each_lane<Real>(
             active, [&](int w) { insert_pair<L>(out[k], pair.id + k, lane(end_gap, w), of, w, pool, contacts); });

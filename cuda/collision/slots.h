@@ -40,7 +40,9 @@ struct PairContact {
   using Real = typename L::Real;
   ContactPoint<Real> point;  // p: on link 2
   Vec3<Real> p1;             // on link 1, relative to the origin of its tree
-  Vec3<Real> at;             // relative to the trunk's origin, for who reads contacts
+  // For who reads contacts: relative to the trunk's origin; and from where geom 1 touches the other to where geom 2 does, now, across
+  // the normal.   m
+  Vec3<Real> at, ahead;
   Index<Real> link1, link2;  // flat
   Index<Real> geom1, geom2;
 };

@@ -1,7 +1,8 @@
 // The candidates of a body's geoms and static ones.
 #pragma once
+#include "collision/edges_ahead.h"
 #include "collision/middle.h"
-#include "collision/seams.h"
+#include "collision/whip.h"
 
 namespace stiction {
 
@@ -93,63 +94,6 @@ HD Under<Real> static_under(const typename L::Model& m, const StationModel& st, 
   return first;
 }
 
-/// The candidates of a pair in the worlds that are near; normals point to the body's geom.
-template <class Shape, class Real>
-HD void collide_in_order(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach,
-                         Candidate<Real>* out) {
-  if (!x.own_first) return collide<Shape>(x.fixed, x.own, near, reach, out);
-  collide<Shape>(x.own, x.fixed, near, reach.reversed(), out);
-  for (int k = 0; k < candidate_count(x.own.type, x.fixed.type); ++k) out[k].normal = -out[k].normal;
-}
-
-/// What goes by less than that part of its radius before it touches does so where it is nearest now.
-inline constexpr float kTouchesElsewhere = 0.05f;
-/// Looks at most on the way to where it touches; of its radius, what counts as touching.
-inline constexpr int kMeetingLooks = 6;
-inline constexpr float kTouching = 1e-4f;
-
-/// What is round touches an edge ahead elsewhere than where it is nearest to it now, along another normal, that edge a hair higher than the
-/// floor under a wheel. So of n candidates that are open, and of which one acts, become those where the free motion meets the other geom,
-/// on the body where it touches then, with the gaps that the planes there have now: gap + t n.way after the part t of the way. Returns t way.
-template <class Shape, class Real>
-HD Vec3<Real> meet_ahead(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach, int n,
-                         Candidate<Real>* out) {
-  using S = Scalar<Real>;
-  const Vec3<Real> v = velocity_at(reach.way, x.own.pose.p);
-  const Real size = x.radius;
-  Candidate<Real> c = deepest_of(out, n);
-  Mask<Real> ahead = near & (c.dist > size * S(kTouching)) & will_act(c, reach);
-  if (!any(ahead)) return {};
-  const Vec3<Real> aside = v - c.normal * dot(c.normal, v);
-  ahead = ahead & (dot(aside, aside) > size * size * S(kTouchesElsewhere * kTouchesElsewhere));
-  if (!any(ahead)) return {};
-  Reach<Real> stays = reach;
-  stays.way = {};
-  PlacedPair<Real> then = x;
-  Candidate<Real> found[kMaxCandidates];
-  Real t(0);
-  Mask<Real> goes = ahead;
-  for (int look = 0; look < kMeetingLooks; ++look) {
-    const Real closes = -dot(c.normal, v);
-    ahead = ahead & (negate(goes) | (closes > Real(0))), goes = goes & ahead;
-    if (!any(goes)) break;
-    t = select(goes, min(t + c.dist / select(goes, closes, Real(1)), Real(1)), t);
-    then.own.pose.p = x.own.pose.p + v * t;
-    collide_in_order<Shape>(then, ahead, stays, found);
-    c = deepest_of(found, n);
-    goes = goes & (c.dist > size * S(kTouching)) & (t < Real(1));
-  }
-  if (!any(ahead)) return {};
-  for (int k = 0; k < n; ++k) {
-    const Candidate<Real>& f = found[k];
-    const Real gap = f.dist - t * dot(f.normal, v);
-    const Vec3<Real> touches = f.pos + f.normal * (f.dist * S(0.5)) - v * t;
-    const Candidate<Real> now{touches - f.normal * (gap * S(0.5)), f.normal, gap};
-    out[k] = select<Real>(ahead, select<Real>(f.dist < Real(kFar), now, absent<Real>()), out[k]);
-  }
-  return v * select(ahead, t, Real(0));
-}
-
 /// How the surface of the body's geom moves.
 template <class Real>
 HD Reach<Real> surface_reach(const PlacedPair<Real>& x, const Reach<Real>& of) {
@@ -197,12 +141,25 @@ HD void add_middle(const typename L::Model& m, const StationModel& st, int i, co
   if (!m.pair[i].middle) return;
   const int shaped = m.pair[i].candidates - 1;
   const Candidate<Real> deepest = deepest_of(out, shaped);
-  const Vec3<Real>&n = deepest.normal, aside = ahead - n * dot(n, ahead);
+  const Vec3<Real>&n = deepest.normal, aside = aside_of(ahead, n);
   auto under = [&](Vec3<Real> at, const Real& most, const Mask<Real>& wanted) {
     if (x.fixed.type == GeomKind::kPlane) return Under<Real>{Real(0), n};
     return static_under<L>(m, st, origin, at + aside, n, most, wanted);
   };
   out[shaped] = turning_point(middle_candidate(deepest, x.own, body.part(), reach.margin, under), x.own.pose.p, body);
+  if (x.own.type != GeomKind::kEllipsoid || reach.blow == nullptr || !body.straight) return;
+  Turning<Real> all = body;
+  all.turn = body.turn + reach.blow->w, all.bends = false;
+  const Vec3<Real>& turn = all.turn;
+  const Candidate<Real> whipped = turning_ellipsoid(deepest, as_round(x.own, body.centre), reach, all, Real(1));
+  Mask<Real> is = reach.whips & (dot(turn, turn) < Real(kMostWhip * kMostWhip)) & (whipped.dist < reach.margin);
+  if (x.fixed.type != GeomKind::kPlane && any(is)) {  // where that is as flat as to there
+    const Real hair = x.radius * Scalar<Real>(kFlat);
+    const Vec3<Real> foot = whipped.pos - n * (whipped.dist * Scalar<Real>(0.5));
+    is = is & is_solid<L>(m, st, origin, foot - n * hair, Real(0), is);
+    is = is & negate(is_solid<L>(m, st, origin, foot + n * hair, Real(0), is));
+  }
+  out[shaped] = select<Real>(is, whipped, out[shaped]);
 }
 /// Drops those of a pair's n candidates in wanted worlds that would act though nothing will touch: the middle, if it is the last, of what
 /// passes by, and what turning made of a body that is clear of the other geom however it turns.

@@ -8,6 +8,7 @@
 #include "collision/buried.h"
 #include "collision/rolling_rim.h"
 #include "collision/slots.h"
+#include "collision/whip.h"
 
 namespace stiction {
 
@@ -265,7 +266,8 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       auto of_link = [&](const auto& x) { return s == 0 ? x.trunk[limb.attach()] : x.limb[at.link + s - 1]; };
       const Motion<Real> way = of_link(step.free) * Real(step.h);
       Reach<Real> reach{of_link(margin), way, of_link(step.V) * Real(step.h), contacts.turned + contacts.thrown};
-      const LinkPath<Real> path{way, m.pairs > 0 ? of_link(step.bends) * Real(step.h * step.h) : zero_motion<Real>()};
+      const LinkPath<Real> path{way,
+                                st.statics > 0 ? of_link(step.bends) * Real(step.h * step.h) : zero_motion<Real>()};
       reach.path_b = &path, reach.turns_b = norm(way.w), reach.goes = goes_by(reach.margin, step.reserve),
       reach.lanes = step.lanes;
       Hub<Real> hub;
@@ -283,19 +285,31 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       const bool keeps = kWidth<Real> > 1 && !all(step.looks);
       ContactPoint<Real>*slot = contacts.point.slot + begin, kept[L::Shape::kStationSlots];
       for (int c = 0; keeps && c < end - begin; ++c) kept[c] = slot[c];
-      const Mask<Real> missing = station_slots<L>(m, st, link, origin, reach, step, body, slot);
+      Mask<Real> missing = mask_of<Real>(false);
+      Closing<Real> blow = zero_motion<Real>();
+      for (int look = 0; look < 2; ++look) {
+        missing = station_slots<L>(m, st, link, origin, reach, step, body, slot);
+        if (!alone || look > 0) break;
+        const Real hit = goes_in(reach, end - begin, slot);
+        const Mask<Real> farther = step.looks & (hit > Real(step.reserve));
+        Mask<Real> whips = mask_of<Real>(false);
+        if (st.statics > 0 && m.geom[own_geom<L>(m, st.static_begin)].type == GeomKind::kEllipsoid) {
+          blow = blow_on(limb.link(s - 1), link, reach, end - begin, slot);
+          whips = step.looks & (dot(blow.w, blow.w) > Real(kLeastWhip * kLeastWhip));
+        }
+        if (!any(farther | whips)) break;
+        reach.margin = reach.margin + select(farther, hit * rebound(m), Real(0));
+        reach.goes = select(farther, goes_by(reach.margin, step.reserve), reach.goes);
+        reach.whips = whips, reach.blow = &blow;
+      }
       contacts.overflow = contacts.overflow | (missing & step.looks);
       if (body.bends)
         rolls =
             select(step.looks, bend_rolling<L>(m, st, link, reach, body, step.h, step.slack, end - begin, slot), rolls);
       merge_slots(slot, end - begin, step.twins_within(st.thin));
       for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);
-      for (int c = begin; c < end; ++c) {
-        const ContactPoint<Real>& x = contacts.point.slot[c];
-        contacts.live[c] = any(x.active);
-        if (!contacts.live[c]) continue;
-        turns = max(turns, select(x.active, -reach.end_gap({x.p, x.frame.row[2], x.gap}), Real(0)));
-      }
+      for (int c = begin; c < end; ++c) contacts.live[c] = any(contacts.point.slot[c].active);
+      turns = max(turns, goes_in(reach, end - begin, slot));
     }
   });
   return g.max(turns) * rebound(m);

@@ -60,6 +60,11 @@ template <class T> HD SymMat3<T> operator+(const SymMat3<T>& a, const SymMat3<T>
 template <class T, class S> HD SymMat3<T> operator*(const SymMat3<T>& M, S s) {
   return {M.xx * s, M.xy * s, M.xz * s, M.yy * s, M.yz * s, M.zz * s};
 }
+/// M^-1 a.   pre: M is regular
+template <class T> HD Vec3<T> solved(const SymMat3<T>& M, Vec3<T> a) {
+  const Vec3<T> x{M.xx, M.xy, M.xz}, y{M.xy, M.yy, M.yz}, z{M.xz, M.yz, M.zz}, yz = cross(y, z);
+  return (yz * a.x + cross(z, x) * a.y + cross(x, y) * a.z) * (T(1) / dot(x, yz));
+}
 template <class T> HD Vec3<T> operator*(const SymMat3<T>& M, Vec3<T> a) {
   return {M.xx * a.x + M.xy * a.y + M.xz * a.z, M.xy * a.x + M.yy * a.y + M.yz * a.z,
           M.xz * a.x + M.yz * a.y + M.zz * a.z};

@@ -10,9 +10,10 @@ struct ContactArrays {
   int* geom;                        // (N, C, 2), -1 where there is none
   T *pos, *frame, *dist, *impulse;  // (N, C, 3), (N, C, 3, 3), (N, C), (N, C, 3)   m, rows t1 t2 n, m, N s
   T* couple;                        // (N, C, 3)  of the impulse, about t1, t2, n         N m s
-  uint8_t* active;                  // (N, C)
-  int* count;                       // (N,)
-  T* net_force;                     // (N, nbody, 3)  impulse / h of the last step, world axes             N
+  T* ahead;         // (N, C, 3)  from where geom[0] touches to where geom[1] does, across n, world axes   m
+  uint8_t* active;  // (N, C)
+  int* count;       // (N,)
+  T* net_force;     // (N, nbody, 3)  impulse / h of the last step, world axes             N
   T inverse_h;
 };
 
@@ -33,7 +34,7 @@ HD void export_contacts(const Model& m, int64_t env, Record record, int capacity
   int count = 0;
   T* net = out.net_force + env * m.nbody * 3;
   for (int i = 0; i < 3 * m.nbody; ++i) net[i] = 0;
-  auto add = [&](int r, int geom1, int geom2) {
+  auto add = [&](int r, int geom1, int geom2, int ahead) {
     Vec3<T> n{record(r + kRecordNx), record(r + kRecordNy), record(r + kRecordNz)};
     Mat3<T> F = frame_of_normal(n);
     Vec3<T> l{record(r + kRecordT1), record(r + kRecordT2), record(r + kRecordN)},
@@ -51,7 +52,10 @@ HD void export_contacts(const Model& m, int64_t env, Record record, int capacity
       out.frame[9 * c + 3 * k] = row.x, out.frame[9 * c + 3 * k + 1] = row.y, out.frame[9 * c + 3 * k + 2] = row.z;
     }
     out.dist[c] = record(r + kRecordGap), out.active[c] = 1;
-    for (int k = 0; k < 3; ++k) out.couple[3 * c + k] = m.has_spin ? record(r + kRecordSpin + k) : T(0);
+    for (int k = 0; k < 3; ++k) {
+      out.couple[3 * c + k] = m.has_spin ? record(r + kRecordSpin + k) : T(0);
+      out.ahead[3 * c + k] = ahead < 0 ? T(0) : record(ahead + k);
+    }
   };
   auto station = [&](const StationModel& st, int first_slot) {
     for (int s = 0; s < st.slots; ++s) {
@@ -59,7 +63,7 @@ HD void export_contacts(const Model& m, int64_t env, Record record, int capacity
       int id = static_cast<int>(record(r + kRecordId));
       if (id < 0) continue;
       const SlotGeoms geoms = slot_geoms(m, st, id);  // slots' normals point from the static one
-      add(r, geoms.fixed, geoms.own);
+      add(r, geoms.fixed, geoms.own, -1);
     }
   };
   for (int l = 0; l < m.limbs(); ++l) {
@@ -69,12 +73,13 @@ HD void export_contacts(const Model& m, int64_t env, Record record, int capacity
   for (int s = 0; s < layout.pairs; ++s) {
     const int r = layout.pair(s);
     if (record(r + kRecordId) >= 0)
-      add(r, static_cast<int>(record(r + kRecordGeom1)), static_cast<int>(record(r + kRecordGeom2)));
+      add(r, static_cast<int>(record(r + kRecordGeom1)), static_cast<int>(record(r + kRecordGeom2)), layout.ahead(s));
   }
   out.count[env] = count;
   for (int64_t c = env * capacity + count; c < (env + 1) * capacity; ++c) {
     out.geom[2 * c] = out.geom[2 * c + 1] = -1, out.active[c] = 0, out.dist[c] = 0;
-    for (int k = 0; k < 3; ++k) out.pos[3 * c + k] = out.impulse[3 * c + k] = out.couple[3 * c + k] = 0;
+    for (int k = 0; k < 3; ++k)
+      out.pos[3 * c + k] = out.impulse[3 * c + k] = out.couple[3 * c + k] = out.ahead[3 * c + k] = 0;
     for (int k = 0; k < 9; ++k) out.frame[9 * c + k] = 0;
   }
 }

@@ -28,7 +28,8 @@ enum RecordField : int {
   kSpinFields = 3
 };
 
-/// How the records of a world are laid out: slots, then limits and dry friction per dof, then ties and bonds.
+/// How the records of a world are laid out: slots, how far those of pairs touch ahead, then limits and dry friction per dof, then ties
+/// and bonds.
 template <class Model>
 struct RecordLayout {
   int slots, pairs, dofs, ties, bonds, fields;
@@ -42,7 +43,8 @@ struct RecordLayout {
   HD int slot(int c) const { return c * fields; }
   HD int pair(int s) const { return (slots + s) * fields; }
   HD int contacts() const { return pair(pairs); }  // where they end
-  HD int dof_row(int kind, int dof) const { return contacts() + kind * dofs + dof; }
+  HD int ahead(int s) const { return contacts() + 3 * s; }
+  HD int dof_row(int kind, int dof) const { return ahead(pairs) + kind * dofs + dof; }
   HD int tie(int i) const { return dof_row(kDofRows, 0) + i; }
   HD int bond(int i) const { return tie(ties) + 3 * i; }
   /// The state at the beginning of the last step, for whoever asks for its contact problem: pose of a free base (7), then v, q,
@@ -176,6 +178,8 @@ struct Records {
         }
         const PairContact<L>& c = contacts.pair[s];
         put(r, c.point, pair_impulse(s), c.at + kin.trunk_origin);
+        Real* ahead = real + layout.ahead(s);
+        ahead[0] = c.ahead.x, ahead[1] = c.ahead.y, ahead[2] = c.ahead.z;
         for (int w = 0; w < kWidth<Real>; ++w) {
           set_lane(r[kRecordGeom1], w, static_cast<Scalar<Real>>(lane(c.geom1, w)));
           set_lane(r[kRecordGeom2], w, static_cast<Scalar<Real>>(lane(c.geom2, w)));

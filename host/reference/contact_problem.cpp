@@ -117,7 +117,7 @@ Vector3d touched_point(const Model& model, const Kinematics& k, const Contact& c
   const Vector3d out = c.frame.row(2).transpose() * (end == 1 ? 1 : -1);  // of it
   auto is_ball = [&](int g) { return model.geom_type[g] == static_cast<int>(GeomType::kSphere); };
   if (c.dist > 0 && is_ball(c.geom1) && is_ball(c.geom2)) return k.geom_pos[geom] + out * model.geom_size[3 * geom];
-  return c.pos - out * (std::max(c.dist, 0.0) / 2);
+  return c.pos - out * (std::max(c.dist, 0.0) / 2) + (end == 1 ? Vector3d(Vector3d::Zero()) : c.ahead);
 }
 
 /// How the paths of two bodies that turn together part in a step where a contact touches them, but for their velocities: docs/theory.md,
@@ -144,9 +144,11 @@ Vector3d parting(const Model& model, const Kinematics& k, const StepInput& input
   };
   const Vector3d w1 = motions[body1].angular, w2 = motions[body2].angular;
   const Vector3d apart = acceleration(body2, x2) - acceleration(body1, x1), d = o.timestep / 2 * apart;
-  const double fastest = std::max({w1.squaredNorm(), w2.squaredNorm(), apart.norm() / std::max(2 * far, 1e-30)});
-  if (fastest == 0) return Vector3d::Zero();
-  const double fall = kStandardGravity * o.timestep, rolls = 12 * (w2 - w1).squaredNorm() / fastest - 1,
+  const double spin = c.frame.row(2).dot(w2 - w1), pivots = spin * spin;
+  const double fastest =
+      std::max(std::max(w1.squaredNorm(), w2.squaredNorm()) - pivots, apart.norm() / std::max(2 * far, 1e-30));
+  if (!(fastest > 0)) return Vector3d::Zero();
+  const double fall = kStandardGravity * o.timestep, rolls = 12 * ((w2 - w1).squaredNorm() - pivots) / fastest - 1,
                near = std::min(d.squaredNorm() + fall * fall, 0.01 * apart.squaredNorm() / fastest),
                slides = (velocity(body2, x2) - velocity(body1, x1)).squaredNorm() / (16 * std::max(near, 1e-30));
   return std::clamp(2 - std::max(rolls, slides), 0.0, 1.0) * d;

@@ -36,13 +36,14 @@
 
 namespace stiction::reference {
 
-/// Impulses act on each geom where it will be touched: half the gap from pos, if that is open; on spheres, on the line of the normal through
-/// their middle.
+/// Impulses act on each geom where it will be touched: half the gap from pos, if that is open, and geom2 farther ahead; on spheres, on the
+/// line of the normal through their middle.
 struct Contact {
   int geom1, geom2;
   Vector3d pos;    // halfway between both surfaces
   Matrix3d frame;  // rows t1, t2, n; n from geom1 to geom2
   double dist;     // m, negative when overlapping
+  Vector3d ahead = Vector3d::Zero();
 };
 
 struct StepOptions {

@@ -120,6 +120,7 @@ void World::add_contacts(int slots) {
   add("contact.geom", DType::kInt32, {n, c, 2}, false), add("contact.pos", real, {n, c, 3}, false);
   add("contact.frame", real, {n, c, 3, 3}, false), add("contact.dist", real, {n, c}, false);
   add("contact.impulse", real, {n, c, 3}, false), add("contact.couple", real, {n, c, 3}, false);
+  add("contact.ahead", real, {n, c, 3}, false);
   add("contact.active", DType::kBool, {n, c}, false);
   add("contact.count", DType::kInt32, {n}, false), add("net_contact_force", real, {n, model_->nbody, 3}, false);
 }

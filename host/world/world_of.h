@@ -92,11 +92,17 @@ class WorldOf : public World {
       a.certificate[f] = at(std::string("certificate.") + kCertificateNames[f]);
     job_.parameters = parameter_arrays<T>();
     job_.outputs = {at("xpos"), at("xquat"), at("body_linvel"), at("body_angvel"), at("site_xpos"), job_.parameters};
-    contact_arrays_ = {at<int>("contact.geom"),       at("contact.pos"),
-                       at("contact.frame"),           at("contact.dist"),
-                       at("contact.impulse"),         at("contact.couple"),
-                       at<uint8_t>("contact.active"), at<int>("contact.count"),
-                       at("net_contact_force"),       static_cast<T>(1 / options_.step.h)};
+    contact_arrays_ = {at<int>("contact.geom"),
+                       at("contact.pos"),
+                       at("contact.frame"),
+                       at("contact.dist"),
+                       at("contact.impulse"),
+                       at("contact.couple"),
+                       at("contact.ahead"),
+                       at<uint8_t>("contact.active"),
+                       at<int>("contact.count"),
+                       at("net_contact_force"),
+                       static_cast<T>(1 / options_.step.h)};
   }
 
   std::unique_ptr<ModelTables<T>> tables_;

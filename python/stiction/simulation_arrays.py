@@ -173,6 +173,11 @@ class ContactArrays(_Group):
         "contact.couple",
         "Of torsional and rolling friction, about t1, t2, n on geom[1], (num_envs, max_contacts, 3), N m s.",
     )
+    ahead = _field(
+        "contact.ahead",
+        "By how much geom[1] is touched farther on than geom[0], which is half a gap from pos: across n, in world axes "
+        "(num_envs, max_contacts, 3), m. 0 but of round things that meet edges ahead of what may move.",
+    )
     active = _field("contact.active", "Whether there is a contact, (num_envs, max_contacts).")
     count = _field("contact.count", "Contacts, (num_envs,).")
 

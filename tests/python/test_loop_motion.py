@@ -150,7 +150,7 @@ def test_a_floating_arm_with_coupled_joints_keeps_its_energy(h, most, ratio, ben
         return v @ M @ v / 2
 
     before = energy()
-    for _ in range(round(5 / h)):
-        sim.step()
+    for _ in range(round(1 / h)):
+        sim.step(5)
         assert abs(energy() - before) < most * before
     assert not sim.status.any()

@@ -257,12 +257,12 @@ def held_shut(sim, seconds, seed=1):
             yield loop_gap(sim.model, sim)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("dtype", "seconds"), [("float64", 10), ("float32", 60)])
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=list(SOLVERS))
-def test_a_gripper_of_four_bar_linkages_stays_shut_for_a_minute(solver, dtype):
+def test_a_gripper_of_four_bar_linkages_stays_shut(solver, dtype, seconds):
     sim = Simulation(Model.from_mjcf(GRIPPER), 2, dtype=dtype, solver=solver, num_threads=1)
     reached, worst = [], 0
-    for gap in held_shut(sim, 60):
+    for gap in held_shut(sim, seconds):
         worst = max(worst, gap.max())
         reached.append(sim.qpos[:, 0].copy())
     assert worst <= 1e-5

@@ -297,7 +297,7 @@ def test_the_bends_of_what_rolls_are_the_oracles(h, kind):
         n = sim.contact.count[0]
         if n == 0:
             continue
-        arrays = {name: np.array(getattr(sim.contact, name)[0, :n]) for name in ("pos", "frame", "dist")}
+        arrays = {name: np.array(getattr(sim.contact, name)[0, :n]) for name in ("pos", "frame", "dist", "ahead")}
         contacts = {"geom": sim.contact.geom[0, :n], **arrays}
         owed = sim._world.previous_states()[2][0]
         expected = reference.assemble(oracle, q, v, np.zeros(0), contacts, "implicit", h, 0.2, 1.0, owed=owed)

@@ -13,7 +13,7 @@ mujoco = pytest.importorskip("mujoco")
 
 from stiction import Model, Sensors, Simulation, Status, UnsupportedModelError  # noqa: E402
 from test_against_mujoco import error, steps_of_the_oracle  # noqa: E402
-from test_servos import ACTUATORS, DTYPES, INTEGRATORS, KINDS, H, check, deviation, each_moves_as_alone  # noqa: E402
+from test_servos import ACTUATORS, DTYPES, H, check, deviation, each_moves_as_alone  # noqa: E402
 
 SCENE = """
 <mujoco><compiler autolimits="true" angle="radian"/><option timestep="{h}" gravity="0 0 0" integrator="{scheme}"/>
@@ -28,6 +28,8 @@ SCENE = """
   <fixed name="alone"><joint joint="a" coef="-.8"/></fixed>
 </tendon>
 <actuator>{actuators}</actuator></mujoco>"""
+#: Every kind of joint and every integrator; test_servos.py has them all together.
+EACH_ONCE = pytest.mark.parametrize(("kind", "integrator"), [("hinge", "implicit"), ("slide", "euler")])
 A, B = 'actuatorfrcrange="-2 3"', 'actuatorfrcrange="-1.5 1"'
 
 
@@ -43,8 +45,7 @@ def drive(name, on, gear=1, limit=""):
     return f'<{tag} {target} gear="{gear}" {attributes} {limit}/>'
 
 
-@INTEGRATORS
-@KINDS
+@EACH_ONCE
 @pytest.mark.parametrize("name", ACTUATORS)
 def test_an_actuator_of_a_tendon_is_within_the_ranges_of_its_joints(name, kind, integrator):
     cases = []
@@ -54,8 +55,7 @@ def test_an_actuator_of_a_tendon_is_within_the_ranges_of_its_joints(name, kind, 
     check(cases, integrator)
 
 
-@INTEGRATORS
-@KINDS
+@EACH_ONCE
 @pytest.mark.parametrize("of_joint", ACTUATORS)
 @pytest.mark.parametrize("of_tendon", ["motor", "damped position", "velocity"])
 def test_actuators_of_a_joint_and_of_its_tendon_share_its_range(of_tendon, of_joint, kind, integrator):
@@ -67,8 +67,7 @@ def test_actuators_of_a_joint_and_of_its_tendon_share_its_range(of_tendon, of_jo
     check(cases, integrator)
 
 
-@INTEGRATORS
-@KINDS
+@EACH_ONCE
 @pytest.mark.parametrize("names", list(itertools.combinations(ACTUATORS, 2)), ids=" and ".join)
 def test_several_tendons_share_the_range_of_a_joint(names, kind, integrator):
     first, second = names
@@ -80,8 +79,7 @@ def test_several_tendons_share_the_range_of_a_joint(names, kind, integrator):
     check(cases, integrator)
 
 
-@INTEGRATORS
-@KINDS
+@EACH_ONCE
 @pytest.mark.parametrize("name", ACTUATORS)
 def test_the_range_of_a_tendon_bounds_its_actuators(name, kind, integrator):
     """One, or several of one gear, with a joint's range beside it and without."""
@@ -179,8 +177,7 @@ def test_shared_ranges_do_not_hang_on_neighbours(integrator, dtype):
     each_moves_as_alone(model, targets, 20, dtype=dtype, integrator=integrator)
 
 
-@KINDS
-@pytest.mark.parametrize("integrator", ["implicit", "euler"])
+@EACH_ONCE
 @pytest.mark.parametrize("names", list(itertools.product(ACTUATORS, repeat=2)), ids=" and ".join)
 def test_steps_of_shared_ranges_match_the_oracle(names, integrator, kind):
     """From states in which all is within the ranges, at a bound, and nearly there."""

@@ -94,13 +94,13 @@ def test_a_floating_chain_that_tumbles_neither_runs_away_nor_stops(joints, joint
     xml = rods(joints, joint, h)
     sim = Simulation(Model.from_mjcf(xml), 16, dtype=dtype, num_threads=1)
     m = mujoco.MjModel.from_xml_string(xml.replace("<option", '<option integrator="implicit"'))
-    data = [mujoco.MjData(m) for _ in range(16)]
+    data = [mujoco.MjData(m) for _ in range(4)]
     speeds = np.random.default_rng(2).uniform(-speed, speed, sim.qvel.shape)
     speeds[:, :3] = 0
     sim.qvel[:] = speeds
 
     start = np.array([energy(m, *state)[1] for state in zip(sim.qpos, sim.qvel, strict=True)])
-    for d, v in zip(data, speeds, strict=True):
+    for d, v in zip(data, speeds, strict=False):
         d.qvel[:] = v
     highest, theirs = 1.0, 1.0
     for _ in range(25):
@@ -108,7 +108,7 @@ def test_a_floating_chain_that_tumbles_neither_runs_away_nor_stops(joints, joint
         now = np.array([energy(m, *state)[1] for state in zip(sim.qpos, sim.qvel, strict=True)]) / start
         for d in data:
             mujoco.mj_step(m, d, round(0.2 / h))
-        also = np.array([energy(m, d.qpos, d.qvel)[1] for d in data]) / start
+        also = np.array([energy(m, d.qpos, d.qvel)[1] for d in data]) / start[:4]
         highest, theirs = max(highest, now.max()), max(theirs, also.max())
     print(
         f"{joints} rods on {joint}s, {speed} rad/s, {h} s, {dtype}: at most {highest:.2f} of the energy, "
@@ -166,12 +166,12 @@ def test_a_chain_that_runs_into_its_limits_does_not_run_away(joints, joint, root
         for d, v in zip(data, speeds, strict=True):
             d.qvel[:] = v
         start = np.array([energy(m, d.qpos, d.qvel)[1] for d in data])
-        for _ in range(round(2 / h) // 8):
-            sim.step(8)
+        for _ in range(round(2 / h) // 16):
+            sim.step(16)
             now = np.array([energy(m, *state)[1] for state in zip(sim.qpos, sim.qvel, strict=True)]) / start
             highest = max(highest, now.max())
             for d in data:
-                mujoco.mj_step(m, d, 8)
+                mujoco.mj_step(m, d, 16)
             also = np.array([energy(m, d.qpos, d.qvel)[1] for d in data]) / start
             theirs = max(theirs, also.max())
         assert not (sim.status & Status.NON_FINITE).any()
@@ -219,9 +219,9 @@ def test_a_rope_that_falls_on_a_floor_does_not_run_away(h, tilt, dtype):
     m = sim.model.mjmodel
     sim.qvel[:, :6] = 0.5 * np.random.default_rng(0).normal(size=(16, 6))
     found = []
-    for _ in range(round(1.5 / h) // 4):
+    for _ in range(round(1.5 / h) // 12):
         found.append([energy(m, q, v).sum() for q, v in zip(sim.qpos, sim.qvel, strict=True)])
-        sim.step(4)
+        sim.step(12)
     found = np.array(found) / found[0]
     rise, wild = (found - np.minimum.accumulate(found)).max(0), (found.max(0) > 1.05).sum()
     print(f"{tilt} degrees, {h} s, {dtype}: {wild} of 16 run away, energy rises by {np.median(rise):.4f} in the median")

@@ -2,7 +2,7 @@
 //
 // Functions take a Model (made once with Model(arrays), a dictionary of arrays by the field names of struct Model) or such a
 // dictionary, and NumPy arrays. Contacts are a dictionary of arrays: geom (n, 2), pos (n, 3), frame (n, 3, 3) with rows
-// t1, t2, n, dist (n). Problems are dictionaries: A, b, J, e, R, mu and optionally phi, J_row, e_row, R_row, lower, upper,
+// t1, t2, n, dist (n), and optionally ahead (n, 3). Problems are dictionaries: A, b, J, e, R, mu and optionally phi, J_row, e_row, R_row, lower, upper,
 // timestep, gravity, mean_mass. Errors: ValueError naming the field, KeyError for what is missing.
 #include <pybind11/eigen.h>
 #include <pybind11/numpy.h>
@@ -56,11 +56,12 @@ std::shared_ptr<Model> model_of(const py::dict& arrays) {
 std::vector<Contact> contacts_of(const py::dict& d) {
   if (d.empty()) return {};
   auto geom = d["geom"].cast<py::array_t<int, py::array::c_style | py::array::forcecast>>();
-  auto pos = d["pos"].cast<py::array_t<double, py::array::c_style | py::array::forcecast>>();
-  auto frame = d["frame"].cast<py::array_t<double, py::array::c_style | py::array::forcecast>>();
-  auto dist = d["dist"].cast<py::array_t<double, py::array::c_style | py::array::forcecast>>();
+  using Doubles = py::array_t<double, py::array::c_style | py::array::forcecast>;
+  auto pos = d["pos"].cast<Doubles>(), frame = d["frame"].cast<Doubles>(), dist = d["dist"].cast<Doubles>();
+  const bool beyond = d.contains("ahead");
+  const Doubles ahead = beyond ? d["ahead"].cast<Doubles>() : Doubles();
   py::ssize_t n = dist.size();
-  if (geom.size() != 2 * n || pos.size() != 3 * n || frame.size() != 9 * n)
+  if (geom.size() != 2 * n || pos.size() != 3 * n || frame.size() != 9 * n || (beyond && ahead.size() != 3 * n))
     throw std::invalid_argument("contacts: geom, pos, frame, dist have " + std::to_string(geom.size()) + ", " +
                                 std::to_string(pos.size()) + ", " + std::to_string(frame.size()) + ", " +
                                 std::to_string(n) + " entries, expected 2 n, 3 n, 9 n, n");
@@ -69,6 +70,7 @@ std::vector<Contact> contacts_of(const py::dict& d) {
     Eigen::Map<const Eigen::Matrix<double, 3, 3, Eigen::RowMajor>> rows(frame.data() + 9 * i);
     const double* p = pos.data() + 3 * i;
     contacts.push_back({geom.data()[2 * i], geom.data()[2 * i + 1], {p[0], p[1], p[2]}, rows, dist.data()[i]});
+    if (beyond) contacts.back().ahead = Eigen::Map<const Eigen::Vector3d>(ahead.data() + 3 * i);
   }
   return contacts;
 }

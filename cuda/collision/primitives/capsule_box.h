@@ -4,10 +4,10 @@
 // derivative g(s) = u . (x(s) - clamp(x(s))) is piecewise linear with bends where x(s) crosses a face's plane: g is
 // evaluated at the bends and the ends, and the root interpolated, which is exact. Where the axis pierces the box, the
 // least translation that frees it is along one of 3 face normals or 3 products u x e_i (the facets of box + segment). A
-// second candidate exists where the axis is within 0.1 rad of the tangent plane: the far end of the part of the axis
-// that lies beside the face or edge touched. Candidate 0 is then the one lower on the axis; otherwise candidate 1 is
-// absent. Deviation from MuJoCo: its second point follows other rules; the deeper one agrees where the axis is outside
-// the box.
+// second candidate exists where the axis is within 0.1 rad of the tangent plane, or has the same one there, as what tips onto a face: the
+// far end of the part of the axis that lies beside the face or edge touched. Within 0.1 rad candidate 0 is the one lower on the axis, else
+// the nearer one; otherwise candidate 1 is absent. Deviation from MuJoCo: its second point follows other rules; the deeper one agrees where
+// the axis is outside the box.
 #pragma once
 #include "collision/primitives/sphere_solid.h"
 
@@ -120,9 +120,10 @@ HD void capsule_box(const GeomPose<Real>& a, const GeomPose<Real>& b, Candidate<
   Real far_core = box_distance(x, b.size, far_outward);
   far_core = select(inside, core + (far - s) * slope, far_core);
   far_outward = select(inside, outward, far_outward);
-  Mask<Real> two = (abs(slope) < Real(0.1f)) & (abs(far - s) > r * Real(0.1f)) & negate(edge);
+  const Mask<Real> along = abs(slope) < Real(0.1f), same = dot(far_outward, outward) > Real(0.9999f);
+  Mask<Real> two = (along | same) & (abs(far - s) > r * Real(0.1f)) & negate(edge);
   Candidate<Real> other = select<Real>(two, ball_solid_contact(b.pose, x, r, far_outward, far_core), absent<Real>());
-  Mask<Real> swap = two & negate(lower);
+  Mask<Real> swap = two & along & negate(lower);
   out[0] = select<Real>(swap, other, near);
   out[1] = select<Real>(swap, near, other);
 }

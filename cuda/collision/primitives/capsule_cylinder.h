@@ -2,8 +2,9 @@
 //
 // In the cylinder's frame the axis is x(s) = c + s u, |s| <= l. Its squared distance to the cylinder is convex; half its
 // derivative g(s) never falls, and its root is found by Newton steps kept between the ends where it has either sign. A
-// second candidate exists where the axis is within 0.1 rad of the tangent plane: the far end of the part of the axis that
-// lies beside the cap or the side touched. Candidate 0 is then the one lower on the axis; otherwise candidate 1 is absent.
+// second candidate exists where the axis is within 0.1 rad of the tangent plane, or has the same one there, as what tips onto a cap: the
+// far end of the part of the axis that lies beside the cap or the side touched. Within 0.1 rad candidate 0 is the one lower on the
+// axis, else the nearer one; otherwise candidate 1 is absent.
 // Where the axis comes within 1 % of the radius of the cylinder nothing is said: the deepest point of a rim swept along an
 // axis has no short formula, and convex/ has it. Deviation from MuJoCo: it finds both by support functions.
 #pragma once
@@ -83,11 +84,13 @@ HD Mask<Real> capsule_cylinder(const GeomPose<Real>& a, const GeomPose<Real>& b,
 
   const Mask<Real> lower = s - low < high - s;
   const Real far = select(lower, high, low), far_core = select(lower, high_core, low_core);
-  const Mask<Real> two = (abs(dot(u, n)) < Real(0.1f)) & (abs(far - s) > radius * Real(0.1f));
+  const Vec3<Real> far_n = select(lower, high_n, low_n);
+  const Mask<Real> along = abs(dot(u, n))<Real(0.1f), same = dot(far_n, n)> Real(0.9999f);
+  const Mask<Real> two = (along | same) & (abs(far - s) > radius * Real(0.1f));
   const Candidate<Real> near = ball_solid_contact(b.pose, c + u * s, radius, n, core);
-  Candidate<Real> other = ball_solid_contact(b.pose, c + u * far, radius, select(lower, high_n, low_n), far_core);
+  Candidate<Real> other = ball_solid_contact(b.pose, c + u * far, radius, far_n, far_core);
   other = select<Real>(two, other, absent<Real>());
-  const Mask<Real> swap = two & negate(lower);
+  const Mask<Real> swap = two & along & negate(lower);
   out[0] = select<Real>(swap, other, near);
   out[1] = select<Real>(swap, near, other);
   return core <= radius * Real(0.01f) + noise;
