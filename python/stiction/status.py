@@ -29,6 +29,8 @@ class Status(enum.IntFlag):
     #: limit, dry friction, equality or implicit servo of a tendon. NOT_CONVERGED is set, too. Take
     #: ``dtype="float64"``, smaller ratios of mass, a smaller time step, or a start without overlaps.
     NO_IMPULSES = 32
+    #: All that asks for a look, which FALLBACK does not: ``(sim.status & Status.ALARM) != 0``.
+    ALARM = NON_FINITE | NOT_CONVERGED | CONTACT_OVERFLOW | IMMOVABLE | NO_IMPULSES
 
     @classmethod
     def _missing_(cls, value):

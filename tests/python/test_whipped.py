@@ -45,8 +45,8 @@ def deepest(geom, floor, h, speed, dtype, joint=""):
 @pytest.mark.parametrize("floor", FLOORS)
 @pytest.mark.parametrize("geom", [name for name in GEOMS if name != "ellipsoid"])
 def test_the_other_end_stays_above_the_floor(geom, floor, h, speed, dtype):
-    """Their margin was what the free motion covers, which a blow at one end adds to at the other: a rod of 24 cm went in
-    by 12 mm at 10 ms, a plate on a box by 8, a capsule, which had no second contact while it leant by 0.1 rad, by 26."""
+    """Contacts were as far as the free motion goes, to which a blow at one end adds at the other: a rod of 24 cm sank
+    by 12 mm at 10 ms, a plate on a box by 8, a capsule, which had one contact while it leant by 0.1 rad, by 26."""
     assert deepest(geom, floor, h, speed, dtype) < 1e-3
 
 
