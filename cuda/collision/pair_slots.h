@@ -295,8 +295,8 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
                        twins,      Real(0)};
       const int shaped = candidate_count(g1.type, g2.type);
       int count = shaped;
-      Vec3<Real>
-          ahead{};  // how far geom 1 goes against the other before it touches, elsewhere than where they are nearest
+      // How far geom 1 goes against the other before it touches, elsewhere than where they are nearest.
+      Vec3<Real> ahead{};
       if (g1.type <= GeomKind::kCylinder && g2.type > GeomKind::kSphere)
         ahead = meet_pair_ahead<typename L::Shape>(x1, x2, Real(g1.radius), wanted, nears, shaped, out);
       auto add_middle = [&](const auto& own, const auto& other, Scalar<Real> side, const auto& way, const auto& size) {

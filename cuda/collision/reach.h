@@ -50,9 +50,8 @@ struct Reach {
   Real goes = Real(0);                                // the margin less reserves: what both travel, and what hits them
   int lanes = kWidth<Real>;                           // with a world of their own: those behind repeat the last one
   Push<Real> push = {};                               // of a body on its own beside static geometry
+  Vec3<Real> blow = {Real(0), Real(0), Real(0)};      // what a hit turns that by in the step, where it is known   rad
   const LinkPath<Real>*path_a = nullptr, *path_b = nullptr;  // of what moves
-  const Closing<Real>* blow = nullptr;                       // what a hit does to a body on its own, where one
-  Mask<Real> whips = mask_of<Real>(false);                   // turns it
   bool with_passing = false;                                 // open candidates of what passes by are wanted, too
 
   /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it

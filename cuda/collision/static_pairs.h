@@ -147,12 +147,12 @@ HD void add_middle(const typename L::Model& m, const StationModel& st, int i, co
     return static_under<L>(m, st, origin, at + aside, n, most, wanted);
   };
   out[shaped] = turning_point(middle_candidate(deepest, x.own, body.part(), reach.margin, under), x.own.pose.p, body);
-  if (x.own.type != GeomKind::kEllipsoid || reach.blow == nullptr || !body.straight) return;
+  const Mask<Real> whips = dot(reach.blow, reach.blow) > Real(0);
+  if (x.own.type != GeomKind::kEllipsoid || !any(whips)) return;
   Turning<Real> all = body;
-  all.turn = body.turn + reach.blow->w, all.bends = false;
-  const Vec3<Real>& turn = all.turn;
+  all.turn = body.turn + reach.blow, all.bends = false;
   const Candidate<Real> whipped = turning_ellipsoid(deepest, as_round(x.own, body.centre), reach, all, Real(1));
-  Mask<Real> is = reach.whips & (dot(turn, turn) < Real(kMostWhip * kMostWhip)) & (whipped.dist < reach.margin);
+  Mask<Real> is = whips & (dot(all.turn, all.turn) < Real(kMostWhip * kMostWhip)) & (whipped.dist < reach.margin);
   if (x.fixed.type != GeomKind::kPlane && any(is)) {  // where that is as flat as to there
     const Real hair = x.radius * Scalar<Real>(kFlat);
     const Vec3<Real> foot = whipped.pos - n * (whipped.dist * Scalar<Real>(0.5));

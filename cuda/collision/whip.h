@@ -1,8 +1,8 @@
 // What a blow makes of a body on its own: hit at one end it is whipped round by a turn that no free motion tells.
 //
-// So where a first look finds a hit, a second one knows what that alone would do to the body, without friction and bounce:
+// So where a first look finds a hit, a second one knows what that alone turns the body by, without friction and bounce:
 //
-//   J = d / (1/m + k.I^-1 k),   k = r x n,   blow = (I^-1 k J, n J / m)
+//   I^-1 k d / (1/m + k.I^-1 k),   k = r x n
 //
 // with d what the free motion would go in by at r. Contacts may be so much farther; and an ellipsoid, of which a free motion has one candidate,
 // has that of this turn, too, (3.1b). docs/theory.md, section 3.
@@ -27,10 +27,10 @@ HD Real goes_in(const Reach<Real>& reach, int slots, const ContactPoint<Real>* s
   return far;
 }
 
-/// What the hardest of its hits does to a body whose pose is `link`, times the step.   rad, m
+/// By what the hardest of its hits turns a body whose pose is `link` in the step.   rad
 template <class Link, class Real>
-HD Closing<Real> blow_on(const Link& own, const Pose<Real>& link, const Reach<Real>& reach, int slots,
-                         const ContactPoint<Real>* slot) {
+HD Vec3<Real> turned_by_blow(const Link& own, const Pose<Real>& link, const Reach<Real>& reach, int slots,
+                             const ContactPoint<Real>* slot) {
   const Real zero(0), one(1);
   Real far(0);
   Vec3<Real> at{zero, zero, zero}, n = at;
@@ -45,9 +45,7 @@ HD Closing<Real> blow_on(const Link& own, const Pose<Real>& link, const Reach<Re
   const auto I = placed(Pose<Real>{link.R, link.R * own.com * Real(-1)}, own.mass, own.com, own.inertia).J;
   const Real scale = one / (I.xx + I.yy + I.zz);
   const Vec3<Real> turn = solved(I * scale, k) * scale;
-  const Real mobility = one / Real(own.mass), hit = far / (mobility + dot(k, turn));
-  const Vec3<Real> w = turn * hit;
-  return {w, n * (hit * mobility) - cross(w, centre)};
+  return turn * (far / (one / Real(own.mass) + dot(k, turn)));
 }
 
 }  // namespace stiction

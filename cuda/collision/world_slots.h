@@ -286,21 +286,19 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       ContactPoint<Real>*slot = contacts.point.slot + begin, kept[L::Shape::kStationSlots];
       for (int c = 0; keeps && c < end - begin; ++c) kept[c] = slot[c];
       Mask<Real> missing = mask_of<Real>(false);
-      Closing<Real> blow = zero_motion<Real>();
       for (int look = 0; look < 2; ++look) {
         missing = station_slots<L>(m, st, link, origin, reach, step, body, slot);
         if (!alone || look > 0) break;
         const Real hit = goes_in(reach, end - begin, slot);
         const Mask<Real> farther = step.looks & (hit > Real(step.reserve));
-        Mask<Real> whips = mask_of<Real>(false);
         if (st.statics > 0 && m.geom[own_geom<L>(m, st.static_begin)].type == GeomKind::kEllipsoid) {
-          blow = blow_on(limb.link(s - 1), link, reach, end - begin, slot);
-          whips = step.looks & (dot(blow.w, blow.w) > Real(kLeastWhip * kLeastWhip));
+          const Vec3<Real> blow = turned_by_blow(limb.link(s - 1), link, reach, end - begin, slot);
+          const Mask<Real> whips = step.looks & (dot(blow, blow) > Real(kLeastWhip * kLeastWhip));
+          reach.blow = select(whips, blow, reach.blow);
         }
-        if (!any(farther | whips)) break;
+        if (!any(farther | (dot(reach.blow, reach.blow) > Real(0)))) break;
         reach.margin = reach.margin + select(farther, hit * rebound(m), Real(0));
         reach.goes = select(farther, goes_by(reach.margin, step.reserve), reach.goes);
-        reach.whips = whips, reach.blow = &blow;
       }
       contacts.overflow = contacts.overflow | (missing & step.looks);
       if (body.bends)

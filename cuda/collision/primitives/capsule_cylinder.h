@@ -85,7 +85,8 @@ HD Mask<Real> capsule_cylinder(const GeomPose<Real>& a, const GeomPose<Real>& b,
   const Mask<Real> lower = s - low < high - s;
   const Real far = select(lower, high, low), far_core = select(lower, high_core, low_core);
   const Vec3<Real> far_n = select(lower, high_n, low_n);
-  const Mask<Real> along = abs(dot(u, n))<Real(0.1f), same = dot(far_n, n)> Real(0.9999f);
+  const Mask<Real> along = abs(dot(u, n)) < Real(0.1f);
+  const Mask<Real> same = dot(far_n, n) > Real(0.9999f);
   const Mask<Real> two = (along | same) & (abs(far - s) > radius * Real(0.1f));
   const Candidate<Real> near = ball_solid_contact(b.pose, c + u * s, radius, n, core);
   Candidate<Real> other = ball_solid_contact(b.pose, c + u * far, radius, far_n, far_core);
