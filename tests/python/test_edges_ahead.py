@@ -52,7 +52,7 @@ def test_a_tenth_of_a_millimetre_is_no_bump(kind, onto, h, dtype):
 def test_a_real_step_takes_what_it_takes(kind, onto, h):
     """3 mm of 3 cm: 13 % at small steps."""
     _, left = roll_up(kind, 0.03, 3e-3, h, onto=onto)
-    assert 0.84 < left.min() and left.max() < 0.95
+    assert (0.85 if onto == "static" else 0.84) < left.min() and left.max() < 0.95
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -28,7 +28,7 @@ SCENE = """
   <fixed name="alone"><joint joint="a" coef="-.8"/></fixed>
 </tendon>
 <actuator>{actuators}</actuator></mujoco>"""
-#: Every kind of joint and every integrator; test_servos.py has them all together.
+#: Every kind of joint and every integrator; of ranges that are not shared test_servos.py has each with each.
 EACH_ONCE = pytest.mark.parametrize(("kind", "integrator"), [("hinge", "implicit"), ("slide", "euler")])
 A, B = 'actuatorfrcrange="-2 3"', 'actuatorfrcrange="-1.5 1"'
 

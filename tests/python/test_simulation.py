@@ -439,6 +439,7 @@ def test_status_sticks_until_it_is_cleared(walker):
 def test_the_numbers_of_status_are_those_of_the_core():
     assert [flag.value for flag in Status] == [1, 2, 4, 8, 16, 32]
     assert Status(3) == Status.NON_FINITE | Status.NOT_CONVERGED
+    assert [flag for flag in Status if flag not in Status.ALARM] == [Status.FALLBACK]
 
 
 def test_repr_says_what_it_is(walker, device):

@@ -56,7 +56,8 @@ def test_the_other_end_stays_above_the_floor(geom, floor, h, speed, dtype):
     ("h", "speed", "most"), [(0.002, 2, 5e-4), (0.005, 2, 2.1e-3), (0.01, 2, 2.5e-3), (0.01, 4, 3e-3)]
 )
 def test_an_ellipsoid_rocks_over_without_sinking(h, speed, most, floor, dtype):
-    """It was 3.2 and 11 mm at 10 ms: the one point that it had was lowest before the blow, not after it."""
+    """It was 3.2 and 11 mm at 10 ms: the one point that it had was lowest before the blow, not after it. At 5 ms it is
+    1.8 mm where it was 1.4."""
     assert deepest("ellipsoid", floor, h, speed, dtype) < most
 
 

@@ -2,8 +2,8 @@
 //
 // Functions take a Model (made once with Model(arrays), a dictionary of arrays by the field names of struct Model) or such a
 // dictionary, and NumPy arrays. Contacts are a dictionary of arrays: geom (n, 2), pos (n, 3), frame (n, 3, 3) with rows
-// t1, t2, n, dist (n), and optionally ahead (n, 3). Problems are dictionaries: A, b, J, e, R, mu and optionally phi, J_row, e_row, R_row, lower, upper,
-// timestep, gravity, mean_mass. Errors: ValueError naming the field, KeyError for what is missing.
+// t1, t2, n, dist (n), and optionally ahead (n, 3). Problems are dictionaries: A, b, J, e, R, mu and optionally phi, J_row,
+// e_row, R_row, lower, upper, timestep, gravity, mean_mass. Errors: ValueError naming the field, KeyError for what is missing.
 #include <pybind11/eigen.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
