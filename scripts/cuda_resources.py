@@ -13,6 +13,7 @@ gets then is printed where the files are compiled.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import re
@@ -25,6 +26,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SPEC = importlib.util.spec_from_file_location("machine_code", ROOT / "python/stiction/machine_code.py")
+machine_code = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(machine_code)
 FOLDER = ROOT / "cuda" / "kernels"
 RECORD = FOLDER / "resources.json"
 #: What counts, and how much more than recorded passes for the same: a part, and so many.
@@ -58,22 +62,6 @@ def kernels_in_log(text):
     return kernels
 
 
-def machine_code(cubin):
-    """name -> its code, from the sections .text.<name> of a 64-bit ELF file."""
-    data = Path(cubin).read_bytes()
-    table = struct.unpack_from("<Q", data, 0x28)[0]
-    size, count, names = struct.unpack_from("<HHH", data, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
-    strings = sections[names][4]
-    found = {}
-    for section in sections:
-        start = strings + section[0]
-        name = data[start : data.index(b"\0", start)].decode()
-        if name.startswith(".text."):
-            found[name.removeprefix(".text.")] = data[section[4] : section[4] + section[5]]
-    return found
-
-
 def instructions(code):
     """How many there are, of 16 bytes each, and which share of them is local."""
     words = [low & 0xFFF for low, _ in struct.iter_unpack("<QQ", code)]
@@ -96,7 +84,10 @@ def compiled(nvcc, source, architecture, folder, shape=""):
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
-    seconds, code = time.monotonic() - started, b"".join(machine_code(cubin).values())
+    seconds, image = time.monotonic() - started, Path(cubin).read_bytes()
+    if lost := machine_code.undefined_in(image):
+        sys.exit(f"nvcc compiles {', '.join(lost)} to numbers that nothing has stored")
+    code = b"".join(machine_code.functions(image).values())
     kernels = kernels_in_log(result.stdout + result.stderr)
     for kernel in kernels.values():
         kernel |= {**instructions(code), "seconds": seconds}

@@ -1,10 +1,10 @@
 // Pair slots: contacts between moving links, found by link pair, then geom pair, in fixed order.
 //
 // Broad phase: bounding spheres of links, then of geoms; `if (any(near))` around the narrow phase. What is found goes into the
-// world's pool in that order; when it is full, the one that closes last gives way, and `overflow` tells where that one could
-// have closed in the step.
+// world's pool in that order. Of a tile each lane looks at pairs of its own.
 #pragma once
-#include "collision/world_slots.h"
+#include "collision/link_states.h"
+#include "collision/pair_pool.h"
 
 namespace stiction {
 
@@ -21,39 +21,6 @@ HD Real segment_distance_squared(Vec3<Real> a1, Vec3<Real> a2, Vec3<Real> d) {
   t = clamp((s * ab - db) / max(bb, tiny), -one, one);
   Vec3<Real> gap = d + a2 * t - a1 * s;
   return dot(gap, gap);
-}
-
-/// Poses of links relative to one point for all trees, the trunk's origin, and the spheres around what may touch.
-template <class Real>
-struct LinkBound {
-  struct Ball {
-    Vec3<Real> center;
-    Real margin;  // how near another link may be to take part: what it travels, a reserve, what hits it passes on
-  };
-  Pose<Real> pose;   // relative to the common point
-  Vec3<Real> shift;  // from the common point to the link's own origin O
-  Ball ball;
-};
-
-template <class L>
-HD void link_bounds(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                    const PerLink<L, typename L::Real>& margin, PerLink<L, LinkBound<typename L::Real>>& bound) {
-  using Real = typename L::Real;
-  auto fill = [](const Pose<Real>& pose, Vec3<Real> shift, Real near, const auto& link, LinkBound<Real>& b) {
-    b.ball.margin = near;
-    b.pose = {pose.R, pose.p + shift};
-    b.shift = shift;
-    b.ball.center = b.pose * link.bound_center;
-  };
-  Vec3<Real> zero{Real(0), Real(0), Real(0)};
-  for (int t = 0; t < m.trunk_links(); ++t) fill(kin.pose.trunk[t], zero, margin.trunk[t], m.trunk[t], bound.trunk[t]);
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    Vec3<Real> shift = limb.on_trunk() ? zero : kin.limb_origin[at.limb] - kin.trunk_origin;
-    for (int k = 0; k < limb.links(); ++k) {
-      int i = at.link + k;
-      fill(kin.pose.limb[i], shift, margin.limb[i], limb.link(k), bound.limb[i]);
-    }
-  });
 }
 
 /// The part of its travel that a link may take other ways than its free motion, beside what contacts turn it.
@@ -100,100 +67,6 @@ HD const typename L::Link& flat_model_link(const typename L::Model& m, int flat)
   return flat < L::kLimbsFrom ? m.trunk[flat] : m.link[flat - L::kLimbsFrom];
 }
 
-/// The pool while it is filled.
-template <class L>
-struct PairPool {
-  const int capacity;
-  const StepReach<L>& step;
-  int used[kWidth<typename L::Real>] = {};
-  // The gap of a slot at the end of the step if nothing stops it.   m
-  typename L::Real end_gap[at_least_one(L::Shape::kPairs)];
-
-  HD PairPool(int slots, const StepReach<L>& reach) : capacity(slots), step(reach) {}
-};
-
-/// What two geoms on moving links give each of their candidates.
-template <class L, class Real = typename L::Real>
-struct MovingPair {
-  const Vec3<Real>&shift1, &shift2;  // see LinkBound
-  int link1, link2, geom1, geom2;
-  Vec3<Real> on1, on2;  // of the candidate: the points that will touch, which impulses act at when the gap is closed
-  Vec3<Real> ahead;     // of these, from the first to the second, across the normal
-  Surface<Real> surface;
-  Scalar<Real> merge;  // twins are nearer to each other  m
-  Real bounce;         // of the candidate
-};
-
-/// The slot in use whose contact hardly differs from candidate c (merge_slots); -1: none.
-template <class L, class Real = typename L::Real>
-HD int twin_of(const Candidate<Real>& c, const MovingPair<L>& of, int w, const PairPool<L>& pool,
-               const Contacts<L>& contacts) {
-  using S = Scalar<Real>;
-  auto one = [w](const Vec3<Real>& a) { return Vec3<S>{lane(a.x, w), lane(a.y, w), lane(a.z, w)}; };
-  auto same = [w](const Real& a, const Real& b) { return lane(a, w) == lane(b, w); };
-  for (int s = 0; s < pool.used[w]; ++s) {
-    const PairContact<L>& x = contacts.pair[s];
-    if (lane(x.link1, w) != of.link1 || lane(x.link2, w) != of.link2 || !same(x.point.mu, of.surface.mu) ||
-        !same(x.point.stiffness, of.surface.stiffness) || !same(x.point.dissipation, of.surface.dissipation) ||
-        !same(x.point.torsion, of.surface.torsion) || !same(x.point.rolling, of.surface.rolling))
-      continue;
-    const Vec3<S> d = one(of.on2) - one(of.shift2) - one(x.point.p);
-    const S merge = of.merge;
-    if (dot(d, d) < merge * merge && dot(one(c.normal), one(x.point.frame.row[2])) > S(0.999)) return s;
-  }
-  return -1;
-}
-
-/// Puts candidate c of world `w`, feature `id`, into a slot. end_gap: see PairPool.
-template <class L, class Real = typename L::Real>
-HD_CALL void insert_pair(const Candidate<Real>& c, int id, Scalar<Real> end_gap, const MovingPair<L>& of, int w,
-                         PairPool<L>& pool, Contacts<L>& contacts) {
-  lies_in_lane<typename L::Shape>(c, of, pool, contacts);
-  using S = Scalar<Real>;
-  S gap = lane(c.dist, w);
-  int slot = pool.used[w];
-  const int twin = twin_of<L>(c, of, w, pool, contacts);
-  if (twin >= 0) {
-    if (gap >= lane(contacts.pair[twin].point.gap, w)) return;
-    slot = twin;
-  } else if (slot == pool.capacity) {
-    slot = -1;
-    S worst = end_gap;
-    for (int s = 0; s < pool.capacity; ++s)
-      if (lane(pool.end_gap[s], w) > worst) worst = lane(pool.end_gap[s], w), slot = s;
-    if (worst < pool.step.slack) set_lane(contacts.overflow, w, kWidth<Real> == 1 ? 1 : -1);
-    if (slot < 0) return;
-  } else {
-    ++pool.used[w];
-  }
-  if (slot == contacts.pairs) {  // the first world to use it
-    PairContact<L>& fresh = contacts.pair[contacts.pairs++];
-    Real zero(0), one(1);
-    fresh.point = {
-        {zero, zero, zero},  {}, Real(kFar), zero, zero, zero, zero, zero, {zero, zero, zero}, zero, Real(-1),
-        mask_of<Real>(false)};
-    fresh.point.frame.row[2] = {zero, zero, one};
-    fresh.p1 = fresh.at = fresh.ahead = {zero, zero, zero};
-    fresh.link1 = index_of<Real>(of.link1), fresh.link2 = index_of<Real>(of.link2);
-    fresh.geom1 = index_of<Real>(of.geom1), fresh.geom2 = index_of<Real>(of.geom2);
-  }
-  PairContact<L>& x = contacts.pair[slot];
-  auto copy = [w](Real& to, const Real& from) { set_lane(to, w, lane(from, w)); };
-  auto put = [&](Vec3<Real>& to, const Vec3<Real>& from) {
-    copy(to.x, from.x), copy(to.y, from.y), copy(to.z, from.z);
-  };
-  put(x.point.p, of.on2 - of.shift2), put(x.p1, of.on1 - of.shift1), put(x.at, c.pos);
-  put(x.ahead, of.ahead);
-  put(x.point.frame.row[2], c.normal);
-  set_lane(pool.end_gap[slot], w, end_gap), set_lane(x.point.gap, w, gap), set_lane(x.point.id, w, static_cast<S>(id));
-  copy(x.point.mu, of.surface.mu), copy(x.point.stiffness, of.surface.stiffness);
-  copy(x.point.dissipation, of.surface.dissipation), copy(x.point.bounce, of.bounce);
-  copy(x.point.torsion, of.surface.torsion), copy(x.point.rolling, of.surface.rolling);
-  set_lane(x.point.active, w, kWidth<Real> == 1 ? 1 : -1);
-  set_lane(x.link1, w, of.link1), set_lane(x.link2, w, of.link2);
-  set_lane(x.geom1, w, of.geom1), set_lane(x.geom2, w, of.geom2);
-}
-
 /// The middle of geom `own` of two moving ones, which have n candidates. side: 1 where normals point to own, else -1. turn: of the free
 /// motion. ahead: how far own goes until it touches, see meet_ahead. size: of the other.
 template <class Shape, class Real>
@@ -214,11 +87,243 @@ HD Candidate<Real> moving_middle(const PlacedGeom<Real>& own, const PlacedGeom<R
   return middle;
 }
 
+/// What of two links may meet in a step: how near geoms must be for that now and, `aside`, when the free motion ends.
+template <class Real>
+struct NearLinks {
+  Real nearest, aside, goes, radius2;
+  Mask<Real> near;
+};
+
+/// What looks at pairs of links and of their geoms.
 template <class L>
-HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
-                                    const PerLink<L, typename L::Real>& margins, const StepReach<L>& step,
-                                    PerLink<L, LinkBound<typename L::Real>>& bound, Contacts<L>& contacts) {
+struct PairSearch {
   using Real = typename L::Real;
+  const typename L::Model& m;
+  const StepReach<L>& step;
+  const LinkStates<L>& links;
+  const Real& turned;  // see Contacts
+  const Real& thrown;
+
+  HD Motion<Real> moved(const Motion<Real>& v, const Vec3<Real>& shift) const {
+    return Motion<Real>{v.w, velocity_at(v, -shift)} * Real(step.h);
+  }
+  HD LinkPath<Real> path_of(int flat, const Vec3<Real>& shift) const {
+    return {moved(links.free(flat), shift), moved(links.bend(flat), shift) * Real(step.h)};
+  }
+
+  /// Whether geoms of these two may meet in some world.
+  HD bool near(const LinkPairModel& lp, NearLinks<Real>& of) const {
+    const LinkBound<Real>&b1 = links.bound(lp.link1), &b2 = links.bound(lp.link2);
+    const auto &ball1 = b1.ball, &ball2 = b2.ball;
+    const Vec3<Real> d = ball2.center - ball1.center;
+    const Real margin = ball1.margin + ball2.margin;
+    of.radius2 = Real(flat_model_link<L>(m, lp.link2).bound_radius);
+    const Real radii = of.radius2 + flat_model_link<L>(m, lp.link1).bound_radius;
+    auto within = [&](Real reach) { return step.looks & (dot(d, d) < (reach + radii) * (reach + radii)); };
+    if (!any(within(margin))) return false;
+    // How near they must be when the free motion ends: what part of the margin was for the way they go is not for others, and the
+    // reserve, which is in that of both, once.
+    const Real travel = links.travel(lp.link1) + links.travel(lp.link2);
+    of.aside = margin - Real(step.reserve) - max(travel * (1 - kAstray) - turned, Real(0));
+    of.goes = goes_by(ball1.margin, step.reserve) + goes_by(ball2.margin, step.reserve);
+    // And so now: links that go together hardly close, however fast.
+    const Motion<Real> apart = moved(links.free(lp.link2), b2.shift) - moved(links.free(lp.link1), b1.shift);
+    const Real closes = norm(velocity_at(apart, ball2.center)) + norm(apart.w) * (of.radius2 + margin);
+    of.nearest = min(margin, of.aside + closes * Scalar<Real>(1.001));
+    of.near = within(of.nearest);
+    return any(of.near);
+  }
+  /// visit(j, wanted) for each of their pairs of geoms, number j of the model's, that may meet in the worlds `wanted`.
+  template <class Visit>
+  HD void each_near_pair(const LinkPairModel& lp, const NearLinks<Real>& of, Visit visit) const {
+    const LinkBound<Real>&b1 = links.bound(lp.link1), &b2 = links.bound(lp.link2);
+    NearGeoms<Real> look(b1.pose, b2.pose, b2.ball.center, of.nearest + of.radius2, of.nearest, of.near);
+    for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
+      const auto& pair = m.pair[j];
+      const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
+      const bool swapped = g1.link != lp.link1;  // geoms are ordered by type, links by number
+      const Mask<Real> wanted = swapped ? look(pair.geom2, g2, g1) : look(pair.geom1, g1, g2);
+      if (any(wanted)) visit(j, wanted);
+    }
+  }
+  HD MovingGeoms<Real> ids(const LinkPairModel& lp, int j) const {
+    const auto& pair = m.pair[j];
+    const int link1 = m.geom[pair.geom1].link, link2 = m.geom[pair.geom2].link;
+    return {link1, link2, pair.geom1, pair.geom2, surface_from<Real>(pair), step.twins_within(lp.thin)};
+  }
+  /// visit(k, candidate, active) for the candidates of pair j that may act in the worlds `active`. turns: by how much the hardest closes.
+  template <class Visit>
+  HD void meet(const NearLinks<Real>& links_near, int j, const Mask<Real>& wanted, Real& turns, Visit visit) const {
+    const auto& pair = m.pair[j];
+    const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
+    const LinkBound<Real>&l1 = links.bound(g1.link), &l2 = links.bound(g2.link);
+    const Real &nearest = links_near.nearest, &aside = links_near.aside;
+    const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
+    Candidate<Real> out[kMaxCandidates + 2];
+    // What both travel in the step, at the common point.
+    const LinkPath<Real> path1 = path_of(g1.link, l1.shift), path2 = path_of(g2.link, l2.shift);
+    const Motion<Real> way1 = surface_motion(x1, path1.way), way2 = surface_motion(x2, path2.way);
+    const Motion<Real> now = surface_motion(x2, moved(links.now(g2.link), l2.shift)) -
+                             surface_motion(x1, moved(links.now(g1.link), l1.shift));
+    Reach<Real> nears{nearest, way2 - way1, now, turned + thrown};
+    nears.turns_a = norm(way1.w), nears.turns_b = norm(way2.w), nears.path_a = &path1, nears.path_b = &path2;
+    Hub<Real> hub1, hub2;
+    if (any(turns_far(max(nears.turns_a, nears.turns_b)))) {
+      hub1 = hub_of(flat_model_link<L>(m, g1.link), l1.pose, way1, nears.turns_a), nears.hub_a = &hub1;
+      hub2 = hub_of(flat_model_link<L>(m, g2.link), l2.pose, way2, nears.turns_b), nears.hub_b = &hub2;
+    }
+    nears.ends = aside, nears.goes = links_near.goes, nears.lanes = step.lanes;
+    collide<typename L::Shape>(x1, x2, wanted, nears, out);
+    const int shaped = candidate_count(g1.type, g2.type);
+    int count = shaped;
+    // How far geom 1 goes against the other before it touches, elsewhere than where they are nearest.
+    Vec3<Real> ahead{};
+    if (g1.type <= GeomKind::kCylinder && g2.type > GeomKind::kSphere)
+      ahead = meet_pair_ahead<typename L::Shape>(x1, x2, Real(g1.radius), wanted, nears, shaped, out);
+    auto add_middle = [&](const auto& own, const auto& other, Scalar<Real> side, const auto& way, const auto& size) {
+      out[count] =
+          moving_middle<typename L::Shape>(own, other, side, way.w, ahead * -side, nearest, Real(size), out, shaped);
+      drop_passing_middle(x1, x2, wanted, nears, shaped, out, out[count++]);
+    };
+    if (pair.middle & 1) add_middle(x1, x2, -1, way1, g2.radius);
+    if (pair.middle & 2) add_middle(x2, x1, 1, way2, g1.radius);
+    PairCandidate<Real> found;
+    found.bounce = Real(0);
+    for (int k = 0; k < count; ++k) {
+      const Candidate<Real>& c = out[k];
+      if (!any(c.dist < nearest)) continue;
+      found.end_gap = nears.end_gap(c);
+      const Mask<Real> active = (c.dist < nearest) & (found.end_gap < aside);
+      turns = max(turns, select(active, -found.end_gap, Real(0)));
+      auto touches = [&](const PlacedGeom<Real>& x, Scalar<Real> side) {
+        if (max(x1.type, x2.type) == GeomKind::kSphere)  // on the line along which it is hit
+          return x.pose.p - c.normal * ((x.size.x + min(c.dist, Real(0)) * Scalar<Real>(0.5)) * side);
+        return c.pos + c.normal * (clamp(c.dist, Real(0), nearest) * (side / 2));
+      };
+      // The points that will touch: impulses act at these when the gap is closed.
+      found.ahead = k < shaped ? aside_of(ahead, c.normal) : Vec3<Real>{};
+      const Vec3<Real> on1 = touches(x1, -1), on2 = touches(x2, 1) + found.ahead;
+      found.p = on2 - l2.shift, found.p1 = on1 - l1.shift, found.at = c.pos, found.normal = c.normal,
+      found.gap = c.dist;
+      if (m.has_restitution) found.bounce = bounce_of(c, surface_from<Real>(pair).restitution, nears.now, step.h);
+      if (any(active)) visit(k, found, active);
+    }
+  }
+};
+
+/// Pairs that are near, of this lane's part of all pairs of links: that of links and that of geoms, in memory. The lists of all lanes one
+/// after the other are in the order of pairs.
+template <class L>
+class NearPairs {
+ public:
+  using Real = typename L::Real;
+  static constexpr int kLanes = L::Group::kSize;
+
+  /// Collective. list: see PairSearchMemory.
+  HD NearPairs(const typename L::Group& g, const typename L::Model& m, const PairSearch<L>& search, uint32_t* list)
+      : m_(m), list_(list) {
+    int own = 0;
+    for (int i = first(g.rank()), begin = begin_of(g.rank()); i < first(g.rank() + 1); ++i) {
+      NearLinks<Real> of;
+      if (!search.near(m.link_pair[i], of)) continue;
+      search.each_near_pair(m.link_pair[i], of, [&](int j, const Mask<Real>&) {
+        list_[begin + 2 * own] = i, list_[begin + 2 * own + 1] = j;
+        ++own;
+      });
+    }
+    g.sync();
+    UNROLL for (int r = 0; r < kLanes; ++r) count_[r] = static_cast<int>(g.from(Real(Scalar<Real>(own)), r)), all_ += count_[r];
+  }
+  HD int count() const { return all_; }
+  /// visit(i, j): number n of them.
+  template <class Visit>
+  HD void at(int n, Visit visit) const {
+    int begin = 0, k = n;
+    bool here = false;
+    UNROLL for (int r = 0; r < kLanes; ++r) {
+      if (!here && k < count_[r]) begin = begin_of(r) + 2 * k, here = true;
+      if (!here) k -= count_[r];
+    }
+    visit(static_cast<int>(list_[begin]), static_cast<int>(list_[begin + 1]));
+  }
+
+ private:
+  HD int first(int rank) const { return m_.link_pairs * rank / kLanes; }
+  HD int begin_of(int rank) const {
+    const int i = first(rank);
+    return i < m_.link_pairs ? 2 * (m_.link_pair[i].pair_begin - m_.link_pair[0].pair_begin) : 0;
+  }
+  const typename L::Model& m_;
+  uint32_t* list_;
+  int count_[kLanes], all_ = 0;
+};
+
+/// By the lanes of a tile: states of links, and NearPairs.
+template <class Real>
+struct PairSearchMemory {
+  LinkState<Real>* links;
+  uint32_t* list;
+
+  template <class Model>
+  HD PairSearchMemory(const Model& m, Arena<Real>& arena) {
+    links = arena.template take_as<LinkState<Real>>(link_count(m)), list = nullptr;
+    if (m.link_pairs == 0) return;
+    const LinkPairModel& last = m.link_pair[m.link_pairs - 1];
+    list = arena.take_bits(int64_t{2} * (last.pair_begin + last.pairs - m.link_pair[0].pair_begin));
+  }
+  /// Reals.
+  template <class Model>
+  HD static int64_t size(const Model& m) {
+    Arena<Real> arena;
+    PairSearchMemory(m, arena);
+    return arena.used();
+  }
+};
+
+/// By the lanes of a tile, each of which looks at pairs of its own, so many at a time; what they find goes into the pool of every lane in
+/// the order of pairs.
+template <class L, class Real = typename L::Real>
+HD Real search_by_lanes(const typename L::Group& g, const typename L::Model& m, const PairSearch<L>& search, uint32_t* list,
+                        PairPool<L>& pool, Contacts<L>& contacts) {
+  struct Found {
+    PairCandidate<Real> candidate;
+    Real number;  // of its pair
+  };
+  Real turns(0);
+  const NearPairs<L> near(g, m, search, list);
+  for (int first = 0; first < near.count(); first += L::Group::kSize) {
+    Found found[kMaxCandidates + 2];
+    int count = 0, pair_of_links = 0, pair = 0;
+    if (first + g.rank() < near.count())
+      near.at(first + g.rank(), [&](int i, int j) {
+        pair_of_links = i, pair = j;
+        NearLinks<Real> of;
+        if (!search.near(m.link_pair[i], of)) return;
+        search.meet(of, j, of.near, turns, [&](int k, const PairCandidate<Real>& c, const Mask<Real>&) {
+          found[count++] = {c, Real(Scalar<Real>(k))};
+        });
+      });
+    for (int r = 0; r < L::Group::kSize; ++r) {
+      auto of_lane = [&](int x) { return static_cast<int>(g.from(Real(Scalar<Real>(x)), r)); };
+      const int there = of_lane(count);
+      if (there == 0) continue;
+      const int i = of_lane(pair_of_links), j = of_lane(pair);
+      const MovingGeoms<Real> ids = search.ids(m.link_pair[i], j);
+      for (int k = 0; k < there; ++k) {
+        Found theirs{};
+        if (k < count) theirs = found[k];
+        theirs = taken_from<Real>(g, theirs, r);
+        insert_pair<L>(theirs.candidate, m.pair[j].id + static_cast<int>(theirs.number), ids, 0, pool, contacts);
+      }
+    }
+  }
+  return g.max(turns);
+}
+
+template <class L, class Real = typename L::Real>
+HD Real fill_pair_slots(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                        const PerLink<L, Real>& margins, const StepReach<L>& step, Real* memory,
+                        PerLink<L, LinkBound<Real>>& bound, Contacts<L>& contacts) {
   if (kWidth<Real> == 1 || all(step.looks)) contacts.pairs = 0;
   for (int s = 0; s < contacts.pairs; ++s) {
     ContactPoint<Real>& x = contacts.pair[s].point;
@@ -229,117 +334,40 @@ HD typename L::Real fill_pair_slots(const typename L::Group& g, const typename L
   if (m.link_pairs == 0) return turns;
   link_bounds<L>(g, m, kin, margins, bound);
   PairPool<L> pool(m.pair_slots, step);
-  auto link_of = [&](const auto& per_link, int flat) -> decltype(auto) {
-    if constexpr (L::Group::kSize == 1) return at_flat<L>(per_link, flat);
-    else return gather<L>(g, m, per_link, flat);
-  };
-  auto ball_of = [&](int flat) -> decltype(auto) {  // few are near: of the others no more is asked
-    using Bound = LinkBound<Real>;
-    if constexpr (L::Group::kSize == 1) return (at_flat<L>(bound, flat).ball);
-    else return gather_part<L>(g, m, bound, flat, [](const Bound& b) { return b.ball; });
-  };
-  auto moved = [&](const auto& V, int flat, Vec3<Real> shift) {
-    const Motion<Real> v = link_of(V, flat);
-    return Motion<Real>{v.w, velocity_at(v, -shift)} * Real(step.h);
-  };
-  auto path_of = [&](int flat, Vec3<Real> shift) {
-    return LinkPath<Real>{moved(step.free, flat, shift), moved(step.bends, flat, shift) * Real(step.h)};
-  };
-  for (int i = 0; i < m.link_pairs; ++i) {
-    const LinkPairModel& lp = m.link_pair[i];
-    const auto &ball1 = ball_of(lp.link1), &ball2 = ball_of(lp.link2);
-    const Vec3<Real> d = ball2.center - ball1.center;
-    const Real margin = ball1.margin + ball2.margin, radius2 = Real(flat_model_link<L>(m, lp.link2).bound_radius);
-    const Real radii = radius2 + flat_model_link<L>(m, lp.link1).bound_radius;
-    auto within = [&](Real reach) { return step.looks & (dot(d, d) < (reach + radii) * (reach + radii)); };
-    if (!g.any(within(margin))) continue;
-    const auto &b1 = link_of(bound, lp.link1), &b2 = link_of(bound, lp.link2);
-    // How near they must be when the free motion ends: what part of the margin was for the way they go is not for others, and the
-    // reserve, which is in that of both, once.
-    const Real travel = link_of(step.travel, lp.link1) + link_of(step.travel, lp.link2);
-    const Real aside = margin - Real(step.reserve) - max(travel * (1 - kAstray) - contacts.turned, Real(0));
-    const Real goes = goes_by(ball1.margin, step.reserve) + goes_by(ball2.margin, step.reserve);
-    // And so now: links that go together hardly close, however fast.
-    const Motion<Real> apart = moved(step.free, lp.link2, b2.shift) - moved(step.free, lp.link1, b1.shift);
-    const Real closes = norm(velocity_at(apart, ball2.center)) + norm(apart.w) * (radius2 + margin);
-    const Real nearest = min(margin, aside + closes * Scalar<Real>(1.001));
-    const Mask<Real> near = within(nearest);
-    if (!g.any(near)) continue;
-    NearGeoms<Real> look(b1.pose, b2.pose, ball2.center, nearest + radius2, nearest, near);
-    for (int j = lp.pair_begin; j < lp.pair_begin + lp.pairs; ++j) {
-      const auto& pair = m.pair[j];
-      const auto &g1 = m.geom[pair.geom1], &g2 = m.geom[pair.geom2];
-      const bool swapped = g1.link != lp.link1;  // geoms are ordered by type, links by number
-      const auto &l1 = swapped ? b2 : b1, &l2 = swapped ? b1 : b2;
-      const Mask<Real> wanted = swapped ? look(pair.geom2, g2, g1) : look(pair.geom1, g1, g2);
-      if (!any(wanted)) continue;
-      const PlacedGeom<Real> x1 = carried_geom<L>(m, g1, l1.pose), x2 = carried_geom<L>(m, g2, l2.pose);
-      Candidate<Real> out[kMaxCandidates + 2];
-      // What both travel in the step, at the common point.
-      const LinkPath<Real> path1 = path_of(g1.link, l1.shift), path2 = path_of(g2.link, l2.shift);
-      const Motion<Real> way1 = surface_motion(x1, path1.way), way2 = surface_motion(x2, path2.way);
-      const Motion<Real> now =
-          surface_motion(x2, moved(step.V, g2.link, l2.shift)) - surface_motion(x1, moved(step.V, g1.link, l1.shift));
-      Reach<Real> nears{nearest, way2 - way1, now, contacts.turned + contacts.thrown};
-      nears.turns_a = norm(way1.w), nears.turns_b = norm(way2.w), nears.path_a = &path1, nears.path_b = &path2;
-      Hub<Real> hub1, hub2;
-      if (any(turns_far(max(nears.turns_a, nears.turns_b)))) {
-        hub1 = hub_of(flat_model_link<L>(m, g1.link), l1.pose, way1, nears.turns_a), nears.hub_a = &hub1;
-        hub2 = hub_of(flat_model_link<L>(m, g2.link), l2.pose, way2, nears.turns_b), nears.hub_b = &hub2;
-      }
-      nears.ends = aside, nears.goes = goes, nears.lanes = step.lanes;
-      collide<typename L::Shape>(x1, x2, wanted, nears, out);
-      const Scalar<Real> twins = step.twins_within(lp.thin);
-      MovingPair<L> of{l1.shift,   l2.shift, g1.link, g2.link, pair.geom1,
-                       pair.geom2, {},       {},      {},      surface_from<Real>(pair),
-                       twins,      Real(0)};
-      const int shaped = candidate_count(g1.type, g2.type);
-      int count = shaped;
-      // How far geom 1 goes against the other before it touches, elsewhere than where they are nearest.
-      Vec3<Real> ahead{};
-      if (g1.type <= GeomKind::kCylinder && g2.type > GeomKind::kSphere)
-        ahead = meet_pair_ahead<typename L::Shape>(x1, x2, Real(g1.radius), wanted, nears, shaped, out);
-      auto add_middle = [&](const auto& own, const auto& other, Scalar<Real> side, const auto& way, const auto& size) {
-        out[count] =
-            moving_middle<typename L::Shape>(own, other, side, way.w, ahead * -side, nearest, Real(size), out, shaped);
-        drop_passing_middle(x1, x2, wanted, nears, shaped, out, out[count++]);
-      };
-      if (pair.middle & 1) add_middle(x1, x2, -1, way1, g2.radius);
-      if (pair.middle & 2) add_middle(x2, x1, 1, way2, g1.radius);
-      for (int k = 0; k < count; ++k) {
-        if (!any(out[k].dist < nearest)) continue;
-        const Real end_gap = nears.end_gap(out[k]);
-        const Mask<Real> active = (out[k].dist < nearest) & (end_gap < aside);
-        turns = max(turns, select(active, -end_gap, Real(0)));
-        const Candidate<Real>& c = out[k];
-        auto touches = [&](const PlacedGeom<Real>& x, Scalar<Real> side) {
-          if (max(x1.type, x2.type) == GeomKind::kSphere)  // on the line along which it is hit
-            return x.pose.p - c.normal * ((x.size.x + min(c.dist, Real(0)) * Scalar<Real>(0.5)) * side);
-          return c.pos + c.normal * (clamp(c.dist, Real(0), nearest) * (side / 2));
-        };
-        of.ahead = k < shaped ? aside_of(ahead, c.normal) : Vec3<Real>{};
-        of.on1 = touches(x1, -1), of.on2 = touches(x2, 1) + of.ahead;
-        if (m.has_restitution) of.bounce = bounce_of(out[k], of.surface.restitution, nears.now, step.h);
-        for_each_lane<Real>(
-            active, [&](int w) { insert_pair<L>(out[k], pair.id + k, lane(end_gap, w), of, w, pool, contacts); });
-      }
+  Arena<Real> arena(memory);
+  const PairSearchMemory<Real> shared(m, arena);
+  const LinkStates<L> links(g, m, step, bound, shared.links);
+  const PairSearch<L> search{m, step, links, contacts.turned, contacts.thrown};
+  if constexpr (L::kAlone) {
+    for (int i = 0; i < m.link_pairs; ++i) {
+      const LinkPairModel& lp = m.link_pair[i];
+      NearLinks<Real> of;
+      if (!search.near(lp, of)) continue;
+      search.each_near_pair(lp, of, [&](int j, const Mask<Real>& wanted) {
+        const MovingGeoms<Real> ids = search.ids(lp, j);
+        search.meet(of, j, wanted, turns, [&](int k, const PairCandidate<Real>& c, const Mask<Real>& active) {
+          for_each_lane<Real>(active,
+                              [&](int w) { insert_pair<L>(c, m.pair[j].id + k, ids, w, pool, contacts); });
+        });
+      });
     }
+  } else {
+    turns = search_by_lanes<L>(g, m, search, shared.list, pool, contacts);
   }
   for (int s = 0; s < contacts.pairs; ++s)
     contacts.pair[s].point.frame = frame_of_normal(contacts.pair[s].point.frame.row[2]);
   return turns * rebound(m);
 }
 
-/// Returns by how much they turn bodies: see Contacts.
-template <class L>
-HD_ONCE typename L::Real find_pair_contacts(const typename L::Group& g, const typename L::Model& m,
-                                            const Kinematics<L>& kin, const PerLink<L, typename L::Real>& margins,
-                                            const StepReach<L>& step, PerLink<L, LinkBound<typename L::Real>>& bound,
-                                            Contacts<L>& contacts) {
+/// Returns by how much they turn bodies: see Contacts. memory: PairSearchMemory, on a tile.
+template <class L, class Real = typename L::Real>
+HD_ONCE Real find_pair_contacts(const typename L::Group& g, const typename L::Model& m, const Kinematics<L>& kin,
+                                const PerLink<L, Real>& margins, const StepReach<L>& step, Real* memory,
+                                PerLink<L, LinkBound<Real>>& bound, Contacts<L>& contacts) {
   lies_in_memory(m),
       lies_in_lane<typename L::Shape>(kin, margins, step, step.V, step.free, step.travel, bound, contacts);
-  if constexpr (L::Shape::kPairs > 0) return fill_pair_slots<L>(g, m, kin, margins, step, bound, contacts);
-  else return typename L::Real(0);
+  if constexpr (L::Shape::kPairs > 0) return fill_pair_slots<L>(g, m, kin, margins, step, memory, bound, contacts);
+  else return Real(0);
 }
 
 /// Hits that one passes on to the next within a step.

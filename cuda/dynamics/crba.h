@@ -36,7 +36,8 @@ HD void add_composite(const typename L::Group& g, const typename L::Model& m, co
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Inertia C[L::kLimbLinks], base = limb.on_trunk() ? root(limb, at) : none;
     UNROLL for (int k = 0; k < limb.links(); ++k) C[k] = limb_inertia(limb, at, k);
-    UNROLL for (int k = limb.links() - 1; k >= 0; --k) {
+    UNROLL for (int k = limb.most_links() - 1; k >= 0; --k) {
+      if (k >= limb.links()) continue;
       int up = limb.parent(k);
       Force<Real> F = C[k] * kin.S.limb[at.link + k];
       UNROLL for (int j = k; j >= 0; j = limb.parent(j)) {

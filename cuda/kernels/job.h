@@ -8,7 +8,7 @@
 
 namespace stiction {
 
-/// Sizes of the launches. Results do not depend on them: worlds pass through the slots, as many at a time as there are.
+/// Sizes of the launches. Results do not depend on them: a launch takes as many worlds as there are slots.
 struct CudaPlan {
   int slots = 0;  // worlds that step at once
   int kinematics_blocks = 0;
@@ -22,6 +22,7 @@ struct CudaPlan {
 
 struct CudaJob : StepJob<float, TileCapacity> {
   CudaPlan plan;
+  int first_world = 0;  // of the plan.slots that a launch takes
   void* slots;          // plan.slot_bytes of device memory
   void* solver_memory;  // WorldMemory of plan.slots worlds, then the improvers', likewise
   ParameterTables<TileCapacity, float>*

@@ -8,21 +8,12 @@ __device__ __noinline__ float solve_by_team(const StepOptions<float>& options, c
                                             float* impulse, void* memory) {
   return solve_posed(Tile<kSolveTile>(), options, rows, impulse, memory);
 }
-template <int kLanes>
-__device__ float solve_small(const StepOptions<float>& options, const RowProblem<float>& rows, float* impulse,
-                             void* memory) {
-  float* none = static_cast<float*>(memory);
-  return solve_in_registers(Tile<kLanes>(), rows, options.limits(), options.solver.options.first, impulse, none,
-                            none + rows.rows())
-      .iterations;
-}
 __device__ __noinline__ float solve_by_tile(const StepOptions<float>& options, const RowProblem<float>& rows,
                                             float* impulse, void* memory) {
-  return solve_small<kTreeTile>(options, rows, impulse, memory);
-}
-__device__ __noinline__ float solve_by_pair(const StepOptions<float>& options, const RowProblem<float>& rows,
-                                            float* impulse, void* memory) {
-  return solve_small<2 * kTreeTile>(options, rows, impulse, memory);
+  float* none = static_cast<float*>(memory);
+  return solve_in_registers(Tile<kTreeTile>(), rows, options.limits(), options.solver.options.first, impulse, none,
+                            none + rows.rows())
+      .iterations;
 }
 __device__ __noinline__ float solve_by_warp(const StepOptions<float>& options, const RowProblem<float>& rows,
                                             float* impulse, void* memory) {

@@ -47,10 +47,16 @@ void launch_lanes(void (*kernel)(Parameters...), int64_t lanes, const CudaQueue&
          arguments...);
 }
 
-/// By the lanes of all slots; of no world, those of a block.
+/// By the lanes of all slots, a launch for so many worlds: what a multiprocessor's warps do then goes through the code together, which its
+/// caches of instructions do not hold. Of no world, by those of a block.
 template <class... Parameters, class... Arguments>
 void launch_slots(void (*kernel)(CudaJob, Parameters...), const CudaJob& job, const Arguments&... arguments) {
-  launch_lanes(kernel, job.arrays.num_envs > 0 ? int64_t{job.plan.slots} * kTreeTile : 0, job.queue, job, arguments...);
+  CudaJob part = job;
+  do {
+    const int worlds = std::min(job.plan.slots, job.arrays.num_envs - part.first_world);
+    launch_lanes(kernel, int64_t{worlds} * kTreeTile, job.queue, part, arguments...);
+    part.first_world += job.plan.slots;
+  } while (part.first_world < job.arrays.num_envs);
 }
 
 constexpr int64_t kKinematicsBytes = kThreads * sizeof(OutputWorkspace<Lane<float, TileCapacity, Serial>>);
@@ -88,7 +94,8 @@ CudaPlan plan_launches(const StepKernels& kernels, int num_envs, const MemorySiz
   const int64_t resident = resident_blocks(address(kernels.step), kThreads, device) * int64_t{kOfBlock};
   const int64_t lanes = kTreeTile * kernels.lane_bytes;
   const int64_t bytes = lanes + plan.world_bytes + plan.improver_bytes / kWorldsOfTeam;
-  plan.slots = (fitting(std::min<int64_t>(num_envs, resident), bytes) + kOfBlock - 1) / kOfBlock * kOfBlock;
+  const int most = fitting(std::min<int64_t>(num_envs, resident), bytes), launches = (num_envs + most - 1) / most;
+  plan.slots = ((num_envs + launches - 1) / launches + kOfBlock - 1) / kOfBlock * kOfBlock;  // launches alike
   plan.improvers = sizes.fallback > 0 ? plan.slots / kWorldsOfTeam : 0;
   const int64_t blocks =
       std::min((num_envs + kThreads - 1) / kThreads, resident_blocks(address(kinematics_kernel), kThreads, device));

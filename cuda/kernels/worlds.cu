@@ -42,8 +42,8 @@ __device__ inline WorldMemory slot_memory(const CudaJob& job, int slot) {
   return {own, own + job.plan.row_bytes, job.plan.improvers > 0 ? improver : nullptr};
 }
 
-/// visit(tile, here, model, worlds, w, s) by the lanes of every world. Those of a warp stay together, for they are teams: `here` is
-/// false of the lanes that have no world.
+/// visit(tile, here, model, worlds, w, s) by the lanes of every world of this launch. Those of a warp stay together, for they are teams:
+/// `here` is false of the lanes that have no world.
 template <class Visit>
 __device__ void each_world(const CudaJob& job, Visit visit) {
   const Tile<kTreeTile> tile;
@@ -51,7 +51,8 @@ __device__ void each_world(const CudaJob& job, Visit visit) {
   const auto& shared = *reinterpret_cast<const TileModel*>(job.model);
   lies_in_memory(shared);
   const int64_t record = RecordLayout<TileModel>(shared).reals();
-  for (int world = slot; world - slot % (kWarp / kTreeTile) < job.arrays.num_envs; world += job.plan.slots) {
+  const int world = job.first_world + slot;
+  if (world - slot % (kWarp / kTreeTile) < job.arrays.num_envs) {
     const bool here = world < job.arrays.num_envs;
     const Rows<float> rows{here ? world : 0, job.arrays.num_envs};
     const SteppedWorlds<TileLane> worlds{job.options, job.arrays, rows, {job.arrays.records + rows.first * record}};
@@ -107,8 +108,6 @@ __device__ inline float solve(const CudaJob& job, const PosedSolve<float>& posed
   const int lanes = posed.solving ? lanes_of(job.options, posed.rows) : 0;
   if (lanes == kTreeTile) iterations = solve_by_tile(job.options, posed.rows, posed.impulse, memory);
   Tile<kWarp>().sync();
-  by_team<2 * kTreeTile>(lanes == 2 * kTreeTile,
-                         [&](const auto& team, int first) { solve_each(solve_by_pair, team, first); });
   by_team<kSolveTile>(lanes == kSolveTile,
                       [&](const auto& team, int first) { solve_each(solve_by_team, team, first); });
   by_team<kWarp>(lanes == kWarp, [&](const auto& team, int first) { solve_each(solve_by_warp, team, first); });

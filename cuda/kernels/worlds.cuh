@@ -20,10 +20,8 @@ __global__ void find_kernel(
 /// The chosen solver, from the impulses there to its answer (solve.cu). Returns its iterations.
 __device__ float solve_by_team(const StepOptions<float>& options, const RowProblem<float>& rows, float* impulse,
                                void* memory);
-/// SubADMM of few rows, by the lanes of a world or of two (solvers/subadmm/registers.h), and by the lanes of a warp.
+/// SubADMM of few rows, by the lanes of a world (solvers/subadmm/registers.h), and by the lanes of a warp.
 __device__ float solve_by_tile(const StepOptions<float>& options, const RowProblem<float>& rows, float* impulse,
-                               void* memory);
-__device__ float solve_by_pair(const StepOptions<float>& options, const RowProblem<float>& rows, float* impulse,
                                void* memory);
 __device__ float solve_by_warp(const StepOptions<float>& options, const RowProblem<float>& rows, float* impulse,
                                void* memory);
@@ -33,7 +31,6 @@ __device__ inline int lanes_of(const StepOptions<float>& options, const RowProbl
   const SolveLimits<float> limits = options.limits();
   const auto& own = options.solver.options.first;
   if (RegisterPasses<float, Tile<kTreeTile>>::takes(rows, limits, own)) return kTreeTile;
-  if (RegisterPasses<float, Tile<2 * kTreeTile>>::takes(rows, limits, own)) return 2 * kTreeTile;
   return rows.rows() > kSolveTile ? kWarp : kSolveTile;
 }
 /// The fallback of a flagged world, in double (improve.cu); what it says of the world is known to the first lane.

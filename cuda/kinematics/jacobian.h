@@ -63,7 +63,8 @@ HD void add_forces(const typename L::Group& g, const typename L::Model& m, const
     Force<Real> beyond[L::kLimbLinks], sum = zero_force<Real>();
     if (limb.on_trunk()) sum = own(limb, at, 0);
     UNROLL for (int k = 0; k < limb.links(); ++k) beyond[k] = zero_force<Real>();
-    UNROLL for (int k = limb.links() - 1; k >= 0; --k) {
+    UNROLL for (int k = limb.most_links() - 1; k >= 0; --k) {
+      if (k >= limb.links()) continue;
       int up = limb.parent(k), i = at.link + k;
       Force<Real> F = beyond[k] + own(limb, at, k + 1);
       if (extra) F = F + extra->limb[i];

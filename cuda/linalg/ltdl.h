@@ -15,7 +15,8 @@ HD void factor(const typename L::Group& g, const typename L::Model& m, TreeMatri
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Real* row = H.limb + at.entry;
     auto* cross = H.cross + at.link;
-    UNROLL for (int k = limb.links() - 1; k >= 0; --k) {
+    UNROLL for (int k = limb.most_links() - 1; k >= 0; --k) {
+      if (k >= limb.links()) continue;
       Real inverse = Real(1) / row[entry_of(k, k)];
       UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) {
         Real a = row[entry_of(k, j)] * inverse;
@@ -54,7 +55,8 @@ HD void solve_inward(const typename L::Group& g, const typename L::Model& m, con
   using Real = typename L::Real;
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     const Real* row = H.limb + at.entry;
-    UNROLL for (int k = limb.links() - 1; k >= 0; --k) {
+    UNROLL for (int k = limb.most_links() - 1; k >= 0; --k) {
+      if (k >= limb.links()) continue;
       Real xk = x.limb[at.link + k];
       UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j))
         x.limb[at.link + j] = x.limb[at.link + j] - row[entry_of(k, j)] * xk;

@@ -13,6 +13,15 @@ HD const T& at_flat(const PerLink<L, T>& x, int flat) {
   return flat < L::kLimbsFrom ? x.trunk[flat] : x.limb[flat - L::kLimbsFrom];
 }
 
+/// What lane i of a tile has: a struct of Reals. Collective.
+template <class Real, class Group, class T>
+HD T taken_from(const Group& g, const T& x, int i) {
+  T of;
+  const Real* in = reinterpret_cast<const Real*>(&x);
+  Real* out = reinterpret_cast<Real*>(&of);
+  UNROLL for (int k = 0; k < static_cast<int>(sizeof(T) / sizeof(Real)); ++k) out[k] = g.from(in[k], i);
+  return of;
+}
 /// part(x[link]) on a tile, whose lanes hold links each: a struct of N Reals.
 template <class L, class T, class Part>
 HD auto gather_part(const typename L::Group& g, const typename L::Model& m, const PerLink<L, T>& x, int link,

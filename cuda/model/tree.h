@@ -44,6 +44,9 @@ struct LimbView {
   HD int attach() const { return Shape::attach(t.attach); }
   HD bool on_trunk() const { return attach() >= 0; }
   HD int links() const { return Shape::links(t); }
+  /// Of loops over them that nvcc is to unroll: the most that a ModelShape's limbs have, where these are few. Inward over links() nvcc 13.0
+  /// was seen to lose what was stored in an array of theirs (tests/python/test_machine_code.py).
+  HD int most_links() const { return Shape::kAlike || Shape::kLimbLinks > 8 ? links() : Shape::kLimbLinks; }
   HD const typename L::Link& link(int k) const { return m.link[Shape::first_link(t, number) + k]; }
   HD int first_slot() const { return t.first_slot; }
   HD int parent(int k) const { return Shape::parent(link(k), k); }

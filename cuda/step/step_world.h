@@ -128,8 +128,9 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
   w.contacts.overflow = w.contacts.held = mask_of<Real>(false);
   for (int hit = 0;; ++hit) {
     w.contacts.overflow = w.contacts.overflow & negate(reach.looks);
-    const Real turned = max(find_pair_contacts<L>(g, m, w.kin, w.margin, reach, w.bound, w.contacts),
-                            find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts));
+    const Real turned =
+        max(find_pair_contacts<L>(g, m, w.kin, w.margin, reach, static_cast<Real*>(w.memory.rows), w.bound, w.contacts),
+            find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts));
     if (hit == kHits) break;
     Mask<Real> again = raise_margins<L>(g, m, w.contacts, opt.margin, w.travel, w.margin);
     // Where planes are all there is, nothing asks what turns.

@@ -24,7 +24,8 @@ HD MemorySizes memory_sizes(const Model& m, const StepOptions<Scalar<Real>>& o, 
   const int64_t real = sizeof(Real);
   const RecordLayout<Model> layout(m);
   const int64_t found = layout.contacts(), loops = LoopRows<Real>::size(m);
-  const int64_t rows = max(max(RowArrays<Real>::size(most) + held_size(m, most), found), loops);
+  const int64_t pairs = kWidth<Real> == 1 ? PairSearchMemory<Real>::size(m) : 0;  // what a tile looks for them with
+  const int64_t rows = max(max(RowArrays<Real>::size(most) + held_size(m, most), max(found, pairs)), loops);
   FallbackPlan plan;
   return {aligned(real * rows), aligned(real * solver_memory<Real>(o.solver, most)),
           plan_fallback(o, plan) ? aligned(fallback_bytes<Real>(plan, most)) : 0};

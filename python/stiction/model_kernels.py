@@ -22,6 +22,7 @@ from pathlib import Path
 
 from . import _build, _core
 from .command_words import WORDS
+from .machine_code import undefined_in
 
 SOURCES = Path(__file__).parent / "kernel_sources"
 #: Of kernels/, what is compiled for a model; and what the build compiled for all.
@@ -140,6 +141,8 @@ class Compiler:
 
     def __call__(self, shape: str, architecture: int) -> bytes:
         image, _ = self.nvrtc.compile(shape, architecture)
+        if lost := undefined_in(image):
+            raise RuntimeError(f"{self.nvrtc.version} compiles {', '.join(lost)} to numbers that nothing has stored")
         return self.linker.link(image, sorted(OBJECTS.iterdir()), architecture)
 
 
@@ -261,10 +264,11 @@ def run(arguments):
 
 
 def _model_of(name: str):
-    from . import make_vec
     from .model import Model
-    from .training.options import environment, environment_id
 
     if not Path(name).exists():
+        from . import make_vec
+        from .training.options import environment, environment_id
+
         return make_vec(environment(environment_id(name)), 1, device="cpu").simulation.model
     return Model.from_urdf(name) if name.endswith(".urdf") else Model.from_mjcf(name)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import stiction
 from conftest import is_emulated
-from scenes import hinged_pair_and_stack
+from scenes import hinged_pair_and_stack, scene
 from stiction import Simulation, SolverOptions, Status, _core, info
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -199,6 +199,27 @@ def test_reset_poses_and_contacts_of_some_environments_are_the_cpus():
         np.testing.assert_allclose(getattr(cuda.contact, name), getattr(cpu.contact, name), atol=1e-3, err_msg=name)
     assert not cuda.contact.active[[1, 4, 8]].any() and cuda.contact.active.any()
     np.testing.assert_array_equal(cuda.qpos[[1, 4, 8]], np.tile(model.qpos0.astype(np.float32), (3, 1)))
+
+
+def test_pairs_that_lanes_share_are_found_in_the_cpus_order():
+    """Between moving bodies each lane looks at pairs of its own."""
+    shapes = ("sphere", ".05"), ("box", ".05 .04 .03"), ("capsule", ".03 .05"), ("cylinder", ".04 .03")
+    bodies = "".join(
+        f'<body pos="{0.08 * (i % 3)} {0.09 * (i // 3 % 2)} {1 + 0.09 * (i // 6)}"><freejoint/>'
+        f'<geom type="{shapes[i % 4][0]}" size="{shapes[i % 4][1]}"/></body>'
+        for i in range(12)
+    )
+    model, told = stiction.Model.from_mjcf(scene(bodies, timestep=0.005, gravity=(0, 0, 0))), []
+    for device in ("cpu", "cuda"):
+        sim = Simulation(model, 8, device=device, max_contacts=120)
+        sim.qvel = np.random.default_rng(4).normal(0, 0.5, sim.qvel.shape)
+        sim.forward()
+        told.append(sim)
+    cpu, cuda = told
+    assert (cpu.contact.active & (cpu.contact.geom.min(-1) > 0)).sum() >= 8 * 25
+    for name in ("geom", "active", "count"):
+        np.testing.assert_array_equal(getattr(cuda.contact, name), getattr(cpu.contact, name), err_msg=name)
+    np.testing.assert_allclose(cuda.contact.dist, cpu.contact.dist, atol=2e-6)
 
 
 @pytest.mark.parametrize("iterations", [3, 5])
