@@ -104,7 +104,9 @@ class LinkStates {
 
  private:
   HD const LinkState<Real>& of(int flat) const {
-    return shared_[flat < L::kLimbsFrom ? flat : trunk_ + flat - L::kLimbsFrom];
+    const LinkState<Real>& state = shared_[flat < L::kLimbsFrom ? flat : trunk_ + flat - L::kLimbsFrom];
+    lies_in_memory(state);
+    return state;
   }
 
   const StepReach<L>& step_;

@@ -222,6 +222,7 @@ class NearPairs {
   /// Collective. list: see PairSearchMemory.
   HD NearPairs(const typename L::Group& g, const typename L::Model& m, const PairSearch<L>& search, uint32_t* list)
       : m_(m), list_(list) {
+    lies_in_memory(*list_);
     int own = 0;
     for (int i = first(g.rank()), begin = begin_of(g.rank()); i < first(g.rank() + 1); ++i) {
       NearLinks<Real> of;

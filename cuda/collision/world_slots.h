@@ -105,27 +105,30 @@ HD void drop_hidden_candidates(const typename L::Model& m, const StationModel& s
   }
 }
 
-/// Fills a station's slots; returns where one that can close in the step is missing.
+/// Fills the slots of a station that has probes alone, a slot each.
 template <class L, class Real = typename L::Real>
-HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
-                            Vec3<Real> origin, const Reach<Real>& reach, const StepReach<L>& step,
-                            const Turning<Real>& body, ContactPoint<Real>* slot) {
-  constexpr int K = L::Shape::kStationSlots;
-  if (st.statics == 0 && st.probes <= st.slots) {
-    for (int i = 0; i < st.probes; ++i) {
-      const auto& probe = m.probe[st.probe_begin + i];
-      const auto& plane = m.plane[probe.plane];
-      const Candidate<Real> c = probe_candidate(probe, plane, link, origin, reach, body);
-      if (kWidth<Real> == 1 && !any(c.dist < reach.margin)) {
-        slot[i].active = mask_of<Real>(false);  // of what is not there no more is read
-        continue;
-      }
-      fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), reach.margin, slot[i]);
-      if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), reach.now, step.h);
-      slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
+HD void probe_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link, Vec3<Real> origin,
+                    const Reach<Real>& reach, const StepReach<L>& step, const Turning<Real>& body,
+                    ContactPoint<Real>* slot) {
+  for (int i = 0; i < st.probes; ++i) {
+    const auto& probe = m.probe[st.probe_begin + i];
+    const auto& plane = m.plane[probe.plane];
+    const Candidate<Real> c = probe_candidate(probe, plane, link, origin, reach, body);
+    if (kWidth<Real> == 1 && !any(c.dist < reach.margin)) {
+      slot[i].active = mask_of<Real>(false);  // of what is not there no more is read
+      continue;
     }
-    return mask_of<Real>(false);
+    fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), reach.margin, slot[i]);
+    if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), reach.now, step.h);
+    slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
   }
+}
+/// Those of another, of the candidates that are near; returns where one that can close in the step is missing.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> chosen_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
+                           Vec3<Real> origin, const Reach<Real>& reach, const StepReach<L>& step,
+                           const Turning<Real>& body, ContactPoint<Real>* slot) {
+  constexpr int K = L::Shape::kStationSlots;
   constexpr int kMost = L::Shape::kCandidates;
   Candidate<Real> candidate[kMost];  // those near in some world; one more is left out and told
   Surface<typename L::Number> surface[kMost];
@@ -188,6 +191,17 @@ HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, 
            slot[to]);  // another world of the pack may have it
   }
   return overflow;
+}
+
+/// Fills a station's slots; returns where one that can close in the step is missing.
+template <class L, class Real = typename L::Real>
+HD Mask<Real> station_slots(const typename L::Model& m, const StationModel& st, const Pose<Real>& link,
+                            Vec3<Real> origin, const Reach<Real>& reach, const StepReach<L>& step,
+                            const Turning<Real>& body, ContactPoint<Real>* slot) {
+  if constexpr (!L::Shape::kOnlyProbes)
+    if (st.statics > 0 || st.probes > st.slots) return chosen_slots<L>(m, st, link, origin, reach, step, body, slot);
+  probe_slots<L>(m, st, link, origin, reach, step, body, slot);
+  return mask_of<Real>(false);
 }
 
 /// How far any point of a link moves in the step at the velocities V.   m
@@ -291,7 +305,8 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
         if (!alone || look > 0) break;
         const Real hit = goes_in(reach, end - begin, slot);
         const Mask<Real> farther = step.looks & (hit > Real(step.reserve));
-        if (st.statics > 0 && m.geom[own_geom<L>(m, st.static_begin)].type == GeomKind::kEllipsoid) {
+        if (!L::Shape::kOnlyProbes && st.statics > 0 &&
+            m.geom[own_geom<L>(m, st.static_begin)].type == GeomKind::kEllipsoid) {
           const Vec3<Real> blow = turned_by_blow(limb.link(s - 1), link, reach, end - begin, slot);
           const Mask<Real> whips = step.looks & (dot(blow, blow) > Real(kLeastWhip * kLeastWhip));
           reach.blow = select(whips, blow, reach.blow);

@@ -42,7 +42,7 @@ HD void begin_rows(const typename L::Group& g, const typename L::Model& m, int n
   table.trunk = table.rows.width - m.trunk_dofs();
   Arena<Real> arena(table.memory);
   table.rows.carve(arena);
-  g.sync();  // the rows of the step before have been read
+  g.sync();  // the rows of the step before have been read, and what pairs were looked for with
   table.rows.clear(g);
   g.sync();
   each_dof<L>(g, m, [](Real& root) { root = Real(0); }, table.root);

@@ -9,7 +9,8 @@
 namespace stiction {
 
 /// Memory besides the workspace, sized by model and options (step/world_memory.h): of each world that is stepped, shared by
-/// its lanes. That of the rows takes contacts that are only looked for (step/find_contacts.h).
+/// its lanes. That of the rows takes contacts that are only looked for (step/find_contacts.h), and before there are rows what a tile looks
+/// for pairs with (PairSearchMemory).
 struct WorldMemory {
   void *rows = nullptr, *solver = nullptr, *fallback = nullptr;  // Real, Real, double
 };

@@ -6,7 +6,7 @@
 //   TileEmulator<T>   Tile<T> on a CPU, see tests/support/tile_emulator.h
 //
 // A group offers rank(), kSize and sum(x), which returns the same bits in every lane. Every lane must reach the same sums in
-// the same order; between two sums a lane owns its limbs and shares nothing, so there is no barrier and no shared memory.
+// the same order; between two sums a lane owns its limbs. What lanes share lies in memory, behind a sync.
 //
 //   from(x, i)   that of lane i; of groups with several lanes
 //   max(x)       the maximum() over the lanes, the same bits in every lane

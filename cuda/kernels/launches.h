@@ -35,7 +35,7 @@ StepKernels load_kernels(const std::string& image, int device);
 CudaPlan plan_launches(const StepKernels& kernels, int num_envs, const MemorySizes& sizes, int device);
 /// Every kernel of a step, of no world: after it the device has loaded them and set their local memory aside.
 void prepare_launches(const StepKernels& kernels, const CudaJob& job);
-/// job.steps steps of all worlds: one launch.
+/// job.steps steps of all worlds: a launch for as many as there are slots.
 void launch_step(const StepKernels& kernels, const CudaJob& job);
 /// The same, and the milliseconds that it took on the device, by stage in the parts of the cycles that its warps spent there. Waits.
 std::vector<std::pair<std::string, double>> time_step(const StepKernels& kernels, const CudaJob& job);

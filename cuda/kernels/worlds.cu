@@ -3,7 +3,8 @@
 // know no model (solve.cu, improve.cu).
 //
 // One kernel takes all steps of a call, so that a world stays where it is: in registers and on the stack of its lanes, and nothing but its rows
-// is written for others. Warps do not wait for each other: what one is long at, a fallback say, holds its own worlds alone.
+// is written for others. Warps of a launch do not wait for each other: what one is long at, a fallback say, holds its own worlds, and the
+// launch after it.
 #include "kernels/worlds.cuh"
 #include "step/find_contacts.h"
 #ifdef STICTION_MODEL_SHAPE

@@ -10,7 +10,7 @@ namespace stiction {
 extern const int64_t kBuildLaneBytes;
 
 extern "C" {
-__global__ void step_kernel(const __grid_constant__ CudaJob job);  // job.steps steps of all worlds
+__global__ void step_kernel(const __grid_constant__ CudaJob job);  // job.steps steps of the launch's worlds
 __global__ void find_kernel(
     const __grid_constant__ CudaJob job,
     const __grid_constant__ FoundContacts<float> found);  // contacts of the worlds that `found` wants

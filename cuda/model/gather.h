@@ -22,26 +22,6 @@ HD T taken_from(const Group& g, const T& x, int i) {
   UNROLL for (int k = 0; k < static_cast<int>(sizeof(T) / sizeof(Real)); ++k) out[k] = g.from(in[k], i);
   return of;
 }
-/// part(x[link]) on a tile, whose lanes hold links each: a struct of N Reals.
-template <class L, class T, class Part>
-HD auto gather_part(const typename L::Group& g, const typename L::Model& m, const PerLink<L, T>& x, int link,
-                    Part part) {
-  using Real = typename L::Real;
-  decltype(part(x.trunk[0])) sum;
-  constexpr int kReals = sizeof(sum) / sizeof(Real);
-  Real* out = reinterpret_cast<Real*>(&sum);
-  UNROLL for (int i = 0; i < kReals; ++i) out[i] = Real(0);
-  if (link < L::kLimbsFrom) {
-    if (g.rank() == 0) sum = part(x.trunk[link]);
-  } else {
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      int k = link - L::kLimbsFrom - limb.t.first_link;
-      if (k >= 0 && k < limb.links()) sum = part(x.limb[at.link + k]);
-    });
-  }
-  UNROLL for (int i = 0; i < kReals; ++i) out[i] = g.sum(out[i]);
-  return sum;
-}
 /// body(flat, is) for every link that worlds `left` of a pack have, and those that have it: few, most have the same.
 template <class L, class Body, class Real = typename L::Real>
 HD void each_other_link(const Index<Real>& link, Mask<Real> left, Body body) {
@@ -58,8 +38,20 @@ HD T gather(const typename L::Group& g, const typename L::Model& m, const PerLin
             Index<typename L::Real> link) {
   using Real = typename L::Real;
   constexpr int kReals = sizeof(T) / sizeof(Real), W = kWidth<Real>;
-  if constexpr (L::Group::kSize > 1) {
-    return gather_part<L>(g, m, x, link, [](const T& all) { return all; });
+  if constexpr (L::Group::kSize > 1) {  // from the lane that holds it
+    T sum;
+    Real* out = reinterpret_cast<Real*>(&sum);
+    UNROLL for (int i = 0; i < kReals; ++i) out[i] = Real(0);
+    if (link < L::kLimbsFrom) {
+      if (g.rank() == 0) sum = x.trunk[link];
+    } else {
+      each_limb<L>(g, m, [&](const auto& limb, Place at) {
+        int k = link - L::kLimbsFrom - limb.t.first_link;
+        if (k >= 0 && k < limb.links()) sum = x.limb[at.link + k];
+      });
+    }
+    UNROLL for (int i = 0; i < kReals; ++i) out[i] = g.sum(out[i]);
+    return sum;
   } else if constexpr (W == 1) {
     return at_flat<L>(x, link);
   } else {

@@ -39,10 +39,11 @@ struct Capacity {
   // What takes part at all; where false, its code and its registers are gone.
   static constexpr bool kAnyJoint =
       true;  // ball joints, joints of several links, several actuators of one, springs of a base
-  static constexpr bool kRanges = true;  // joints' servos with bounds of their force
-  static constexpr bool kPulls = true;   // joints' force ranges that bound actuators on tendons, too
-  static constexpr bool kWalls = true;   // static geoms besides planes
-  static constexpr bool kLoops = true;   // has_loops of ModelCounts
+  static constexpr bool kRanges = true;       // joints' servos with bounds of their force
+  static constexpr bool kPulls = true;        // joints' force ranges that bound actuators on tendons, too
+  static constexpr bool kWalls = true;        // static geoms besides planes
+  static constexpr bool kLoops = true;        // has_loops of ModelCounts
+  static constexpr bool kOnlyProbes = false;  // no station has other candidates, or more of them than slots
   /// What a lane of a GPU steps a world with lies on its stack.
   static constexpr bool kOnStack = false;
   /// All limbs are chains of kLimbLinks links with as many actuators each, so that it is known where they begin.

@@ -26,7 +26,7 @@ HD void find_batch_contacts(const typename L::Group& g, const typename L::Model&
   const Real zero(0);
   const Vec3<Real> nothing{zero, zero, zero};
   auto none = [&](int) { return SixVec<Real>{nothing, nothing}; };
-  g.sync();  // all are through with the world before
+  g.sync();  // all are through with what pairs were looked for with, which lies there, too
   const Records<L> records{static_cast<Real*>(w.memory.rows)};
   records.store_contacts(g, m, w.kin, w.contacts, none, none);
   g.sync();

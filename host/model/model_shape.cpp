@@ -85,6 +85,12 @@ bool has_walls(const View& m) {
   return found;
 }
 
+bool has_only_probes(const View& m) {
+  bool only = true;
+  each_station(m, [&](const StationModel& st) { only = only && st.statics == 0 && st.probes <= st.slots; });
+  return only;
+}
+
 }  // namespace
 
 std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
@@ -137,6 +143,7 @@ std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
   out << "  static constexpr bool kPulls = " << (m.has_pulls ? "true" : "false") << ";\n";
   out << "  static constexpr bool kWalls = " << (has_walls(m) ? "true" : "false") << ";\n";
   out << "  static constexpr bool kLoops = " << (m.has_loops ? "true" : "false") << ";\n";
+  out << "  static constexpr bool kOnlyProbes = " << (has_only_probes(m) ? "true" : "false") << ";\n";
   out << "  HD static constexpr bool has_pair(int a, int b) { return 0x" << std::hex << kinds_that_meet(m) << std::dec
       << "ull >> (8 * a + b) & 1; }\n";
   known("HD static constexpr int trunk_links(int)", std::to_string(m.trunk_links_));

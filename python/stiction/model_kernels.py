@@ -193,6 +193,10 @@ def _keep(path: Path, image: bytes):
         pass
 
 
+#: What did not compile in this process, by key: why.
+_refused: dict[str, str] = {}
+
+
 def image_for(shape: str, architecture: int, by) -> bytes:
     """The image of a shape: from the cache, or made by ``by``, told on stderr; empty where that is None."""
     key = hashlib.sha256("\0".join([sources_digest(), shape, str(architecture)]).encode()).hexdigest()
@@ -204,9 +208,15 @@ def image_for(shape: str, architecture: int, by) -> bytes:
         pass
     if by is None:
         return b""
+    if key in _refused:
+        raise RuntimeError(_refused[key])
     began = time.monotonic()
     print("stiction: compiling CUDA kernels for this model", end=" ... ", file=sys.stderr, flush=True)
-    image = by(shape, architecture)
+    try:
+        image = by(shape, architecture)
+    except RuntimeError as error:
+        _refused[key] = str(error)
+        raise
     _keep(path, image)
     print(f"{time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
     return image

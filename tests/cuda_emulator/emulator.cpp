@@ -23,7 +23,7 @@ struct EmulatedEvent { std::shared_ptr<Moment> come; };
 namespace cuda_emulator {
 namespace {
 
-constexpr int kProcessors = 2, kBlocksPerProcessor = 1;  // few, so that tiles walk over worlds
+constexpr int kProcessors = 2, kBlocksPerProcessor = 1;  // few, so that a batch takes several launches
 constexpr size_t kAlignment = 64;
 constexpr size_t kDeviceBytes = size_t{4} << 30;
 constexpr size_t kLocalBytes = 256;  // of a lane, as the runtime would tell

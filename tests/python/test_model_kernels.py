@@ -133,7 +133,8 @@ def test_a_shape_tells_what_its_model_comes_to():
     ant = shape(ANT)
     assert "int kLimbs = 4;" in ant and "int kLaneLinks = 2;" in ant and "int kPairs = 0;" in ant
     assert "kAnyJoint = false" in ant and "kAnyJoint = true" in shape(ANT, True)
-    assert "has_pair(int a, int b) { return 0x0ull" in ant
+    assert "has_pair(int a, int b) { return 0x0ull" in ant and "kOnlyProbes = true" in ant
+    assert "kOnlyProbes = false" in shape(MIXED)
     balls = shape(scene(body("a", (0, 0, 1), sphere(0.1), 1.0) + body("b", (1, 0, 1), sphere(0.1), 1.0)))
     assert f"return {1 << (8 * 2 + 2):#x}ull" in balls, "spheres meet spheres; planes meet them as probes"
     assert shape(ANT) == ant
