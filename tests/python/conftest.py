@@ -37,6 +37,17 @@ def device(monkeypatch, request):
     return DEVICE
 
 
+@pytest.fixture(scope="session")
+def nvrtc():
+    """NVRTC, which compiles without a GPU."""
+    from stiction.model_kernels import Nvrtc
+
+    try:
+        return Nvrtc()
+    except OSError:
+        pytest.skip("no NVRTC here: pip install nvidia-cuda-nvrtc")
+
+
 def on_device(monkeypatch, device: str) -> None:
     from stiction import Simulation, env_core, task_core
     from stiction.vector_env import VectorEnv

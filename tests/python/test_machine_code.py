@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from stiction import Model, _core
 from stiction.machine_code import functions, undefined_in
-from stiction.model_kernels import Compiler, Nvrtc, nvrtc_options
+from stiction.model_kernels import Compiler, nvrtc_options
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The function in which it lost a component of a Humanoid's forces, on its own: seconds instead of a minute and a half.
@@ -25,14 +25,6 @@ extern "C" __global__ void kernel(const L::Model* m, Own* all, float part) {
   move_at_mean<L>(Tile<4>(), *m, in, own.v, part, own.base, part > 0, own.b, own.free);
   all[threadIdx.x].b = own.b, all[threadIdx.x].free = own.free;
 }"""
-
-
-@pytest.fixture(scope="module")
-def nvrtc():
-    try:
-        return Nvrtc()
-    except OSError:
-        pytest.skip("no NVRTC here: pip install nvidia-cuda-nvrtc")
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,10 @@ from pathlib import Path
 
 import pytest
 from stiction import Model, _core
-from stiction.model_kernels import Nvrtc, nvrtc_options
+from stiction.model_kernels import nvrtc_options
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = [*nvrtc_options(ROOT / "cuda", 90), "--ptxas-options=-v", f"-I{ROOT}"]
-
-
-@pytest.fixture(scope="module")
-def nvrtc():
-    try:
-        return Nvrtc()
-    except OSError:
-        pytest.skip("no NVRTC here: pip install nvidia-cuda-nvrtc")
 
 
 @pytest.mark.parametrize("model", ["ant/ant.xml", "velocity/quadruped.xml"])
