@@ -116,15 +116,15 @@ HD void drop_hidden_beside_static(const typename L::Group& g, const typename L::
           const Mask<Real> link =
               pair.point.active & ((pair.link1 == index_of<Real>(flat)) | (pair.link2 == index_of<Real>(flat)));
           if (!any(link)) continue;
-          for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c) {
+          each_station_slot<L>(limb, at, s, contacts, [&](int c) {
             ContactPoint<Real>& x = contacts.point.slot[c];
-            if (contacts.skip(c) || !any(x.active)) continue;
+            if (!any(x.active)) return;
             const Vec3<Real>& n = x.frame.row[2];
             const Vec3<Real> middle = x.p + shift - n * (max(x.gap, Real(0)) * S(0.5));
             const Mask<Real> ask =
                 link & x.active & may_hide<Real>(pair.point.frame.row[2], n, middle - pair.at, pair.point.gap, x.gap);
             if (any(ask)) body(limb.station(s), c, middle, ask);
-          }
+          });
         }
       });
     };
@@ -159,7 +159,7 @@ HD void drop_hidden_beside_static(const typename L::Group& g, const typename L::
                          convex_shape(static_geom<L>(m, m.geom[geoms.fixed], kin.trunk_origin), w),
                          -rises(of_pair.normal, slot.at))) {
           drop(x, w);
-          contacts.live[c] = any(x.active);
+          contacts.live.set(c, any(x.active));
         }
       });
     });

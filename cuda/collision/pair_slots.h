@@ -40,9 +40,15 @@ struct NearGeoms {
   Vec3<Real> center;
 
   HD NearGeoms(const Pose<Real>& own1, const Pose<Real>& own2, Vec3<Real> center_of_2, Real reach_of_2,
-               Real within_reach,
-               const Mask<Real>& near_links)  // makes no zeros of what the first geom fills
-      : pose1(own1), pose2(own2), center2(center_of_2), reach2(reach_of_2), margin(within_reach), links(near_links) {}
+               Real within_reach, const Mask<Real>& near_links)
+      : pose1(own1),
+        pose2(own2),
+        center2(center_of_2),
+        reach2(reach_of_2),
+        margin(within_reach),
+        links(near_links),
+        near(near_links),
+        center(own1.p) {}
 
   template <class Number>
   HD Mask<Real> operator()(int index, const GeomModel<Number>& g1, const GeomModel<Number>& g2) {
@@ -205,7 +211,8 @@ struct PairSearch {
       const Vec3<Real> on1 = touches(x1, -1), on2 = touches(x2, 1) + found.ahead;
       found.p = on2 - l2.shift, found.p1 = on1 - l1.shift, found.at = c.pos, found.normal = c.normal,
       found.gap = c.dist;
-      if (m.has_restitution) found.bounce = bounce_of(c, surface_from<Real>(pair).restitution, nears.now, step.h);
+      if (m.has_restitution)
+        found.bounce = bounce_of(c, surface_from<Real>(pair).restitution, nears.now, nears.way, step.h);
       if (any(active)) visit(k, found, active);
     }
   }

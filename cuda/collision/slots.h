@@ -57,13 +57,43 @@ struct PairCount<Shape, false> {
   static constexpr int pairs = 0;
 };
 
+/// A bit per world slot, so that a pass comes to those that are set alone.
+template <int kSlots>
+class SlotBits {
+ public:
+  HD bool operator[](int slot) const { return word_[slot / kBits] >> (slot % kBits) & 1; }
+  HD void set(int slot, bool is) {
+    const uint32_t bit = uint32_t{1} << (slot % kBits);
+    uint32_t& word = word_[slot / kBits];
+    word = is ? word | bit : word & ~bit;
+  }
+  HD void clear() {
+    for (uint32_t& word : word_) word = 0;
+  }
+  /// visit(slot) for those from `begin` up to `end`, which it may clear.
+  template <class Visit>
+  HD void each(int begin, int end, Visit visit) const {
+    for (int w = kWords == 1 ? 0 : begin / kBits; w < kWords && w * kBits < end; ++w) {
+      const int from = begin - w * kBits, to = end - w * kBits;
+      uint32_t bits = word_[w];
+      if (from > 0) bits = bits >> from << from;
+      if (to < kBits) bits &= (uint32_t{1} << to) - 1;
+      for (; bits != 0; bits &= bits - 1) visit(w * kBits + lowest_bit(bits));
+    }
+  }
+
+ private:
+  static constexpr int kBits = 32, kWords = (kSlots + kBits - 1) / kBits;
+  uint32_t word_[kWords];
+};
+
 template <class L>
 struct Contacts : PairCount<typename L::Shape> {
   using Real = typename L::Real;
   using Shape = typename L::Shape;
   PerSlot<L, ContactPoint<Real>> point;
-  bool live[L::kSlots];   // some world of the pack has the slot active
-  Real rolls[L::kLimbs];  // of limbs that are a body on its own: by which part it rolls with bends, rolling_rim.h
+  SlotBits<L::kSlots> live;  // some world of the pack has the slot active
+  Real rolls[L::kLimbs];     // of limbs that are a body on its own: by which part it rolls with bends, rolling_rim.h
   PairContact<L> pair[at_least_one(Shape::kPairs)];
   Mask<Real> overflow;
   Mask<Real> held;  // some overlap of this lane's limbs, or between links, is one that loops hold: contact/held.h
@@ -71,9 +101,21 @@ struct Contacts : PairCount<typename L::Shape> {
   // ways of bodies in the world elsewhere. Of all of the world's contacts, the greatest.   m
   Real turned;
   Real thrown;  // how far limits of joints may throw links aside, at most; of each it is in its margin         m
-
-  HD bool skip(int slot) const { return !live[slot]; }
 };
+
+/// visit(c) for every live world slot of one station.
+template <class L, class Visit>
+HD void each_station_slot(const LimbView<L>& limb, Place at, int s, const Contacts<L>& contacts, Visit visit) {
+  contacts.live.each(at.slot + limb.slot_begin(s), at.slot + limb.slot_end(s), visit);
+}
+/// visit(limb, at, station, c) for those of this lane.
+template <class L, class Visit>
+HD void each_slot(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts, Visit visit) {
+  each_limb<L>(g, m, [&](const auto& limb, Place at) {
+  UNROLL for (int s = 0; s <= limb.links(); ++s)
+      each_station_slot<L>(limb, at, s, contacts, [&](int c) { visit(limb, at, s, c); });
+  });
+}
 
 /// The geoms of a world slot's contact by its ContactPoint::id: the static one, and that of the station's link.
 struct SlotGeoms { int fixed, own; };

@@ -49,12 +49,18 @@ HD void blend_surface(const Mask<Real>& is, const Surface<Real>& from, Surface<R
 }
 
 /// Newton's law of impact: what would hit within the step leaves with a part of the speed at which it came, unless that is
-/// below what gravity gives in two steps, of which a resting body is to make nothing.   m/s
+/// below what gravity gives in two steps, of which a resting body is to make nothing. It begins its way back from where it is,
+/// above the surface, with so much less that it rises as high as from there: of v^2 + v a h + 2 a gap, which steps of a fall by a h
+/// keep, the square of the restitution is left. a: by what the free motion, `way`, closes more than `now`.   m/s
 template <class Real, class S>
-HD Real bounce_of(const Candidate<Real>& c, const Real& restitution, const Closing<Real>& closing, S h) {
-  const Real closed = closed_by(closing, c.normal, c.pos);
-  const Mask<Real> hits = (closed >= c.dist) & (closed > Real(S(2 * 9.81) * h * h));
-  return select(hits, restitution * closed * (S(-1) / h), Real(0));
+HD Real bounce_of(const Candidate<Real>& c, const Real& restitution, const Closing<Real>& now, const Closing<Real>& way,
+                  S h) {
+  const Real zero(0), closed = closed_by(now, c.normal, c.pos), part = restitution * restitution;
+  const Real fall = max(-dot(c.normal, velocity_at(way, c.pos)) - closed, zero), half = fall * S(0.5),
+             above = fall * max(c.dist, zero) * S(2);
+  const Real left = half * half + part * (closed * (closed + fall) + above) - above;
+  const Mask<Real> hits = (closed + fall >= c.dist) & (closed > Real(S(2 * 9.81) * h * h));
+  return select(hits, max(sqrt(max(left, zero)) - half, zero) * (S(-1) / h), zero);
 }
 
 /// The point of the body that will touch: an impulse acts when the gap is closed, and what lands is to roll by its own radius.
@@ -119,7 +125,7 @@ HD void probe_slots(const typename L::Model& m, const StationModel& st, const Po
       continue;
     }
     fill_point(c, surface_from<typename L::Number>(probe), Real(Scalar<Real>(i)), reach.margin, slot[i]);
-    if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), reach.now, step.h);
+    if (m.has_restitution) slot[i].bounce = bounce_of(c, Real(probe.restitution), reach.now, reach.way, step.h);
     slot[i].frame = {{vec<Real>(plane.frame.row[0]), vec<Real>(plane.frame.row[1]), vec<Real>(plane.frame.row[2])}};
   }
 }
@@ -155,7 +161,7 @@ HD Mask<Real> chosen_slots(const typename L::Model& m, const StationModel& st, c
   if (n > 1) drop_hidden_candidates<L>(m, st, link, origin, reach.margin, n, number, candidate);
   auto fill = [&](const Candidate<Real>& from, const Surface<Real>& of, const Real& feature, ContactPoint<Real>& to) {
     fill_point(from, of, feature, reach.margin, to);
-    if (m.has_restitution) to.bounce = bounce_of(from, of.restitution, reach.now, step.h);
+    if (m.has_restitution) to.bounce = bounce_of(from, of.restitution, reach.now, reach.way, step.h);
     to.frame = frame_of_normal(from.normal);
   };
   auto is_near = [&](int k) { return any(candidate[k].dist < reach.margin); };
@@ -321,7 +327,7 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
             select(step.looks, bend_rolling<L>(m, st, link, reach, body, step.h, step.slack, end - begin, slot), rolls);
       merge_slots(slot, end - begin, step.twins_within(st.thin));
       for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);
-      for (int c = begin; c < end; ++c) contacts.live[c] = any(contacts.point.slot[c].active);
+      for (int c = begin; c < end; ++c) contacts.live.set(c, any(contacts.point.slot[c].active));
       turns = max(turns, goes_in(reach, end - begin, slot));
     }
   });

@@ -17,21 +17,6 @@ struct Impulses {
   Vec3<Real> bond[at_least_one(Shape::kBonds)];
 };
 
-/// visit(limb, at, station, c) for every live world slot of this lane.
-template <class L, class Visit>
-HD void each_slot(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts, Visit visit) {
-  each_limb<L>(g, m, [&](const auto& limb, Place at) {
-  UNROLL for (int s = 0; s <= limb.links(); ++s)
-      UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c)
-        if (!contacts.skip(c)) visit(limb, at, s, c);
-  });
-}
-/// visit(c) for those of one station.
-template <class L, class Visit>
-HD void each_station_slot(const LimbView<L>& limb, Place at, int s, const Contacts<L>& contacts, Visit visit) {
-  UNROLL for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c)
-    if (!contacts.skip(c)) visit(c);
-}
 template <class Vector>
 HD Vector& of_kind(Vector& x, int) {
   return x;
@@ -48,7 +33,7 @@ HD void each_dof_row(const typename L::Group& g, const typename L::Model& m, con
   for (int kind = 0; kind < kDofRows; ++kind) {
     if (!has_rows(m, kind)) continue;
     const DofRows<L>& of = problem.dof[kind];
-    UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
+  UNROLL for (int t = m.base_dofs(); t < m.trunk_dofs(); ++t)
       if (of.live.trunk[t]) visit(false, of.row.trunk[t], of_kind(x, kind).trunk[t]...);
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       UNROLL for (int k = 0; k < limb.links(); ++k)

@@ -15,6 +15,7 @@
 // largest r_con / V, and its V; the others at that scale.
 // P: nearest point of the cone; w_i = tr(W_ii) / 3. A NaN anywhere is NaN in the residual.
 #pragma once
+#include "contact/recovery_cost.h"
 #include "contact/tree_scale.h"
 #include "linalg/tree_product.h"
 
@@ -23,6 +24,7 @@ namespace stiction {
 template <class Real>
 struct Certificate {
   Real r_dyn, r_con, r_split, r_ccp, r_mdp, r_row, r_cone, penetration, scale, num_contacts;
+  Real given;  // what contacts give, as a part of what closing overlaps may cost: for the step, not for users
 };
 
 /// x += J' l; what limbs still add to the trunk is left in `share`.
@@ -165,7 +167,7 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   const ContactProblem<L>& problem = w.problem;
   const Impulses<L>& l = w.impulses;
   const Real zero(0), one(1);
-  Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
+  Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
   const RowTable<L>& table = problem.table;
   const RowProblem<Real> rows = table.rows.view(zero, zero);
   const Vec3<Real> none{zero, zero, zero};
@@ -181,6 +183,7 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
                                         ? contact_residual(li, SixVec<Real>{s, spin_slip(x, row, v)}, x.mu, mobility)
                                         : contact_residual(li.l, s, x.mu, mobility);
     judge_contact(law, x, r, li.l.z, scale, weight, worst);
+    worst.given = worst.given + given_by(x, row, v.v, li.l);
     if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, v.v, li.l, weight, worst);
   };
   row_velocities<L>(
@@ -231,7 +234,7 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   multiply<L>(g, m, problem.A, change, gained), multiply<L>(g, m, problem.A, problem.from, before);
   each_dof<L>(g, m, [&](Real& x) { x = zero; }, f);
   add_row_forces<L>(g, m, w, f, share);
-  Real error(0), momentum(0), push(0);
+  Real error(0), momentum(0), push(0), twice(0);  // what all rows give
   auto add = [&](Real diagonal, Real gain, Real from, Real bi, Real fi, Real& e, Real& p, Real& q) {
     const Real d = one / diagonal, r = gain - bi - fi, whole = from + bi;
     e = e + r * r * d, p = p + whole * whole * d, q = q + fi * fi * d;
@@ -241,12 +244,15 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
       int i = at.link + k;
       add(problem.A.limb[at.entry + entry_of(k, k)], gained.limb[i], before.limb[i], problem.b.limb[i], f.limb[i], error,
           momentum, push);
+      twice = twice + f.limb[i] * (w.v.limb[i] + problem.free.limb[i]);
     }
   });
-  error = g.sum(error), momentum = g.sum(momentum), push = g.sum(push);
-  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t)
-    add(problem.A.trunk[t][t], gained.trunk[t], before.trunk[t], problem.b.trunk[t], f.trunk[t] + g.sum(share[t]), error,
-        momentum, push);
+  error = g.sum(error), momentum = g.sum(momentum), push = g.sum(push), twice = g.sum(twice);
+  UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) {
+    const Real fi = f.trunk[t] + g.sum(share[t]);
+    add(problem.A.trunk[t][t], gained.trunk[t], before.trunk[t], problem.b.trunk[t], fi, error, momentum, push);
+    twice = twice + fi * (w.v.trunk[t] + problem.free.trunk[t]);
+  }
   Real floor = sqrt(Real(m.mean_mass)) * gravity * opt.h;
 
   Certificate<Real> c;
@@ -255,6 +261,8 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   gather(&C::r_con), gather(&C::r_split), gather(&C::r_ccp), gather(&C::r_mdp), gather(&C::r_row);
   gather(&C::r_cone), gather(&C::penetration);
   c.num_contacts = g.sum(own.num_contacts) + shared.num_contacts;
+  c.given = min(g.sum(own.given) + shared.given, twice * Scalar<Real>(0.5)) /
+            recovery_cost<L>(g, m, opt, kept_recovery(opt), w);
   c.r_cone = c.r_cone / V.largest;
   c.scale = V.largest;
   if (V.several) {  // of the contact with the largest weighted r_con, and residuals at that scale

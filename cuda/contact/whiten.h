@@ -62,8 +62,8 @@ HD Mask<Real> have_lone_contacts(const typename L::Group& g, const typename L::M
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     for (int s = 0; s <= limb.links(); ++s) {
       Real own(0);
-      for (int c = at.slot + limb.slot_begin(s); c < at.slot + limb.slot_end(s); ++c)
-        if (!contacts.skip(c)) own = own + select(table.slot.slot[c] >= zero, one, zero);
+      each_station_slot<L>(limb, at, s, contacts,
+                           [&](int c) { own = own + select(table.slot.slot[c] >= zero, one, zero); });
       lone = lone & (own <= one);
     }
   });
@@ -89,8 +89,9 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
   };
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Real nears(0), laters(0);
-    for (int c = at.slot; c < at.slot + limb.slots(); ++c)
-      if (!contacts.skip(c)) take(contacts.point.slot[c], problem.row.slot[c], table.slot.slot[c], nears, laters);
+    contacts.live.each(at.slot, at.slot + limb.slots(), [&](int c) {
+      take(contacts.point.slot[c], problem.row.slot[c], table.slot.slot[c], nears, laters);
+    });
     near_of[at.limb] = nears, later_of[at.limb] = laters;
   });
   Real pair_nears(0), pair_laters(0);
@@ -109,8 +110,8 @@ HD void number_rows(const typename L::Group& g, const typename L::Model& m, cons
     place = select(place < none, behind, select(place > none, place + near_begin, none));
   };
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
-    for (int c = at.slot; c < at.slot + limb.slots(); ++c)
-      if (!contacts.skip(c)) settle(table.slot.slot[c], near_of[at.limb], later_of[at.limb]);
+    contacts.live.each(at.slot, at.slot + limb.slots(),
+                       [&](int c) { settle(table.slot.slot[c], near_of[at.limb], later_of[at.limb]); });
   });
   for (int i = 0; i < contacts.pairs; ++i) settle(table.pair[i], near_limbs, later_limbs);
 

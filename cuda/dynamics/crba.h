@@ -36,8 +36,7 @@ HD void add_composite(const typename L::Group& g, const typename L::Model& m, co
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Inertia C[L::kLimbLinks], base = limb.on_trunk() ? root(limb, at) : none;
     UNROLL for (int k = 0; k < limb.links(); ++k) C[k] = limb_inertia(limb, at, k);
-    UNROLL for (int k = limb.most_links() - 1; k >= 0; --k) {
-      if (k >= limb.links()) continue;
+    limb.each_inward([&](int k) {
       int up = limb.parent(k);
       Force<Real> F = C[k] * kin.S.limb[at.link + k];
       UNROLL for (int j = k; j >= 0; j = limb.parent(j)) {
@@ -51,7 +50,7 @@ HD void add_composite(const typename L::Group& g, const typename L::Model& m, co
       }
       if (up < 0) base = base + C[k];
       else C[up] = C[up] + C[k];
-    }
+    });
     if (limb.on_trunk()) share[limb.attach()] = share[limb.attach()] + base;
   });
 

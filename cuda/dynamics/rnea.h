@@ -59,13 +59,12 @@ HD void inverse_dynamics(const typename L::Group& g, const typename L::Model& m,
       else F[k] = zero_force<Real>();
     }
     Force<Real> beyond = zero_force<Real>();
-    UNROLL for (int k = limb.most_links() - 1; k >= 0; --k) {
-      if (k >= limb.links()) continue;
+    limb.each_inward([&](int k) {
       int up = limb.parent(k);
       tau.limb[at.link + k] = dot(kin.S.limb[at.link + k], F[k]);
       if (up < 0) beyond = beyond + F[k];
       else F[up] = F[up] + F[k];
-    }
+    });
     if (limb.on_trunk()) share[limb.attach()] = share[limb.attach()] + beyond;
   });
 

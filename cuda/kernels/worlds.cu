@@ -68,7 +68,7 @@ __device__ void each_world(const CudaJob& job, Visit visit) {
     lies_in_memory(*model);
     auto step = [&](LaneMemory& own) {
       own.w.bind(slot_memory(job, slot));
-      for (bool& live : own.w.contacts.live) live = false;  // of places that no limb has, too
+      own.w.contacts.live.clear();
       for (auto& of : own.w.problem.dof) of.live = {};
       own.s.solving = false, own.s.flagged = false;
       visit(tile, here, *model, worlds, own.w, own.s);

@@ -63,15 +63,14 @@ HD void add_forces(const typename L::Group& g, const typename L::Model& m, const
     Force<Real> beyond[L::kLimbLinks], sum = zero_force<Real>();
     if (limb.on_trunk()) sum = own(limb, at, 0);
     UNROLL for (int k = 0; k < limb.links(); ++k) beyond[k] = zero_force<Real>();
-    UNROLL for (int k = limb.most_links() - 1; k >= 0; --k) {
-      if (k >= limb.links()) continue;
+    limb.each_inward([&](int k) {
       int up = limb.parent(k), i = at.link + k;
       Force<Real> F = beyond[k] + own(limb, at, k + 1);
       if (extra) F = F + extra->limb[i];
       x.limb[i] = x.limb[i] + dot(kin.S.limb[i], F);
       if (up < 0) sum = sum + F;
       else beyond[up] = beyond[up] + F;
-    }
+    });
     if (limb.on_trunk()) on_trunk(sum, limb.attach());
   });
   if (extra && g.rank() == 0)

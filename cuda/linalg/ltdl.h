@@ -15,8 +15,7 @@ HD void factor(const typename L::Group& g, const typename L::Model& m, TreeMatri
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Real* row = H.limb + at.entry;
     auto* cross = H.cross + at.link;
-    UNROLL for (int k = limb.most_links() - 1; k >= 0; --k) {
-      if (k >= limb.links()) continue;
+    limb.each_inward([&](int k) {
       Real inverse = Real(1) / row[entry_of(k, k)];
       UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j)) {
         Real a = row[entry_of(k, j)] * inverse;
@@ -31,7 +30,7 @@ HD void factor(const typename L::Group& g, const typename L::Model& m, TreeMatri
         cross[k][t] = a;
       }
       row[entry_of(k, k)] = inverse;
-    }
+    });
   });
 
   auto& row = H.trunk;
@@ -55,13 +54,12 @@ HD void solve_inward(const typename L::Group& g, const typename L::Model& m, con
   using Real = typename L::Real;
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     const Real* row = H.limb + at.entry;
-    UNROLL for (int k = limb.most_links() - 1; k >= 0; --k) {
-      if (k >= limb.links()) continue;
+    limb.each_inward([&](int k) {
       Real xk = x.limb[at.link + k];
       UNROLL for (int j = limb.parent(k); j >= 0; j = limb.parent(j))
         x.limb[at.link + j] = x.limb[at.link + j] - row[entry_of(k, j)] * xk;
       UNROLL for (int t = 0; t < limb.trunk_dofs(); ++t) share[t] = share[t] - H.cross[at.link + k][t] * xk;
-    }
+    });
   });
   UNROLL for (int t = 0; t < m.trunk_dofs(); ++t) x.trunk[t] = x.trunk[t] + g.sum(share[t]);
   UNROLL for (int t = m.trunk_dofs() - 1; t >= 0; --t)

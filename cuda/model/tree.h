@@ -44,9 +44,6 @@ struct LimbView {
   HD int attach() const { return Shape::attach(t.attach); }
   HD bool on_trunk() const { return attach() >= 0; }
   HD int links() const { return Shape::links(t); }
-  /// Of loops over them that nvcc is to unroll: the most that a ModelShape's limbs have, where these are few. Inward over links() nvcc 13.0
-  /// was seen to lose what was stored in an array of theirs (tests/python/test_machine_code.py).
-  HD int most_links() const { return Shape::kAlike || Shape::kLimbLinks > 8 ? links() : Shape::kLimbLinks; }
   HD const typename L::Link& link(int k) const { return m.link[Shape::first_link(t, number) + k]; }
   HD int first_slot() const { return t.first_slot; }
   HD int parent(int k) const { return Shape::parent(link(k), k); }
@@ -56,6 +53,14 @@ struct LimbView {
   HD int slot_begin(int s) const { return station(s).slot_begin; }
   HD int slot_end(int s) const { return station(s).slot_begin + station(s).slots; }
   HD int slots() const { return t.slots; }
+  /// body(k) for the links from the last to the first: as often as the longest limb of a ModelShape has links, where these are few. Over
+  /// links() nvcc 13.0, which unrolls this, was seen to lose what was stored in an array of theirs (tests/python/test_machine_code.py).
+  template <class Body>
+  HD void each_inward(Body body) const {
+    const int most = Shape::kAlike || Shape::kLimbLinks > 8 ? links() : Shape::kLimbLinks;
+    UNROLL for (int k = most - 1; k >= 0; --k)
+      if (k < links()) body(k);
+  }
 };
 
 /// A limb that begins with a free joint: three slides, then a ball.

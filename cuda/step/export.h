@@ -59,11 +59,10 @@ HD void export_contacts(const Model& m, int64_t env, Record record, int capacity
   };
   auto station = [&](const StationModel& st, int first_slot) {
     for (int s = 0; s < st.slots; ++s) {
-      const int r = layout.slot(first_slot + st.slot_begin + s);
-      int id = static_cast<int>(record(r + kRecordId));
+      const int slot = first_slot + st.slot_begin + s, id = static_cast<int>(record(layout.slot_id(slot)));
       if (id < 0) continue;
       const SlotGeoms geoms = slot_geoms(m, st, id);  // slots' normals point from the static one
-      add(r, geoms.fixed, geoms.own, -1);
+      add(layout.slot(slot), geoms.fixed, geoms.own, -1);
     }
   };
   for (int l = 0; l < m.limbs(); ++l) {
@@ -72,7 +71,7 @@ HD void export_contacts(const Model& m, int64_t env, Record record, int capacity
   }
   for (int s = 0; s < layout.pairs; ++s) {
     const int r = layout.pair(s);
-    if (record(r + kRecordId) >= 0)
+    if (record(layout.pair_id(s)) >= 0)
       add(r, static_cast<int>(record(r + kRecordGeom1)), static_cast<int>(record(r + kRecordGeom2)), layout.ahead(s));
   }
   out.count[env] = count;

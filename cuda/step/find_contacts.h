@@ -33,8 +33,10 @@ HD void find_batch_contacts(const typename L::Group& g, const typename L::Model&
   if (g.rank() != 0) return;
   const RecordLayout<typename L::Model> layout(m);
   Real overlap(0);
-  for (int r = 0; r < layout.contacts(); r += layout.fields)
-    overlap = max(overlap, select(records.real[r + kRecordId] >= zero, -records.real[r + kRecordGap], zero));
+  for (int s = 0; s < layout.slots + layout.pairs; ++s) {
+    const Mask<Real> is = records.real[layout.slot_id(s)] >= zero;
+    if (any(is)) overlap = max(overlap, select(is, -records.real[layout.slot(s) + kRecordGap], zero));
+  }
   Mask<Real> unwanted = mask_of<Real>(false);
   for (int i = 0; i < rows.count(); ++i) {
     if (!found.wants(rows.first + i)) {

@@ -211,15 +211,15 @@ HD_ONCE void bend_loops(const typename L::Group& g, const typename L::Model& m, 
 template <class L>
 struct HiddenContacts {
   Contacts<L>& contacts;
-  bool live[L::kSlots];
+  SlotBits<L::kSlots> live;
   int pairs;
 
-  HD explicit HiddenContacts(Contacts<L>& of) : contacts(of), pairs(of.pairs) {
-    for (int c = 0; c < L::kSlots; ++c) live[c] = of.live[c], of.live[c] = false;
+  HD explicit HiddenContacts(Contacts<L>& of) : contacts(of), live(of.live), pairs(of.pairs) {
+    of.live.clear();
     if constexpr (L::Shape::kPairs > 0) of.pairs = 0;
   }
   HD void show() {
-    for (int c = 0; c < L::kSlots; ++c) contacts.live[c] = live[c];
+    contacts.live = live;
     if constexpr (L::Shape::kPairs > 0) contacts.pairs = pairs;
   }
 };

@@ -52,4 +52,30 @@ HD bool move_on(const typename L::Group& g, const typename L::Model& m, const Op
   return false;
 }
 
+/// Positions that move with the velocity before, too, would go on into what a step hits, by a part of how fast: there they are to
+/// come out again, as of an overlap. Returns the worlds in which contacts change velocities by more than gravity does.
+template <class L, class Real = typename L::Real>
+HD_ONCE Mask<Real> hold_back(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
+                             const State<L>& x, Workspace<L>& w) {
+  lies_in_memory(m), lies_in_lane<typename L::Shape>(x, w);
+  ContactProblem<L>& problem = w.problem;
+  TreeVector<L> lag;
+  each_dof<L>(g, m, [&](Real v0, Real v, Real& to) { to = (v0 - v) * (1 - opt.theta_vq); }, x.v, w.v, lag);
+  const Real zero(0), least = norm(vec<Real>(m.gravity)) * -opt.h;
+  Mask<Real> hits = mask_of<Real>(false);
+  auto take = [&](const ContactPoint<Real>& point, Real closing, Real impulse, ContactRow<Real>& row) {
+    const Mask<Real> held = point.active & (point.stiffness <= zero) & (closing < zero);
+    row.e = select(held, row.e + closing, row.e), hits = hits | (held & (impulse > zero) & (closing < least));
+  };
+  row_velocities<L>(
+      g, m, w.kin, w.contacts, lag, w.motions,
+      [&](const auto&, int c, const Motion<Real>& V) {
+        take(w.contacts.point.slot[c], V.v.z, w.impulses.slot.slot[c].z, problem.row.slot[c]);
+      },
+      [&](int i, const Motion<Real>& V1, const Motion<Real>& V2) {
+        take(w.contacts.pair[i].point, V2.v.z - V1.v.z, w.impulses.pair[i].z, problem.pair_row[i]);
+      });
+  return hits;
+}
+
 }  // namespace stiction

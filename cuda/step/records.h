@@ -6,9 +6,8 @@
 
 namespace stiction {
 
-/// Fields of a contact slot in the records.
+/// Fields of a contact slot in the records, besides which candidate it is.
 enum RecordField : int {
-  kRecordId,
   kRecordT1,
   kRecordT2,
   kRecordN,
@@ -28,8 +27,8 @@ enum RecordField : int {
   kSpinFields = 3
 };
 
-/// How the records of a world are laid out: slots, how far those of pairs touch ahead, then limits and dry friction per dof, then ties
-/// and bonds.
+/// How the records of a world are laid out: the candidates of all slots side by side, because most are asked for no more than that (-1:
+/// none); slots; how far those of pairs touch ahead; then limits and dry friction per dof, then ties and bonds.
 template <class Model>
 struct RecordLayout {
   int slots, pairs, dofs, ties, bonds, fields;
@@ -40,8 +39,10 @@ struct RecordLayout {
         ties(m.ties),
         bonds(m.bonds),
         fields(kRecordFields + (m.has_spin ? kSpinFields : 0)) {}
-  HD int slot(int c) const { return c * fields; }
-  HD int pair(int s) const { return (slots + s) * fields; }
+  HD int slot_id(int c) const { return c; }
+  HD int pair_id(int s) const { return slots + s; }
+  HD int slot(int c) const { return slots + pairs + c * fields; }
+  HD int pair(int s) const { return slot(slots + s); }
   HD int contacts() const { return pair(pairs); }  // where they end
   HD int ahead(int s) const { return contacts() + 3 * s; }
   HD int dof_row(int kind, int dof) const { return ahead(pairs) + kind * dofs + dof; }
@@ -80,8 +81,10 @@ struct Records {
     RecordLayout<Model> layout(m);
     Real zero(0);
     Vec3<Real> none{zero, zero, zero};
-    auto find = [&](const Real* r, const ContactPoint<Real>& x, SixVec<Real>& found) {
-      const Mask<Real> is = x.active & (r[kRecordId] == x.id);
+    auto find = [&](int id, int slot, const ContactPoint<Real>& x, SixVec<Real>& found) {
+      const Mask<Real> is = x.active & (real[id] == x.id);
+      if (!any(is)) return;
+      const Real* r = real + slot;
       found.l = select(is, Vec3<Real>{r[kRecordT1], r[kRecordT2], r[kRecordN]}, found.l);
       if (m.has_spin) found.c = select(is, Vec3<Real>{r[kRecordSpin], r[kRecordSpin + 1], r[kRecordSpin + 2]}, found.c);
       const Real turns(kFrameTurns), &before = r[kRecordNz], &now = x.frame.row[2].z;
@@ -100,21 +103,20 @@ struct Records {
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
       int base = limb.first_slot();
       for (int s = 0; s <= limb.links(); ++s)
-        for (int c = limb.slot_begin(s); c < limb.slot_end(s); ++c) {
-          if (contacts.skip(at.slot + c)) continue;
-          const ContactPoint<Real>& x = contacts.point.slot[at.slot + c];
+        each_station_slot<L>(limb, at, s, contacts, [&](int c) {
+          const ContactPoint<Real>& x = contacts.point.slot[c];
           SixVec<Real> found{none, none};
-          if (warm)
-            for (int o = limb.slot_begin(s); o < limb.slot_end(s); ++o) find(real + layout.slot(base + o), x, found);
-          l.slot.slot[at.slot + c] = found.l;
-          if (m.has_spin) l.spin.slot[at.slot + c] = in_cone(x, found.c);
-        }
+          for (int o = base + limb.slot_begin(s); warm && o < base + limb.slot_end(s); ++o)
+            find(layout.slot_id(o), layout.slot(o), x, found);
+          l.slot.slot[c] = found.l;
+          if (m.has_spin) l.spin.slot[c] = in_cone(x, found.c);
+        });
     });
     for (int s = 0; s < contacts.pairs; ++s) {
       const ContactPoint<Real>& x = contacts.pair[s].point;
       SixVec<Real> found{none, none};
       if (warm)
-        for (int o = 0; o < layout.pairs; ++o) find(real + layout.pair(o), x, found);
+        for (int o = 0; o < layout.pairs; ++o) find(layout.pair_id(o), layout.pair(o), x, found);
       l.pair[s] = found.l;
       if (m.has_spin) l.pair_spin[s] = in_cone(x, found.c);
     }
@@ -146,38 +148,38 @@ struct Records {
   HD void store_contacts(const Group& g, const Model& m, const Kinematics<L>& kin, const Contacts<L>& contacts,
                          SlotImpulse slot_impulse, PairImpulse pair_impulse) const {
     RecordLayout<Model> layout(m);
-    auto put = [&](Real* r, const ContactPoint<Real>& x, const SixVec<Real>& push, Vec3<Real> p) {
+    auto put = [&](Real& id, Real* r, const ContactPoint<Real>& x, const SixVec<Real>& push, Vec3<Real> p) {
       const Vec3<Real>& f = push.l;
       Vec3<Real> n = x.frame.row[2];
       if (m.has_spin) {
         const Vec3<Real> couple = times(push.c, spin_arms(x));
         r[kRecordSpin] = couple.x, r[kRecordSpin + 1] = couple.y, r[kRecordSpin + 2] = couple.z;
       }
-      r[kRecordId] = select(x.active, x.id, Real(-1));
+      id = select(x.active, x.id, Real(-1));
       r[kRecordT1] = f.x, r[kRecordT2] = f.y, r[kRecordN] = f.z, r[kRecordGap] = x.gap, r[kRecordMu] = x.mu;
       r[kRecordX] = p.x, r[kRecordY] = p.y, r[kRecordZ] = p.z, r[kRecordNx] = n.x, r[kRecordNy] = n.y,
       r[kRecordNz] = n.z;
     };
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      for (int c = 0; c < limb.slots(); ++c) {
-        Real* r = real + layout.slot(limb.first_slot() + c);
-        if (contacts.skip(at.slot + c)) r[kRecordId] = Real(-1);
-        else {  // halfway between both surfaces
-          const ContactPoint<Real>& x = contacts.point.slot[at.slot + c];
-          const Vec3<Real> below = x.frame.row[2] * (max(x.gap, Real(0)) * Scalar<Real>(0.5));
-          put(r, x, slot_impulse(at.slot + c), x.p - below + kin.limb_origin[at.limb]);
-        }
-      }
+      const int first = limb.first_slot();
+      for (int c = 0; c < limb.slots(); ++c) real[layout.slot_id(first + c)] = Real(-1);
+      contacts.live.each(at.slot, at.slot + limb.slots(), [&](int c) {  // halfway between both surfaces
+        const ContactPoint<Real>& x = contacts.point.slot[c];
+        const Vec3<Real> below = x.frame.row[2] * (max(x.gap, Real(0)) * Scalar<Real>(0.5));
+        const int to = first + c - at.slot;
+        put(real[layout.slot_id(to)], real + layout.slot(to), x, slot_impulse(c),
+            x.p - below + kin.limb_origin[at.limb]);
+      });
     });
     if (g.rank() == 0) {
       for (int s = 0; s < layout.pairs; ++s) {
-        Real* r = real + layout.pair(s);
+        Real &id = real[layout.pair_id(s)], *r = real + layout.pair(s);
         if (s >= contacts.pairs) {
-          r[kRecordId] = Real(-1);
+          id = Real(-1);
           continue;
         }
         const PairContact<L>& c = contacts.pair[s];
-        put(r, c.point, pair_impulse(s), c.at + kin.trunk_origin);
+        put(id, r, c.point, pair_impulse(s), c.at + kin.trunk_origin);
         Real* ahead = real + layout.ahead(s);
         ahead[0] = c.ahead.x, ahead[1] = c.ahead.y, ahead[2] = c.ahead.z;
         for (int w = 0; w < kWidth<Real>; ++w) {

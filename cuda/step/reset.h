@@ -29,7 +29,7 @@ struct ResetRows {
   template <class Layout, class Set>
   HD void record(const Layout& layout, Set set) const {
     for (int i = 0; i < layout.reals(); ++i) set(i, T(0));
-    for (int s = 0; s < layout.slots + layout.pairs; ++s) set(layout.slot(s) + kRecordId, T(-1));
+    for (int s = 0; s < layout.slots + layout.pairs; ++s) set(layout.slot_id(s), T(-1));
   }
 };
 

@@ -18,6 +18,7 @@
 #include "contact/residual.h"
 #include "dynamics/lifts.h"
 #include "step/carried.h"
+#include "step/jams.h"
 #include "step/loops.h"
 #include "step/move_on.h"
 #include "step/thrown.h"
@@ -33,6 +34,13 @@ struct Outcome {
   Real iterations, converged;
   Mask<Real> bad, overflow, fallback, immovable, without_impulses;
 };
+
+template <class Real>
+HD Outcome<Real> fresh_outcome() {
+  Real zero(0), one(1);
+  auto no = mask_of<Real>(false);
+  return {{zero, zero, zero, zero, zero, zero, zero, zero, Real(1e-30f), zero, zero}, zero, one, no, no, no, no, no};
+}
 
 /// What a step leaves solvers and the fallback, and they it. It knows neither model nor shape.
 template <class Real>
@@ -272,6 +280,7 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
   take_answer<L>(g, m, w);
   const Certificate<Real> c = certify_world<L>(g, m, options, w);
   const Mask<Real> taken = s.deep & converges(options, c) & finite_worlds<L>(g, m, s.x, w.v, c);
+  slow_recovery<L>(g, m, options.step, s.v, w);
   each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, s.v, w.v);
   pay_for_lifts<L>(g, m, options.step.h, w.kin, w.problem.A, w.v, s.v);
   if (options.step.moves_centres())
@@ -293,32 +302,6 @@ HD void go_on(const typename L::Group& g, const typename L::Model& m, const Opti
   copy_dofs<L>(g, m, w.v, s.v);
   turn_late<L>(g, m, opt.h, w.kin, w.I, rolls.of, s.x.v, s.v);
   s.placed = move_on<L>(g, m, opt, s.moving, w, w.v, s.v, s.x);
-}
-
-/// Positions that move with the velocity before, too, would go on into what a step hits, by a part of how fast: there they are to
-/// come out again, as of an overlap. Returns the worlds in which contacts change velocities by more than gravity does.
-template <class L, class Real = typename L::Real>
-HD_ONCE Mask<Real> hold_back(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt,
-                             const State<L>& x, Workspace<L>& w) {
-  lies_in_memory(m), lies_in_lane<typename L::Shape>(x, w);
-  ContactProblem<L>& problem = w.problem;
-  TreeVector<L> lag;
-  each_dof<L>(g, m, [&](Real v0, Real v, Real& to) { to = (v0 - v) * (1 - opt.theta_vq); }, x.v, w.v, lag);
-  const Real zero(0), least = norm(vec<Real>(m.gravity)) * -opt.h;
-  Mask<Real> hits = mask_of<Real>(false);
-  auto take = [&](const ContactPoint<Real>& point, Real closing, Real impulse, ContactRow<Real>& row) {
-    const Mask<Real> held = point.active & (point.stiffness <= zero) & (closing < zero);
-    row.e = select(held, row.e + closing, row.e), hits = hits | (held & (impulse > zero) & (closing < least));
-  };
-  row_velocities<L>(
-      g, m, w.kin, w.contacts, lag, w.motions,
-      [&](const auto&, int c, const Motion<Real>& V) {
-        take(w.contacts.point.slot[c], V.v.z, w.impulses.slot.slot[c].z, problem.row.slot[c]);
-      },
-      [&](int i, const Motion<Real>& V1, const Motion<Real>& V2) {
-        take(w.contacts.pair[i].point, V2.v.z - V1.v.z, w.impulses.pair[i].z, problem.pair_row[i]);
-      });
-  return hits;
 }
 
 /// Takes a step's certificate into the worst of the worlds that move; what is NaN stays.
@@ -373,11 +356,18 @@ HD void judge_step(const typename L::Group& g, const typename L::Model& m, const
   s.flagged = mask_of<Real>(w.memory.fallback != nullptr);
   s.creeping = mask_of<Real>(false);
   if (any(s.flagged)) s.creeping = creeping_worlds<L>(g, m, options, s.c, s.x.v, w);
-  s.flagged = s.flagged & (s.creeping | negate(solves(options, s.c))) & negate(s.frozen | s.out.bad);
+  Mask<Real> jammed = s.c.given > Real(1);
+  s.flagged = s.flagged & (s.creeping | jammed | negate(solves(options, s.c))) & negate(s.frozen | s.out.bad);
   // Where a state is not finite, what is found and solved follows other worlds'.
-  if (any(s.flagged)) s.flagged = s.flagged & finite_worlds<L>(g, m, s.x, w.v, s.c);
+  if (any(s.flagged))
+    s.flagged = s.flagged & finite_worlds<L>(g, m, s.x, w.problem.free, fresh_outcome<Real>().certificate);
   for (int i = worlds.rows.count(); i < kWidth<Real>; ++i) set_lane(s.flagged, i, 0);  // the last world again
-  if (any(s.flagged)) pose_rows<L>(g, m, options.step, w, s);
+  if (!any(s.flagged)) return;
+  const Mask<Real> wild = s.flagged & negate(finite_worlds<L>(g, m, s.x, w.v, s.c));
+  if (any(wild)) drop_impulses<L>(g, m, wild, w);
+  pose_rows<L>(g, m, options.step, w, s);
+  jammed = s.flagged & (jammed | wild);
+  if (any(jammed)) keep_overlaps<L>(g, m, jammed, w);
 }
 /// Records the step, with improved impulses where some were flagged; moves on, unless some worlds are `deep`: these are posed.
 template <class L>
@@ -389,6 +379,10 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   if (any(s.flagged)) {
     take_answer<L>(g, m, w);
     s.c = certify_world<L>(g, m, options, w);
+    if (const Mask<Real> jammed = s.flagged & (s.c.given > Real(1)); any(jammed)) {
+      drop_impulses<L>(g, m, jammed, w);
+      s.c = certify_world<L>(g, m, options, w), out.without_impulses = out.without_impulses | jammed;
+    }
   }
   out.bad = out.bad | negate(finite_worlds<L>(g, m, s.x, w.v, s.c));
   s.moving = negate(out.bad | s.frozen);
@@ -404,13 +398,6 @@ HD void settle_step(const typename L::Group& g, const typename L::Model& m, cons
   s.deep = s.moving & told_by_any<L>(g, deep), s.solving = any(s.deep);
   if (s.solving) pose_recovery<L>(g, m, options.step, w, s);
   else go_on<L>(g, m, options.step, w, s);
-}
-
-template <class Real>
-HD Outcome<Real> fresh_outcome() {
-  Real zero(0), one(1);
-  auto no = mask_of<Real>(false);
-  return {{zero, zero, zero, zero, zero, zero, zero, zero, Real(1e-30f), zero}, zero, one, no, no, no, no, no};
 }
 
 /// State, controls and loads of worlds, before the first step of a call.

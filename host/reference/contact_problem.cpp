@@ -236,8 +236,13 @@ void add_contact(const Model& model, const Kinematics& k, const StepInput& input
   if (soft.stiffness > 0) return bent();
   const double restitution = std::max(model.geom_restitution[c.geom1], model.geom_restitution[c.geom2]);
   const double speed = J.row(2).dot(input.v);
-  if (restitution > 0 && c.dist + h * speed <= 0 && speed < -2 * kStandardGravity * h)
-    e = std::min(e, restitution * speed), R = 0;
+  // As high as from the surface: a fall by f a step keeps v^2 + v f + 2 f gap / h.
+  const double fall = std::max(speed - J.row(2).dot(free.v_free), 0.0);
+  if (restitution > 0 && c.dist + h * (speed - fall) <= 0 && speed < -2 * kStandardGravity * h) {
+    const double above = 2 * fall * std::max(c.dist, 0.0) / h;
+    const double left = fall * fall / 4 + restitution * restitution * (speed * speed - fall * speed + above) - above;
+    e = std::min(e, -std::max(std::sqrt(std::max(left, 0.0)) - fall / 2, 0.0)), R = 0;
+  }
   bent();
 }
 

@@ -16,8 +16,9 @@
 //               c = (-n'J v_free - max(dist, 0) / h) / (9.81 m/s^2 h); e_n = max(r dist / h, -max_recovery) when overlapping
 //   compliant   where a geom has a stiffness: k = k1 k2 / (k1 + k2) (one of them 0: the other's), tau = (k2 tau1 + k1 tau2)
 //               / (k1 + k2); R_n = 1 / (h k (h + tau)), e_n = dist / (h + tau) when overlapping, dist / h otherwise
-//   restitution of the geoms the larger one; where the contact is not compliant, dist + h n'J v <= 0 and n'J v < -2 9.81 m/s^2 h:
-//               e_n = min(e_n, restitution n'J v), R_n = 0
+//   restitution of the geoms the larger one; where the contact is not compliant, dist + h n'J v <= h f and n'J v < -2 9.81 m/s^2 h:
+//               e_n = min(e_n, -u), R_n = 0, u >= 0 with u^2 + f u + 2 f d = restitution^2 ((n'J v)^2 - f n'J v + 2 f d),
+//               f = max(n'J (v - v_free), 0), d = max(dist, 0) / h
 //   friction    MuJoCo's: explicit pair, else the geom of higher priority, else the maximum; condim 1 means mu = 0
 //   equality    of joints or tendons q1 - q1_0 = poly(q2 - q2_0): J = e1 - poly' e2, e = erp x / h clipped to +-max_recovery,
 //               unbounded; connect: x = p1 - p2, world axes; weld: besides x = s v, (c, v) = conj(q_2) q_1 relpose, c >= 0,

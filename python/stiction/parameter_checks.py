@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from .mujoco_numbers import BALL, SLIDE
+from .mujoco_numbers import BALL, SIZES, SLIDE
 
 #: What is never below 0, as in a model.
 _NOT_NEGATIVE = """
@@ -22,6 +22,8 @@ def wrong_with(model, name: str, values: np.ndarray) -> str | None:
         return f"has negative entries ({values.min():g}), and is never below 0"
     if name in ("body_mass", "body_inertia"):
         return _lacking(model, name, values)
+    if name == "geom_size":
+        return _flat(model, values)
     return _crossed(model, values) if name == "jnt_range" else None
 
 
@@ -35,6 +37,14 @@ def _lacking(model, name: str, values: np.ndarray) -> str | None:
         if not (heavy[:, body] > 0).all():
             what = "mass, and it moves" if name == "body_mass" else "inertia, and it turns"
             return f"leaves body {model.body_names[body] or int(body)!r} without {what}: expected more than 0"
+    return None
+
+
+def _flat(model, sizes: np.ndarray) -> str | None:
+    """Of sizes: which geom has none in a direction."""
+    for geom, kind in enumerate(np.asarray(model.geom_type)):
+        if not (sizes[:, geom, : SIZES.get(int(kind), 0)] > 0).all():
+            return f"leaves geom {model.geom_names[geom] or geom!r} without size, expected more than 0"
     return None
 
 

@@ -43,8 +43,7 @@ PARAMETERS = {
 }  # fmt: skip
 #: Of these, what moves what observations may have told before an episode's numbers were drawn.
 _PLACES = ("body_pos", "body_ipos", "site_pos")
-_AXES = ("x", "y", "z")
-_DOFS = "dof_"  # parameters that have a number for each dof of a joint
+_AXES, _DOFS = ("x", "y", "z"), "dof_"  # _DOFS: parameters that have a number for each dof of a joint
 _NOISE_STREAM, _BIAS_STREAM = named_stream("noise", NOISE), named_stream("bias")
 _OPERATIONS = {
     "scale": lambda nominal, drawn: nominal * drawn,
@@ -83,10 +82,9 @@ class Parameter:
     def __post_init__(self):
         if self.name not in PARAMETERS:
             raise ValueError(f"no parameter {self.name!r} to randomise{near(self.name, PARAMETERS)}")
-        if self.name == "gravity" and self.names is not None:
-            axes = [self.names] if isinstance(self.names, str) else list(self.names)
-            if not set(axes) <= set(_AXES):
-                raise ValueError(f"gravity has the axes x, y, z, not {axes}")
+        axes = [self.names] if isinstance(self.names, str) else list(self.names or ())
+        if self.name == "gravity" and not set(axes) <= set(_AXES):
+            raise ValueError(f"gravity has the axes x, y, z, not {axes}")
         if self.operation not in _OPERATIONS:
             raise ValueError(f"operation is {self.operation!r}, expected 'scale', 'add' or 'set'")
         if self.distribution not in ("uniform", "log_uniform", "normal"):
@@ -100,6 +98,8 @@ class Parameter:
 def Gains(low: float, high: float, **options) -> list[Parameter]:  # noqa: N802  (reads like its neighbours)
     """Strength of servos and motors: gain and bias of an actuator times the same number. Options are `Parameter`'s."""
     options = {"label": f"gains {options.get('names')}"} | options
+    if options.get("operation", "scale") == "scale" and low < 0:
+        raise ValueError(f"Gains: low is {low}, expected at least 0: with less a servo drives away from its target")
     return [Parameter(name, low, high, **options) for name in ("actuator_gainprm", "actuator_biasprm")]
 
 

@@ -202,9 +202,10 @@ TEST(Manifold, KeepsItsVerticesAsItTurns) {
       ASSERT_EQ(f.all.size(), first.all.size());
       for (size_t k = 0; k < f.all.size(); ++k) {
         ASSERT_EQ(f.all[k].dist < 1e-3, first.all[k].dist < 1e-3);
-        if (f.all[k].dist < 1e-3)
+        if (f.all[k].dist < 1e-3) {
           ASSERT_LE(norm(f.all[k].pos - first.all[k].pos), 1e-6)
               << "tilt " << tilt << " step " << step << " slot " << k;
+        }
       }
     }
   }

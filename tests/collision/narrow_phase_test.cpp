@@ -220,8 +220,8 @@ TEST(NarrowPhaseOfHulls, GraphChangesNothing) {
         if (other == GeomKind::kPlane && i % 3 == 0) x.geom.pose.R = y.geom.pose.R = rotation(Quat<double>{1, 0, 0, 0});
         const float speed = i % 2 == 0 ? 0.0f : 0.003f;
         Reach<float> reach = still(kFar);
-        Motion<float> way = {{speed * normal(rng), speed * normal(rng), speed * normal(rng)},
-                             {speed * normal(rng), speed * normal(rng), speed * normal(rng)}};
+        reach.way = {{speed * normal(rng), speed * normal(rng), speed * normal(rng)},
+                     {speed * normal(rng), speed * normal(rng), speed * normal(rng)}};
         Candidate<float> got[kMaxCandidates], expected[kMaxCandidates];
         collide<Capacity>(placed(x, &with), placed(y, &with), true, reach, got);
         collide<Capacity>(placed(x, &without), placed(y, &without), true, reach, expected);

@@ -30,7 +30,7 @@ double way(double rate, int passes) {
     for (int i = 0; i < n; ++i) y[i] = by.step(history[i]);
     double size = 0;
     for (double gamma : anderson.gamma) size += std::abs(gamma);
-    if (pass > 2) EXPECT_LE(size, kMostExtrapolated * (1 + 1e-12));
+    if (pass > 2) { EXPECT_LE(size, kMostExtrapolated * (1 + 1e-12)); }
   }
   for (int i = 0; i < n; ++i) least = std::min(least, y[i] / (i + 1));
   return least;

@@ -100,7 +100,7 @@ def test_every_kind_of_mistake_raises_the_residual(name):
     rng = np.random.default_rng(0)
     exact = SolverOptions(iterations=2000, tolerance=1e-12, certify=1e-9)
     seen = 0
-    for before, sim in rollout(name, "float64", steps=40, solver=exact):
+    for before, sim in rollout(name, "float64", steps=60, solver=exact):
         oracle = reference.Model(sim.model.to_arrays())
         for env in range(ENVS):
             problem, v, impulse = assembled(oracle, sim, before, env)

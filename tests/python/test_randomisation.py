@@ -286,6 +286,19 @@ def test_a_normal_draw_is_about_the_middle_and_within_its_bounds():
     assert 0.62 < (np.abs(masses - 1.2) < 0.2).mean() < 0.74
 
 
+def test_geoms_without_size_and_gains_below_zero_are_refused():
+    sim = stiction.Simulation(stiction.Model.from_mjcf("envs/ant/ant.xml"), 2, per_env=("geom_size",))
+    flat = np.array(sim.params.geom_size)
+    flat[1, -1, 1] = 0
+    with pytest.raises(ValueError, match=r"params.geom_size leaves geom \S+ without size, expected more than 0"):
+        sim.params.geom_size = flat
+    sim.params.geom_size = 2 * np.array(sim.params.geom_size)
+    with pytest.raises(ValueError, match=r"geom_size \(scale 0 to 0\) at times leaves geom \S+ without size"):
+        make([Parameter("geom_size", 0, 0)], 2)
+    with pytest.raises(ValueError, match=r"Gains: low is -1, expected at least 0"):
+        Gains(-1, -0.5)
+
+
 def test_a_bias_stays_for_an_episode(backend):
     """Its numbers are the same whatever noise there is, and differ from environment to environment."""
     env = make([Bias({"joint_position": 0.1})], 4, max_episode_steps=5, backend=backend)

@@ -29,7 +29,18 @@ SCENE = """
 </tendon>
 <actuator>{actuators}</actuator></mujoco>"""
 #: Every kind of joint and every integrator; of ranges that are not shared test_servos.py has each with each.
-EACH_ONCE = pytest.mark.parametrize(("kind", "integrator"), [("hinge", "implicit"), ("slide", "euler")])
+KINDS = [("hinge", "implicit"), ("slide", "euler")]
+EACH_ONCE = pytest.mark.parametrize(("kind", "integrator"), KINDS)
+
+
+def by_turns(pairs):
+    """The pairs of actuators, each with one kind of joint and integrator: of every actuator half with either."""
+    order = list(ACTUATORS)
+    cases = [((a, b), *KINDS[(order.index(a) + order.index(b)) % 2]) for a, b in pairs]
+    ids = [f"{a} and {b}-{kind}" for (a, b), kind, _ in cases]
+    return pytest.mark.parametrize(("names", "kind", "integrator"), cases, ids=ids)
+
+
 A, B = 'actuatorfrcrange="-2 3"', 'actuatorfrcrange="-1.5 1"'
 
 
@@ -67,8 +78,7 @@ def test_actuators_of_a_joint_and_of_its_tendon_share_its_range(of_tendon, of_jo
     check(cases, integrator)
 
 
-@EACH_ONCE
-@pytest.mark.parametrize("names", list(itertools.combinations(ACTUATORS, 2)), ids=" and ".join)
+@by_turns(itertools.combinations(ACTUATORS, 2))
 def test_several_tendons_share_the_range_of_a_joint(names, kind, integrator):
     first, second = names
     controls = [(x, y, z) for x in ACTUATORS[first][2] for y in ACTUATORS[second][2] for z in (0.5, -1)]
@@ -177,8 +187,7 @@ def test_shared_ranges_do_not_hang_on_neighbours(integrator, dtype):
     each_moves_as_alone(model, targets, 20, dtype=dtype, integrator=integrator)
 
 
-@EACH_ONCE
-@pytest.mark.parametrize("names", list(itertools.product(ACTUATORS, repeat=2)), ids=" and ".join)
+@by_turns(itertools.product(ACTUATORS, repeat=2))
 def test_steps_of_shared_ranges_match_the_oracle(names, integrator, kind):
     """From states in which all is within the ranges, at a bound, and nearly there."""
     reference = pytest.importorskip("stiction_reference")

@@ -28,8 +28,7 @@ def chain(joints, h, gravity):
       <worldbody>{bodies}{"</body>" * joints}</worldbody></mujoco>"""
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("h", [0.002, 0.005])
+@pytest.mark.parametrize("h, dtype", [(0.002, "float32"), (0.005, "float64")])
 @pytest.mark.parametrize("joints", [2, 3, 5])
 def test_a_chain_of_ball_joints_keeps_its_energy(joints, h, dtype):
     """Thrown: explicit Coriolis forces double its energy or throw it at 1e8 J."""
@@ -45,8 +44,7 @@ def test_a_chain_of_ball_joints_keeps_its_energy(joints, h, dtype):
     assert abs(found[-100:].mean() - 1) <= 0.1
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("h", [0.002, 0.005])
+@pytest.mark.parametrize("h, dtype", [(0.002, "float64"), (0.005, "float32")])
 def test_chains_that_fall_and_whip_stay_where_their_height_lets_them(h, dtype):
     """From the horizontal, a little apart, for 10 s."""
     xml = chain(5, h, 9.81)
@@ -85,8 +83,9 @@ def rods(joints, joint, h):
       <worldbody>{links}{"</body>" * joints}</worldbody></mujoco>"""
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("h, speed", [(0.002, 20), (0.005, 10), (0.005, 20), (0.01, 10)])
+@pytest.mark.parametrize(
+    "h, speed, dtype", [(0.002, 20, "float32"), (0.005, 10, "float32"), (0.005, 20, "float64"), (0.01, 10, "float64")]
+)
 @pytest.mark.parametrize("joints, joint", [(3, "ball"), (4, "ball"), (5, "hinge")])
 def test_a_floating_chain_that_tumbles_neither_runs_away_nor_stops(joints, joint, h, speed, dtype):
     """Undamped, up to ``speed`` rad/s about each axis; with u = (v- + v*) / 2 in all steps some run away.
@@ -148,8 +147,7 @@ def capsules(joints, joint, root, h, seed):
       <worldbody>{links}{"</body>" * (joints + 1)}</worldbody></mujoco>"""
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("h", [0.002, 0.005])
+@pytest.mark.parametrize("h, dtype", [(0.002, "float32"), (0.005, "float64")])
 @pytest.mark.parametrize("joints, joint", [(3, "ball"), (5, "hinge")])
 @pytest.mark.parametrize(
     "root, most", [(FREE, 1.5), ('<joint type="ball"/>', 40)], ids=["floating", "on a ball joint in the world"]
@@ -206,9 +204,8 @@ def test_a_chain_that_falls_on_a_floor_does_not_run_away(joints, h, dtype):
     assert more.max() <= 2 and more[-1].max() <= -0.3
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("tilt", [45, 88])
-@pytest.mark.parametrize("h", [0.001, 0.002])
+@pytest.mark.parametrize("h, dtype", [(0.001, "float64"), (0.002, "float32")])
 def test_a_rope_that_falls_on_a_floor_does_not_run_away(h, tilt, dtype):
     """Twelve links of 10 cm and 0.1 kg on damped ball joints, from 2 m. With all debts of blows paid 28 of 128 did."""
     link = '<geom type="capsule" fromto="0 0 0 .1 0 0" size=".015" mass=".1"/>'

@@ -139,8 +139,8 @@ TEST(TileModels, TheMenagerieUsesEveryKindOfRow) {
   int world = 0, pair = 0, limit = 0, friction = 0, tie = 0, ball = 0;
   for (int e = 0; e < b.worlds; ++e) {
     const double* r = b.records.data() + e * b.record;
-    for (int c = 0; c < layout.slots; ++c) world += r[layout.slot(c) + kRecordN] != 0 && r[layout.slot(c)] >= 0;
-    for (int c = 0; c < layout.pairs; ++c) pair += r[layout.pair(c) + kRecordN] != 0 && r[layout.pair(c)] >= 0;
+    for (int c = 0; c < layout.slots; ++c) world += r[layout.slot(c) + kRecordN] != 0 && r[layout.slot_id(c)] >= 0;
+    for (int c = 0; c < layout.pairs; ++c) pair += r[layout.pair(c) + kRecordN] != 0 && r[layout.pair_id(c)] >= 0;
     for (int d = 0; d < layout.dofs; ++d)
       limit += r[layout.dof_row(kLimitRow, d)] != 0, friction += r[layout.dof_row(kFrictionRow, d)] != 0;
     for (int i = 0; i < layout.ties; ++i) {

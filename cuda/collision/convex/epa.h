@@ -135,7 +135,7 @@ HD_CALL void polish(ConvexShape<T, S>& a, ConvexShape<T, S>& b, T scale, Penetra
   SupportPoint<T> x = support_difference(a, b, best.normal);
   best.depth = dot(best.normal, x.w);
   T step = T(0.5), gt = 0, gu = 0, slope = 0, tt = 0, uu = 0, tu = 0, det = 0;
-  Vec3<T> t, u;
+  Vec3<T> t{}, u{};
   bool fell = true;
   for (int i = 0; i < kSteps && step > T(1e-8); ++i) {
     const bool moved = fell;  // else all is as it was but for the step
