@@ -262,7 +262,7 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   gather(&C::r_cone), gather(&C::penetration);
   c.num_contacts = g.sum(own.num_contacts) + shared.num_contacts;
   c.given = min(g.sum(own.given) + shared.given, twice * Scalar<Real>(0.5)) /
-            recovery_cost<L>(g, m, opt, kept_recovery(opt), w);
+            recovery_cost<L>(g, m, opt, max(kept_recovery(opt), Scalar<Real>(1e-4)), w);
   c.r_cone = c.r_cone / V.largest;
   c.scale = V.largest;
   if (V.several) {  // of the contact with the largest weighted r_con, and residuals at that scale
