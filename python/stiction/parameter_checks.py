@@ -6,12 +6,15 @@ from itertools import product
 
 import numpy as np
 
-from .mujoco_numbers import BALL, SIZES, SLIDE
+from .mujoco_numbers import BALL, BOX, CAPSULE, CYLINDER, ELLIPSOID, SLIDE, SPHERE
 
 #: What is never below 0, as in a model.
 _NOT_NEGATIVE = """
     body_mass body_inertia geom_friction geom_size dof_damping dof_armature dof_frictionloss jnt_stiffness
 """.split()
+
+#: How many numbers of geom_size a geom of that type has.
+_SIZES = {SPHERE: 1, CAPSULE: 2, ELLIPSOID: 3, CYLINDER: 2, BOX: 3}
 
 
 def wrong_with(model, name: str, values: np.ndarray) -> str | None:
@@ -43,7 +46,7 @@ def _lacking(model, name: str, values: np.ndarray) -> str | None:
 def _flat(model, sizes: np.ndarray) -> str | None:
     """Of sizes: which geom has none in a direction."""
     for geom, kind in enumerate(np.asarray(model.geom_type)):
-        if not (sizes[:, geom, : SIZES.get(int(kind), 0)] > 0).all():
+        if not (sizes[:, geom, : _SIZES.get(int(kind), 0)] > 0).all():
             return f"leaves geom {model.geom_names[geom] or geom!r} without size, expected more than 0"
     return None
 

@@ -45,7 +45,10 @@ def test_numbers_are_mujocos():
 
     enums = {
         "mjtJoint.mjJNT_": {name: name for name in ("FREE", "BALL", "SLIDE", "HINGE")},
-        "mjtGeom.mjGEOM_": {name: name for name in ("PLANE", "HFIELD", "MESH", "SDF")},
+        "mjtGeom.mjGEOM_": {
+            name: name
+            for name in ("PLANE", "HFIELD", "SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX", "MESH", "SDF")
+        },
         "mjtTrn.mjTRN_": {"TRN_JOINT": "JOINT", "TRN_JOINT_IN_PARENT": "JOINTINPARENT", "TRN_TENDON": "TENDON"},
         "mjtEq.mjEQ_": {f"EQ_{name}": name for name in ("CONNECT", "WELD", "JOINT", "TENDON")},
         "mjtDisableBit.mjDSBL_": {"NO_GRAVITY": "GRAVITY", "NO_CLAMP": "CLAMPCTRL", "NO_ACTUATION": "ACTUATION"},
