@@ -60,17 +60,19 @@ def test_chains_that_begin_through_each_other_do_not_fly_off(h, dtype):
     assert most <= 5 and not sim.status[0] & Status.NON_FINITE
 
 
-@pytest.mark.parametrize("h", [0.0005, 0.001, 0.004])
-def test_nor_do_others_that_overlap(h):
-    """Of places about that eight of each; one in ten gained joules, one 33 kJ."""
-    rng = np.random.default_rng(0)
-    gains = []
-    for _ in range(8):
-        at, turned = np.array([0.1, -0.08, 0.35]) + 0.1 * rng.standard_normal(3), rng.uniform(-180, 180, 3)
-        xml = CHAINS.format(h=h, at=" ".join(map(str, at)), turned=" ".join(map(str, turned)))
-        gains.append(most_gained(xml, 0.1, "float32")[0])
-    print(f"{h} s: {np.round(gains, 2)} J")
-    assert max(gains) <= 3
+@pytest.mark.parametrize(
+    "seed, h", [(102, 0.001), (223, 0.001), (451, 0.001), (489, 0.001), (36, 0.004), (451, 0.004), (489, 0.004)]
+)
+def test_nor_do_others_that_overlap(seed, h):
+    """Some of 500 places of the second chain: it once gained 6 to 98 J at 1 ms, 55 to 1,039 J at 4 ms."""
+    rng = np.random.default_rng(seed)
+    shift, turn = 0.1 * rng.standard_normal(3), rng.standard_normal(4)
+    at, turn = np.array([0.097, -0.076, 0.35]) + shift, turn / np.linalg.norm(turn)
+    xml = CHAINS.format(h=h, at=" ".join(map(str, at)), turned="0 0 0")
+    xml = xml.replace('euler="0 0 0"><freejoint/>', f'quat="{" ".join(map(str, turn))}"><freejoint/>')
+    most, _ = most_gained(xml, 0.1, "float32")
+    print(f"{seed}, {h} s: {most:.2f} J")
+    assert most <= 3
 
 
 def test_what_is_not_jammed_comes_out():
