@@ -9,6 +9,9 @@
 
 namespace stiction {
 
+/// How far a hull may be below the plane of a contact of its own, which may have been turned to another gap, in its radii.
+inline constexpr float kTurnedGap = 1e-2f;
+
 /// A geom of the body and a static one.
 template <class Real>
 struct PlacedPair {
@@ -20,8 +23,8 @@ struct PlacedPair {
 };
 
 /// Drops those of the candidates first .. end - 1, which are of `pair`, that a plane of another of the n candidates forbids; normals
-/// point to the body. Where own is a hull and the plane's contact is of that hull, too, it is above the plane as the contact is, which
-/// may have been turned to another gap than it has now: is_own(i) tells of which candidates.
+/// point to the body. Where own is a hull and the plane's contact is of that hull, too, that may have been turned to another gap
+/// than it has now, and the hull be a little below it: is_own(i) tells of which candidates.
 template <class Real, class IsOwn>
 HD void drop_hidden(const PlacedPair<Real>& pair, int first, int end, int n, const Real& margin, IsOwn is_own,
                     Candidate<Real>* candidate) {
@@ -42,10 +45,8 @@ HD void drop_hidden(const PlacedPair<Real>& pair, int first, int end, int n, con
     const Real middle = dot(up, plane.pos), half = plane.dist * Real(0.5f);
     const Real highest = dot(up, pair.fixed.pose.p) + extent_along(pair.fixed, up);
     Mask<Real> parted = highest <= middle - half + pair.noise();
-    if (!own) {
-      const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own, -up);
-      parted = parted & (lowest >= middle - abs(half) - pair.noise());
-    }
+    const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own, -up);
+    parted = parted & (lowest >= middle - abs(half) - (own ? pair.radius * Real(kTurnedGap) : pair.noise()));
     for (int k = first; k < end; ++k) {
       const Mask<Real> drop = parted & sideways(candidate[k]);
       candidate[k] = select<Real>(drop, absent<Real>(), candidate[k]);

@@ -81,3 +81,35 @@ def test_a_body_falls_past_the_last_tile():
     sim.qvel[0, 0] = 1.0
     sim.step(500)
     assert sim.qpos[0, 2] < -0.5
+
+
+def test_a_hull_over_two_that_overlap_does_not_sink_into_one_of_them():
+    """A tetrahedron turns over an edge of a box, out of which another hull rises.
+
+    The plane of the edge's contact, which is turned, hides the other hull no more where the body is below it.
+    """
+    model = Model.from_mjcf(
+        """<mujoco><option timestep="0.005"/><asset>
+        <mesh name="cone" vertex=".079 0 0 .0396 .0685 0 -.0396 .0685 0 -.079 0 0
+                                  -.0396 -.0685 0 .0396 -.0685 0 0 0 .2002"/>
+        <mesh name="tetrahedron" vertex="-.00634 -.03824 .05349 -.07238 .01829 .04704 -.08344 -.00888 -.04301
+                                         .01047 .03655 .0547"/></asset><worldbody>
+        <geom type="mesh" mesh="cone" pos="-.0155 .2031 .1395" quat="-.3 .5447 1.0429 -.207" friction=".47"/>
+        <geom type="box" size=".0909 .1674 .0995" pos="-.219 .0492 .1792" quat="-1.7677 .347 -.2504 .7815"
+              friction=".13"/>
+        <body pos="-.0828 .0908 .5" quat="-.5218 1.0862 .6052 -.178"><freejoint/>
+        <geom density="969" type="mesh" mesh="tetrahedron" friction=".916"/></body></worldbody></mujoco>"""
+    )
+    import mujoco
+
+    sim, data = Simulation(model, 1, num_threads=1, dtype="float64"), mujoco.MjData(model.mjmodel)
+    sim.qpos[0] = [-0.09955, 0.26293, 0.20145, -0.52936, 0.13404, 0.27829, -0.79017]
+    sim.qvel[0] = [-0.1481, -0.02106, -0.75301, 20.14353, 4.51989, 3.95255]
+    deepest = 0.0
+    for _ in range(14):
+        sim.step()
+        data.qpos[:] = sim.qpos[0]
+        mujoco.mj_fwdPosition(model.mjmodel, data)
+        deepest = min([deepest, *(contact.dist for contact in data.contact)])
+    print(deepest)
+    assert deepest > -5e-4
