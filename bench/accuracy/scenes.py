@@ -318,10 +318,11 @@ def main(argv=None) -> dict:
     add("--output", type=Path, help="JSON; default bench/results/<machine>/random_scenes.json; '-' writes none")
     arguments = parser.parse_args(argv)
     throws = list(range(arguments.throws)) if arguments.throw is None else [arguments.throw]
-    told, rows = print if arguments.throw is not None else None, []
+    told, rows, scenes = print if arguments.throw is not None else None, [], 0
     with progress(arguments.scenes, "scene") as bar, suppress(KeyboardInterrupt):
         for seed in range(arguments.seed, arguments.seed + arguments.scenes):
             rows += run(seed, throws, told, dtype=arguments.dtype, timestep=arguments.timestep)
+            scenes += 1
             tell(bar, f"{sum(bool(row['failed']) for row in rows)} failed")
     for row in rows:
         if row["failed"]:
@@ -329,7 +330,8 @@ def main(argv=None) -> dict:
             print(f"--seed {row['seed']} --throw {row['throw']}: {what} (step {1e3 * row['timestep']:.2g} ms)")
     found = summary(rows)
     print(table(found))
-    result = {"machine": machine.description(), "dtype": arguments.dtype} | found
+    command = f"python -m bench.accuracy.scenes {scenes} --throws {arguments.throws} --seed {arguments.seed}"
+    result = {"machine": machine.description(), "dtype": arguments.dtype, "command": command} | found
     if arguments.throw is None:
         machine.record(arguments.output, "random_scenes.json", result)
     return result

@@ -45,6 +45,7 @@ HD void drop_hidden(const PlacedPair<Real>& pair, int first, int end, int n, con
     const Real middle = dot(up, plane.pos), half = plane.dist * Real(0.5f);
     const Real highest = dot(up, pair.fixed.pose.p) + extent_along(pair.fixed, up);
     Mask<Real> parted = highest <= middle - half + pair.noise();
+    if (!any(parted)) continue;
     const Real lowest = dot(up, pair.own.pose.p) - extent_along(pair.own, -up);
     parted = parted & (lowest >= middle - abs(half) - (own ? pair.radius * Real(kTurnedGap) : pair.noise()));
     for (int k = first; k < end; ++k) {

@@ -100,8 +100,6 @@ def test_a_hull_over_two_that_overlap_does_not_sink_into_one_of_them():
         <body pos="-.0828 .0908 .5" quat="-.5218 1.0862 .6052 -.178"><freejoint/>
         <geom density="969" type="mesh" mesh="tetrahedron" friction=".916"/></body></worldbody></mujoco>"""
     )
-    import mujoco
-
     sim, data = Simulation(model, 1, num_threads=1, dtype="float64"), mujoco.MjData(model.mjmodel)
     sim.qpos[0] = [-0.09955, 0.26293, 0.20145, -0.52936, 0.13404, 0.27829, -0.79017]
     sim.qvel[0] = [-0.1481, -0.02106, -0.75301, 20.14353, 4.51989, 3.95255]
