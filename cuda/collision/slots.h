@@ -61,7 +61,6 @@ struct PairCount<Shape, false> {
 template <int kSlots>
 class SlotBits {
  public:
-  HD bool operator[](int slot) const { return word_[slot / kBits] >> (slot % kBits) & 1; }
   HD void set(int slot, bool is) {
     const uint32_t bit = uint32_t{1} << (slot % kBits);
     uint32_t& word = word_[slot / kBits];

@@ -150,8 +150,8 @@ HD void add_middle(const typename L::Model& m, const StationModel& st, int i, co
   const Mask<Real> whips = dot(reach.blow, reach.blow) > Real(0);
   if (x.own.type != GeomKind::kEllipsoid || !any(whips)) return;
   Turning<Real> all = body;
-  all.turn = body.turn + reach.blow, all.bends = false;
-  const Candidate<Real> whipped = turning_ellipsoid(deepest, as_round(x.own, body.centre), reach, all, Real(1));
+  all.turn = body.turn + reach.blow;
+  const Candidate<Real> whipped = turning_ellipsoid(deepest, as_round(x.own, body.centre), all, Real(1));
   Mask<Real> is = whips & (dot(all.turn, all.turn) < Real(kMostWhip * kMostWhip)) & (whipped.dist < reach.margin);
   if (x.fixed.type != GeomKind::kPlane && any(is)) {  // where that is as flat as to there
     const Real hair = x.radius * Scalar<Real>(kFlat);

@@ -48,17 +48,19 @@ struct Turning {
 /// The candidate c of a point x of the body, moved by its turn about the normal, which blows along that leave, and by all of it
 /// where it gets deeper by that: what lifts it a blow may take away.
 template <class Real>
-HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
+HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body, const Real& part) {
   using S = Scalar<Real>;
-  if (!body.straight) return c;
-  const Real part = body.part_on(c.normal, kLeastPointTurn);
-  if (!any(part > Real(0))) return c;
+  if (!body.straight || !any(part > Real(0))) return c;
   const Vec3<Real>&n = c.normal, arm = x - body.centre;
   const Vec3<Real> level = RootTurn<Real>(n * dot(n, body.turn), S(1)).mean(arm, S(1));
   const Vec3<Real> all = RootTurn<Real>(body.turn, S(1)).mean(arm, S(1));
   const Mask<Real> deeper = dot(n, cross(body.turn, all - level)) < Real(0);
   const Vec3<Real> off = select(deeper, all, level) - arm;
   return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
+}
+template <class Real>
+HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body) {
+  return turning_point(c, x, body, body.part_on(c.normal, kLeastPointTurn));
 }
 
 /// What rolling makes of the candidate c of a vertex x of the body, which `at` is moved by other turns: it acts where the roll takes x
@@ -111,17 +113,21 @@ inline constexpr float kLeastRoll = 1e-4f, kMostRoll = 0.5f, kMostUneven = 0.15f
 /// What a lowest point moves by less than that part of its body is rounding.
 template <class Real> inline constexpr Scalar<Real> kStill = sizeof(Scalar<Real>) == 4 ? 3e-6 : 1e-12;
 
-/// What rolls: an ellipsoid, a sphere, or a cap of a cylinder as a flat ellipsoid, that far from the other's middle.
+/// What rolls: an ellipsoid, a sphere, an end of a capsule, or a cap of a cylinder as a flat ellipsoid, that far from the other's middle.
 template <class Real> struct Round : GeomPose<Real> { Real half, off; };  // off: a sphere, from the centre of mass    m
-template <class Real> HD Round<Real> as_round(const PlacedGeom<Real>& own, const Vec3<Real>& centre) {
+/// The lower one or the upper (0, 1) of those that a capsule or cylinder has, of others the only one.
+HD int round_count(int type) { return type == GeomKind::kCylinder || type == GeomKind::kCapsule ? 2 : 1; }
+template <class Real>
+HD Round<Real> as_round(const PlacedGeom<Real>& own, const Vec3<Real>& centre, int upper = 0) {
   Round<Real> x{own, Real(0), Real(0)};
-  if (own.type == GeomKind::kSphere) x.size.y = x.size.z = x.size.x, x.off = norm(own.pose.p - centre);
+  if (round_count(own.type) > 1) {
+    const bool rim = own.type == GeomKind::kCylinder;
+    x.pose.p = own.pose.p + column(own.pose.R, 2) * (upper == 0 ? -own.size.y : own.size.y);
+    x.size.y = x.size.x, x.size.z = rim ? Real(0) : x.size.x, x.half = rim ? own.size.y : Real(0);
+  }
+  if (own.type == GeomKind::kSphere) x.size.y = x.size.z = x.size.x;
+  if (own.type <= GeomKind::kCapsule) x.off = norm(x.pose.p - centre);
   return x;
-}
-/// A cylinder's cap, the lower one or the upper.
-template <class Real> HD Round<Real> cap_of(const PlacedGeom<Real>& own, int upper) {
-  const Vec3<Real> up = column(own.pose.R, 2) * (upper == 0 ? -own.size.y : own.size.y);
-  return {{{own.size.x, own.size.x, Real(0)}, {own.pose.R, own.pose.p + up}}, own.size.y, Real(0)};
 }
 
 /// How that rolls on a plane in the step: rolling_rim.h.
@@ -155,13 +161,12 @@ HD Rolling<Real> rolling_on(const Round<Real>& own, Vec3<Real> n, const Reach<Re
   return {at, moves, select(far > Real(kStill<Real>), bend, Vec3<Real>{}), part};
 }
 
-/// The candidate c of an ellipsoid, moved by that part of the way; the normal points to it. What rolls stays where it touches: rolling_on.
+/// The candidate c of an ellipsoid, moved by that part of the way; the normal points to it.
 template <class Real>
-HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const Round<Real>& ellipsoid, const Reach<Real>& reach,
-                                     const Turning<Real>& body, Real part) {
+HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const Round<Real>& ellipsoid, const Turning<Real>& body,
+                                     Real part) {
   using S = Scalar<Real>;
   if (!any(part > Real(0))) return c;
-  if (body.bends) part = part * (Real(1) - rolling_on(ellipsoid, c.normal, reach, body).part);
   const Vec3<Real>&n = c.normal, &size = ellipsoid.size;
   const RootTurn<Real> on(body.turn, S(1)), back(-body.turn, S(1));
   auto scaled = [&](Vec3<Real> d) { return Vec3<Real>{d.x * size.x, d.y * size.y, d.z * size.z}; };
@@ -175,17 +180,37 @@ HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const Round<Real>
   return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
 }
 
-/// The candidate c of a free geom but an ellipsoid, number k of those that it has with a plane. A cylinder's cap is a flat ellipsoid,
-/// whose rim stays where it is in turns about the axis.
+/// The candidate c, which `number` has and of which what rolls by `stays` stays where it touches: rolling_on. A cylinder's cap is a flat
+/// ellipsoid, whose rim stays where it is in turns about the axis.
+template <class Real>
+HD Candidate<Real> turning_round(const Candidate<Real>& c, int number, const PlacedGeom<Real>& own,
+                                 const Turning<Real>& body, const Real& stays) {
+  const Real left = Real(1) - stays;
+  if (own.type == GeomKind::kCapsule) {
+    const Vec3<Real> x = c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + own.size.x);
+    return turning_point(c, x, body, body.part_on(c.normal, kLeastPointTurn) * left);
+  }
+  const Real part = own.type == GeomKind::kCylinder ? body.part_on(c.normal, kLeastPointTurn) : body.part();
+  return turning_ellipsoid(c, as_round(own, body.centre, number), body, part * left);
+}
+
+/// By which part it rolls, of what turns so far that it may move.
+template <class Real>
+HD Real rolling_part(int number, const PlacedGeom<Real>& own, const Vec3<Real>& n, const Reach<Real>& reach,
+                     const Turning<Real>& body) {
+  if (!body.bends || !any(body.part(kLeastPointTurn) > Real(0))) return Real(0);
+  return rolling_on(as_round(own, body.centre, number), n, reach, body).part;
+}
+
+/// The candidate c of a free geom, number k of those that it has with a plane.
 template <class Real>
 HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
                                     const Reach<Real>& reach, const Turning<Real>& body) {
-  if (own.type == GeomKind::kCylinder && k < 2)
-    return turning_ellipsoid(c, cap_of(own, k), reach, body, body.part_on(c.normal, kLeastPointTurn));
-  if (own.type == GeomKind::kSphere && body.bends)
-    return turning_ellipsoid(c, as_round(own, body.centre), reach, body, body.part());
-  const bool round = own.type == GeomKind::kSphere || own.type == GeomKind::kCapsule;
-  const Real radius = round ? own.size.x : Real(0);
+  const int type = own.type;
+  if (type == GeomKind::kEllipsoid || (type == GeomKind::kCylinder && k < 2) || type == GeomKind::kCapsule ||
+      (type == GeomKind::kSphere && body.bends))
+    return turning_round(c, k, own, body, rolling_part(k, own, c.normal, reach, body));
+  const Real radius = type == GeomKind::kSphere ? own.size.x : Real(0);
   return turning_point(c, c.pos + c.normal * (c.dist * Scalar<Real>(0.5) + radius), body);
 }
 
@@ -193,8 +218,6 @@ HD Candidate<Real> turning_on_plane(const Candidate<Real>& c, int k, const Place
 template <class Real>
 HD Candidate<Real> on_plane_turned(const Candidate<Real>& c, int k, const PlacedGeom<Real>& own,
                                    const Reach<Real>& reach, const Turning<Real>& body, const Mask<Real>& rolls) {
-  if (own.type == GeomKind::kEllipsoid)
-    return turning_ellipsoid(c, as_round(own, body.centre), reach, body, body.part());
   const Candidate<Real> turned = turning_on_plane(c, k, own, reach, body);
   if (own.type != GeomKind::kMesh) return turned;
   const Vec3<Real> at = c.pos + c.normal * (c.dist * Scalar<Real>(0.5));
@@ -240,7 +263,7 @@ HD Candidate<Real> turning_where_flat(const Candidate<Real>& c, const PlacedGeom
   using S = Scalar<Real>;
   Mask<Real> flat = near & (body.part() > Real(0));
   if (!any(flat)) return c;
-  const Candidate<Real> turned = turning_ellipsoid(c, as_round(own, body.centre), reach, body, body.part());
+  const Candidate<Real> turned = turning_round(c, 0, own, body, rolling_part(0, own, c.normal, reach, body));
   if (fixed.type != GeomKind::kPlane)
     flat = solid(turned.pos - turned.normal * (turned.dist * S(0.5)), radius * S(kFlat), flat);
   return select<Real>(flat, turned, c);

@@ -281,7 +281,7 @@ HD void free_motion(const typename L::Group& g, const typename L::Model& m,
   }
   each_limb<L>(g, m, [&](const auto& limb, Place place) {
     int own = act + place.actuator;
-    Vec3<Real> turn{zero, zero, zero};
+    [[maybe_unused]] Vec3<Real> turn{zero, zero, zero};
     UNROLL for (int k = 0; k < limb.links(); ++k) {
       int i = place.link + k;
       const auto& link = limb.link(k);

@@ -31,7 +31,7 @@ class Compiler {
     place_limbs();
     geoms();
     contacts();
-    roll_spheres();
+    roll_round();
     reaches();
     stations();
     link_pairs();
@@ -244,11 +244,13 @@ class Compiler {
     return found >= 0 && rolls(out_->geom[found], link_at(link).com) ? found : -1;
   }
 
-  /// A sphere that rolls is no fixed point of its body.
-  void roll_spheres() {
-    for (auto& [link, pairs] : probes_)
-      if (rolling_geom(link) >= 0)
-        statics_[link].insert(statics_[link].end(), pairs.begin(), pairs.end()), pairs.clear();
+  /// A sphere that rolls, or a capsule's end, is no fixed point of its body.
+  void roll_round() {
+    for (auto& [link, pairs] : probes_) {
+      if (rolling_geom(link) < 0) continue;
+      for (PairModel<double> p : pairs) p.middle = has_middle(out_->geom[p.geom2]), statics_[link].push_back(p);
+      pairs.clear();
+    }
   }
 
   /// A free geom that stays where it is however it turns needs no other point.

@@ -64,7 +64,7 @@ ProbeModel<double> probe_against(int plane, const PairModel<double>& pair) {
 }
 
 bool rolls(const GeomModel<double>& geom, const Vec3<double>& centre) {
-  return geom.type == GeomKind::kCylinder || geom.type == GeomKind::kEllipsoid ||
+  return geom.type == GeomKind::kCylinder || geom.type == GeomKind::kEllipsoid || geom.type == GeomKind::kCapsule ||
          (geom.type == GeomKind::kSphere && norm(geom.pose.p - centre) > kOffCentre * geom.size.x);
 }
 

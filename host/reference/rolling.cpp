@@ -1,6 +1,7 @@
 #include "host/reference/rolling.h"
 
 #include <algorithm>
+#include <set>
 
 #include "host/model/fields.h"
 #include "host/reference/centres.h"
@@ -23,7 +24,7 @@ int lone_joint(const Model& model, int body) {
   return joint;
 }
 
-/// A disc or an ellipsoid of half sizes `size` about `middle`.
+/// A disc, a ball or an ellipsoid of half sizes `size` about `middle`.
 struct Round {
   Vector3d size, middle;
   Matrix3d axes;
@@ -42,7 +43,8 @@ int rolling_geom(const Model& model, const Contact& c) {
   const bool first = model.body_weldid[model.geom_bodyid[c.geom2]] == 0;
   const int geom = first ? c.geom1 : c.geom2, other = first ? c.geom2 : c.geom1;
   const auto type = static_cast<GeomType>(model.geom_type[geom]);
-  if (type != GeomType::kCylinder && type != GeomType::kEllipsoid && type != GeomType::kSphere) return -1;
+  const std::set<GeomType> round{GeomType::kCylinder, GeomType::kEllipsoid, GeomType::kSphere, GeomType::kCapsule};
+  if (!round.count(type)) return -1;
   const int root = model.body_weldid[model.geom_bodyid[geom]];
   if (model.body_weldid[model.geom_bodyid[other]] != 0 || lone_joint(model, root) < 0) return -1;
   for (int g = 0; g < model.ngeom; ++g)
@@ -71,16 +73,16 @@ Roll roll_of(const Model& model, const Kinematics& k, const Vector& v, const Vec
   Roll found;
   if (!(w.norm() * h > 1e-4)) return found;
   const auto type = static_cast<GeomType>(model.geom_type[geom]);
-  const bool rim = type == GeomType::kCylinder, sphere = type == GeomType::kSphere;
+  const bool rim = type == GeomType::kCylinder, sphere = type == GeomType::kSphere, rod = type == GeomType::kCapsule;
   const double* own = &model.geom_size[3 * geom];
   const Matrix3d turn = Eigen::AngleAxisd(w.norm() * h, w.normalized()).toRotationMatrix(), axes = k.geom_rot[geom];
   const Vector3d gains = velocity(v_free, centre) - velocity(v, centre),
-                 size = sphere ? Vector3d::Constant(own[0]) : Vector3d{own[0], own[rim ? 0 : 1], rim ? 0 : own[2]};
-  const double off = sphere ? (k.geom_pos[geom] - centre).norm() : 0;
-  if (sphere && off <= 1e-3 * own[0]) return found;  // alike all around
-  for (int side = rim ? -1 : 0; side < 2; side += 2) {
-    const double half = rim ? model.geom_size[3 * geom + 1] : 0;
-    const Round round{size, k.geom_pos[geom] + axes.col(2) * (side * half), axes};
+                 size =
+                     sphere || rod ? Vector3d::Constant(own[0]) : Vector3d{own[0], own[rim ? 0 : 1], rim ? 0 : own[2]};
+  for (int side = rim || rod ? -1 : 0; side < 2; side += 2) {
+    const Round round{size, k.geom_pos[geom] + axes.col(2) * (side * own[1]), axes};
+    const double off = sphere || rod ? (round.middle - centre).norm() : 0, half = rim ? own[1] : 0;
+    if (sphere && off <= 1e-3 * own[0]) return found;  // alike all around
     const Vector3d at = round.lowest(n), arm = at - centre,
                    moves = turn * (round.lowest(turn.transpose() * n) - centre) - arm;
     if ((c.pos + n * (c.dist / 2) - at).norm() >= 1e-3 * std::max(size.x(), size.y()) + moves.norm()) continue;
@@ -106,6 +108,7 @@ Rolling rolling_of(const Model& model, const Kinematics& k, const Vector& v, con
   Vector least = Vector::Ones(model.njnt);
   std::vector<bool> touches(model.njnt), moving(model.njnt);
   std::vector<int> rolls(contacts.size(), -1);  // the joint of what rolls there
+  std::vector<double> own(contacts.size());     // and its part
   for (size_t i = 0; i < contacts.size(); ++i) {
     const Contact& c = contacts[i];
     const int geom = rolling_geom(model, c);
@@ -116,7 +119,7 @@ Rolling rolling_of(const Model& model, const Kinematics& k, const Vector& v, con
     }
     const int joint = rolls[i] = lone_joint(model, model.geom_bodyid[geom]);
     const Roll roll = roll_of(model, k, v, v_free, c, geom, h);
-    rolling.bend[i] = roll.bend;
+    rolling.bend[i] = roll.bend, own[i] = roll.part;
     if (c.dist < kTouching) least[joint] = std::min(least[joint], roll.part), touches[joint] = true;
   }
   for (int j = 0; j < model.njnt; ++j) {
@@ -124,7 +127,7 @@ Rolling rolling_of(const Model& model, const Kinematics& k, const Vector& v, con
     if (!moving[j]) rolling.part[j] = least[j];
   }
   for (size_t i = 0; i < contacts.size(); ++i)
-    if (rolls[i] >= 0) rolling.bend[i] *= least[rolls[i]];
+    if (rolls[i] >= 0) rolling.bend[i] *= std::min(own[i], least[rolls[i]]);
   return rolling;
 }
 
