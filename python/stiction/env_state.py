@@ -77,6 +77,7 @@ def set_state(envs, state: dict, numbers=None) -> None:
         _put(owner, attribute, state[name])
     if task is not None:
         task_memory.put(task, memory)
+        task.sensors._tell()
     if envs._groups:
         envs._groups.set_state({name[7:]: values for name, values in state.items() if name.startswith("groups.")})
 

@@ -71,7 +71,7 @@ def compile_source(source, assets, urdf: UrdfRobot | None = None):
         try:
             if urdf is not None:
                 spec = _load(mujoco.MjSpec, "file", "string", text, path, assets)
-                notes = urdf.prepare(spec, path, mujoco)
+                notes = urdf.prepare(spec, text, path, assets or (), mujoco)
                 model = spec.compile()
             else:
                 model = _load(mujoco.MjModel, "xml_path", "xml_string", text, path, assets)

@@ -72,16 +72,17 @@ class Model:
         """A model from a URDF file or XML string, with one actuator per hinge or slide joint, named like the joint.
 
         MuJoCo compiles the file: its root link is fixed to the world, links of fixed joints stay bodies. ``package://``
-        is looked for in the folders above the file. Links whose shapes overlap by more than 1 mm at ``pose`` do not
-        touch each other. What a URDF has no words for:
+        is looked for in the folders above the file, below the package's name wherever there is such a folder. Links
+        whose shapes overlap by more than 1 mm at ``pose`` do not touch each other. What a URDF has no words for:
 
         ``floating``: the root link gets a free joint, above a floor; links touch the floor alone, as collision shapes
         of URDFs overlap often, or with ``self_collision`` each other, too.
         ``kp`` (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m): position servos in place of motors; a number, or
         numbers by joints' names or patterns, ``{"*_knee": 60, "*": 40}``, of which the first that fits counts.
         ``pose``: angles by names or patterns, rad or m, 0 where it says nothing: the keyframe "home", with servos that
-        hold it, and what floats set down on the floor. Errors: ValueError for names and patterns that are no joint, and
-        for joints that would stand outside their range.
+        hold it, and what floats set down on the floor: ``sim.reset(keyframe="home")``. A simulation begins with all
+        joints at 0, on the floor. Errors: ValueError for names and patterns that are no joint, for joints that would
+        stand outside their range, and for meshes that are nowhere.
         """
         _check_choice(unsupported)
         robot = UrdfRobot(floating, kp, kd, pose, self_collision)

@@ -88,7 +88,7 @@ class NamedSensors:
         gyro, accelerometer, velocimeter, magnetometer, touch, force, torque; frame poses, axes, velocities, in a
         reference frame too; positions and velocities of joints, balls, fixed tendons and actuators, forces of
         actuators; centres of mass and velocities of subtrees; the clock. An accelerometer has a memory, from when it is
-        first asked for, and stays as it is until `advance` is called: see `imu`. Force and torque are means over the
+        first asked for, and wants `advance` after each control step: see `imu`. Force and torque are means over the
         last time step (MuJoCo's are of its beginning); before the first one, at rest.
         """
         if name not in self._file_sensors:

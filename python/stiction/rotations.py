@@ -30,6 +30,13 @@ def rotation(quat):
     return _stack([_stack(row, -1) for row in rows], -2)
 
 
+def about_axis(axis, angle):
+    """Unit quaternions (..., 4) of turns by ``angle`` (...), rad, about a unit vector (3,)."""
+    half = angle / 2
+    cosine, sine = (half.cos(), half.sin()) if hasattr(half, "cos") else (np.cos(half), np.sin(half))
+    return _stack([cosine, *(sine * part for part in parts(axis))], -1)
+
+
 def product(a, b):
     """Quaternions (..., 4): first b, then a."""
     (aw, ax, ay, az), (bw, bx, by, bz) = parts(a), parts(b)

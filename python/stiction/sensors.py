@@ -15,16 +15,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from .force_sensors import ForceSensors
-from .mujoco_numbers import FREE, HINGE, NO_GRAVITY, SLIDE
+from .mujoco_numbers import BALL, FREE, HINGE, NO_GRAVITY, SLIDE
 from .named_sensors import NamedSensors
-from .rotations import cross, parts, product, rotation
+from .rotations import about_axis, cross, parts, product, rotation
 from .simulation import Simulation
 
 
 class Sensors(ForceSensors, NamedSensors):
-    """Of one simulation. `Imu` and `Contacts` have a memory: their owner calls `advance` once per control step.
-
-    On a GPU tensors are computed there, and nothing waits for them.
+    """Of one simulation. `Imu`, `Acceleration` and `Contacts` have a memory: their owner calls `advance` once per
+    control step. RuntimeError where one is asked for and the simulation has gone on since, but on a GPU: there tensors
+    are computed, and nothing waits for them.
     """
 
     def __init__(self, sim: Simulation):
@@ -34,6 +34,8 @@ class Sensors(ForceSensors, NamedSensors):
         self._array = sim._arrays.view
         self._constants: dict = {}
         self._with_memory: list[Imu | Acceleration | Contacts] = []
+        self._told = None
+        self._tell()
 
     def __getstate__(self) -> dict:
         """Pickles and copies: with the simulation."""
@@ -174,23 +176,39 @@ class Sensors(ForceSensors, NamedSensors):
         m = self._model
         jacobian = self._zeros(self._sim.num_envs, 6, m.nv)
         while body > 0:
-            frame = rotation(self._array("xquat")[:, body])
-            origin = self._array("xpos")[:, body]
-            for joint in range(m.body_jntadr[body], m.body_jntadr[body] + m.body_jntnum[body]):
+            origin, quat = self._array("xpos")[:, body], self._array("xquat")[:, body]
+            first = int(m.body_jntadr[body])
+            for joint in reversed(range(first, first + int(m.body_jntnum[body]))):
                 dof, kind = int(m.jnt_dofadr[joint]), int(m.jnt_type[joint])
-                arm = at - (origin + frame @ self._model_rows("jnt_pos", joint))
-                axis = frame @ self._model_rows("jnt_axis", joint)
+                frame = rotation(quat)
+                anchor, axis = (frame @ self._model_rows(of, joint) for of in ("jnt_pos", "jnt_axis"))
                 if kind == FREE:
                     jacobian[:, :3, dof : dof + 3] = self._constant("three axes", lambda: np.eye(3))
-                    dof += 3
                 if kind == SLIDE:
                     jacobian[:, :3, dof] = axis
-                    continue
-                for i, turned in enumerate([axis] if kind == HINGE else parts(frame)):
-                    jacobian[:, 3:, dof + i] = turned
-                    jacobian[:, :3, dof + i] = cross(turned, arm)
+                else:
+                    start = dof + 3 * (kind == FREE)
+                    for i, turned in enumerate([axis] if kind == HINGE else parts(frame)):
+                        jacobian[:, 3:, start + i] = turned
+                        jacobian[:, :3, start + i] = cross(turned, at - origin - anchor)
+                if joint > first:
+                    origin, quat = self._before(joint, origin, quat, anchor, axis)
             body = int(m.body_parentid[body])
         return jacobian
+
+    def _before(self, joint: int, origin, quat, anchor, axis):
+        """The pose of a body before one of its joints moved it: those that come first are not turned by it."""
+        m, kind = self._model, int(self._model.jnt_type[joint])
+        at = int(m.jnt_qposadr[joint])
+        if kind == BALL:
+            back = self._array("qpos")[:, at : at + 4] * self._constant("back", lambda: np.array([1.0, -1, -1, -1]))
+        else:
+            moved = self._array("qpos")[:, at] - self._model_rows("qpos0", at)
+            if kind == SLIDE:
+                return origin - axis * moved[:, None], quat
+            back = about_axis(self._model_rows("jnt_axis", joint), -moved)
+        quat = product(quat, back)
+        return origin + anchor - rotation(quat) @ self._model_rows("jnt_pos", joint), quat
 
     # ---- with memory
 
@@ -223,11 +241,29 @@ class Sensors(ForceSensors, NamedSensors):
         """Tells the sensors with memory that a control step of so many seconds has been made."""
         for sensor in self._with_memory:
             sensor._advance(seconds)
+        self._tell()
 
     def restart(self, envs=slice(None)) -> None:
-        """Tells them that environments (indices or mask) have begun anew."""
+        """Tells them that environments (indices or mask) have begun anew, or were put into another state."""
         for sensor in self._with_memory:
             sensor._restart(envs)
+        self._tell(envs)
+
+    def _tell(self, envs=slice(None)) -> None:
+        """They know of all time steps so far."""
+        if self._sim.device == "cpu":
+            time = self._array("time")
+            self._told = time * 1 if self._told is None else self._told
+            self._told[envs] = time[envs]
+
+    def _remembered(self, values):
+        if self._told is not None and bool((self._array("time") > self._told).any()):
+            raise RuntimeError(
+                "the simulation has made time steps that its Sensors do not know of: accelerometers, accelerations and "
+                "times in contact are those of control steps; make the Sensors first, and call advance(seconds) after "
+                "each, restart() after a state is set"
+            )
+        return self._out(values)
 
 
 class Imu:
@@ -274,7 +310,7 @@ class Imu:
     @property
     def accelerometer(self):
         """Acceleration minus gravity (N, 3), m/s^2; at rest it points up with 9.81."""
-        return self._sensors._out(self._in_site(self._force))
+        return self._sensors._remembered(self._in_site(self._force))
 
 
 class Acceleration:
@@ -298,7 +334,7 @@ class Acceleration:
     @property
     def value(self):
         """(N, k), rad/s^2 or m/s^2."""
-        return self._sensors._out(self._change)
+        return self._sensors._remembered(self._change)
 
 
 class Contacts:
@@ -334,14 +370,14 @@ class Contacts:
     @property
     def air_time(self):
         """Seconds since the last contact (N, k); 0 in contact."""
-        return self._sensors._out(self._air)
+        return self._sensors._remembered(self._air)
 
     @property
     def contact_time(self):
         """Seconds in contact (N, k); 0 in the air."""
-        return self._sensors._out(self._touch)
+        return self._sensors._remembered(self._touch)
 
     @property
     def air_time_before_landing(self):
         """Where a body has landed in this control step, how long it had been in the air (N, k), s; 0 elsewhere."""
-        return self._sensors._out(self._landed)
+        return self._sensors._remembered(self._landed)

@@ -47,13 +47,17 @@ def checked_parameter(name: str, value, now, of: str):
 
 
 def require_well_spelt(kind: type, of_tasks: type) -> None:
-    """TypeError where a class has ``max_episode_step`` or ``terminated`` for what a task has, which it leaves alone."""
+    """TypeError where a class has ``max_episode_step`` or ``truncate`` for what a task has, which it leaves alone."""
     own: dict = {}
     for base in reversed(kind.__mro__[: kind.__mro__.index(of_tasks)]):
         own |= {name: value for name, value in vars(base).items() if not name.startswith("_")}
     for name, value in own.items():
         if hasattr(of_tasks, name) or isinstance(value, property):
             continue
+        if name in ("truncate", "truncated") and callable(value):
+            raise TypeError(
+                f"{kind.__name__} has {name!r}, which no task is asked for: max_episode_steps says when one is cut"
+            )
         known = [
             n for n, v in vars(of_tasks).items() if n[0] != "_" and n not in own and callable(v) == callable(value)
         ]

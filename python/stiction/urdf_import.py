@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from numbers import Real
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -18,6 +19,8 @@ FLOOR, HOME = "floor", "home"
 _PACKAGE, _FILE = "package://", "file://"
 #: Links that overlap by more than it where the robot stands do so by their shapes, m.
 _OVERLAP = 1e-3
+#: Above the floor, where distances are what they are, m.
+_HIGH = 100.0
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,14 @@ class UrdfRobot:
         if self.pose is not None and not isinstance(self.pose, Mapping):
             raise TypeError(f"pose is {self.pose!r}, expected a dict of joints: {{'*_knee': -1.4}}")
 
-    def prepare(self, spec, path: str | None, mujoco) -> list[str]:
-        """Changes a specification that was read from ``path``, or from text; what was added, one line each."""
+    def prepare(self, spec, text: str, path: str | None, assets, mujoco) -> list[str]:
+        """Changes a specification read from ``text``, of the file ``path`` or of none; notes, one line each."""
+        notes = _unread(text)
         if path is not None:
-            _find_packages(spec, Path(path))
+            notes += _find_packages(spec, Path(path), assets)
         # Links that hang by fixed joints stay bodies, for their names and for excludes.
         spec.compiler.fusestatic = False
-        notes = _limits_without_order(spec, mujoco) + _add_actuators(spec, self, mujoco)
+        notes += _limits_without_order(spec, mujoco) + _add_actuators(spec, self, mujoco)
         if self.floating:
             notes += _float(spec, self, mujoco)
         if self.floating or self.pose is not None:
@@ -52,17 +56,48 @@ class UrdfRobot:
         return notes
 
 
-def _find_packages(spec, path: Path) -> None:
-    """``package://name/meshes/a.stl``: below a folder that the file is in, with or without the package's name."""
+def _unread(text: str) -> list[str]:
+    """What of the file nothing reads, one line each."""
+    try:
+        robot = ElementTree.fromstring(text)
+    except ElementTree.ParseError:  # of prefixes without a namespace, which MuJoCo does not mind
+        return []
+    if robot.find("link") is None:
+        raise ValueError("it has no <link>; a xacro file is to be expanded first: xacro robot.urdf.xacro > robot.urdf")
+    found = {
+        "<contact> (friction, restitution) of link": robot.findall("link[contact]"),
+        "the velocity limit of joint": [j for j in robot.findall("joint[limit]") if j.find("limit").get("velocity")],
+        "<safety_controller> of joint": robot.findall("joint[safety_controller]"),
+    }
+    notes = []
+    for what, elements in found.items():
+        names = [repr(element.get("name", "")) for element in elements]
+        if names:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            notes.append(f"ignored: {what} {', '.join(names[:3])}{more}")
+    return notes
+
+
+def _find_packages(spec, path: Path, assets) -> list[str]:
+    """``package://name/a.stl``: below folders that the file is in, and a folder of that name if there is one; notes."""
+    notes, folders = {}, path.resolve().parents
     for mesh in spec.meshes:
         mesh.file = mesh.file.removeprefix(_FILE)
         if not mesh.file.startswith(_PACKAGE):
             continue
         inner = mesh.file.removeprefix(_PACKAGE)
-        places = [folder / part for folder in path.resolve().parents for part in (inner, inner.partition("/")[2])]
-        found = next((place for place in places if place.is_file()), None)
+        package, _, rest = inner.partition("/")
+        found = next((folder / inner for folder in folders if (folder / inner).is_file()), None)
+        if found is None and not any((folder / package).is_dir() for folder in folders):
+            found = next((folder / rest for folder in folders if (folder / rest).is_file()), None)
+            if found is not None:
+                home = str(found)[: -len(rest)].rstrip("/")
+                notes[f"taken from {home!r}: package {package!r}, of which there is no folder"] = None
         if found is not None:
             mesh.file = str(found)
+        elif not {inner, rest, Path(inner).name}.intersection(assets):
+            raise ValueError(f"no file for the mesh {mesh.file!r} below the folders that the URDF is in")
+    return list(notes)
 
 
 def _scalar_joints(spec, mujoco) -> list:
@@ -146,6 +181,7 @@ def _float(spec, robot: UrdfRobot, mujoco) -> list[str]:
     textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = FLOOR
     material.textures = textures
     spec.worldbody.add_geom(name=FLOOR, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[40, 40, 40], material=FLOOR)
+    roots[0].pos[2] -= _height(spec, mujoco)
     spec.worldbody.add_light(pos=[0, 0, 4], dir=[0.3, 0.2, -1], type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL)
     notes = [f"added: a free joint for {roots[0].name!r}, and a floor"]
     if not robot.self_collision:
@@ -173,13 +209,11 @@ def _add_home(spec, robot: UrdfRobot, mujoco) -> str:
             )
         data.qpos[joint.qposadr[0]] = angle
     if robot.floating:
-        data.qpos[2] += 100.0
-        mujoco.mj_forward(model, data)
         data.qpos[2] -= _clearance(model, data, mujoco)
     targets = [_first(pose, actuator.target) or 0.0 for actuator in spec.actuators]
     controls = targets if robot.kp is not None else np.zeros(model.nu)
     spec.add_key(name=HOME, qpos=data.qpos, ctrl=controls)
-    return f"added: the keyframe {HOME!r}"
+    return f"added: the keyframe {HOME!r}, for reset(keyframe={HOME!r}); at first all joints are at 0"
 
 
 def _ignore_overlaps(spec, mujoco) -> list[str]:
@@ -220,4 +254,13 @@ def _clearance(model, data, mujoco) -> float:
     moving = [g for g in range(model.ngeom) if g != floor and model.geom_contype[g]]
     if not moving:
         raise ValueError("floating: no link has a <collision> to stand on")
-    return min(mujoco.mj_geomDistance(model, data, floor, g, 1e3, None) for g in moving)
+    data.qpos[2] += _HIGH
+    mujoco.mj_forward(model, data)
+    data.qpos[2] -= _HIGH
+    return min(mujoco.mj_geomDistance(model, data, floor, g, 10 * _HIGH, None) for g in moving) - _HIGH
+
+
+def _height(spec, mujoco) -> float:
+    """The same with all joints at 0, where a simulation begins."""
+    model = spec.compile()
+    return _clearance(model, mujoco.MjData(model), mujoco)

@@ -57,6 +57,7 @@ def still(**attributes):
     [
         ({"max_episode_step": 5}, TypeError, "'max_episode_step', which is nothing.*'max_episode_steps' is"),
         ({"terminated": lambda task: None}, TypeError, "'terminated', which is nothing of a task; 'terminate' is"),
+        ({"truncate": lambda task: None}, TypeError, "'truncate', which no task is asked for: max_episode_steps says"),
         ({"max_episode_steps": 0}, ValueError, "Still.max_episode_steps is 0, expected control steps"),
         ({"max_episode_steps": 2.5}, ValueError, "Still.max_episode_steps is 2.5"),
         ({"observe": lambda task: {}}, ValueError, r"Still.observe\(\) returned no terms"),

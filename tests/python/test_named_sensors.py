@@ -288,3 +288,59 @@ def test_a_cut_that_is_not_computed_is_told():
     fixed = ARM.replace("<worldbody>", '<worldbody><site name="floor"/>')
     model = stiction.Model.from_mjcf(fixed.format(h=1e-3, sensors='<force name="f" site="floor"/>'))
     assert "ignored: sensor 'f': force on the world is not computed" in model.import_report
+
+
+def test_what_an_accelerometer_does_not_know_of_is_an_error():
+    """It told 9.81 in free fall."""
+    sim = stiction.Simulation(stiction.Model.from_mjcf(ROBOT), 2, dtype="float64")
+    sensors, dt = stiction.Sensors(sim), sim.timestep
+    touch, swing = sensors.contacts("base"), sensors.acceleration("swing")
+    sim.step(10)
+    for ask in (lambda: sensors.named("acc"), lambda: touch.air_time, lambda: swing.value):
+        with pytest.raises(RuntimeError, match="time steps that its Sensors do not know of"):
+            ask()
+    sensors.restart()
+    state = sim.get_state()
+    for _ in range(10):
+        sim.step()
+        sensors.advance(dt)
+    assert abs(sensors.named("acc")).max() < 9 and (touch.air_time > 0).all()
+    sim.step()
+    later = sim.get_state()
+    sim.set_state(state)
+    sensors.named("acc")  # of a time before
+    sim.set_state(later)
+    with pytest.raises(RuntimeError):
+        sensors.named("acc")
+    sim.reset()
+    sensors.restart([0])
+    sensors.named("acc")
+
+
+@pytest.mark.parametrize("array", ["native", "torch"])
+def test_jacobians_of_bodies_with_several_joints_are_mujocos(array):
+    """An axis is turned by the joints before it on its body, and was by those after it, too."""
+    if array == "torch":
+        pytest.importorskip("torch")
+    sim = at_random(
+        stiction.Model.from_mjcf("""<mujoco><worldbody><body name="planar"><joint type="slide" axis="1 0 0" ref=".2"/>
+        <joint type="slide" axis="0 .6 .8"/><joint axis="0 1 0" pos=".1 0 .2" ref=".3"/><joint axis="1 0 1"/>
+        <geom size=".1"/><body name="hip" pos="0 0 -.3" euler="10 20 30"><joint axis="1 0 0" pos="0 .1 0"/>
+        <joint axis="0 0 1"/><joint axis="0 1 0" pos=".1 0 0"/><geom size=".1"/>
+        <body name="eye" pos=".2 0 0"><joint axis="0 0 1"/><joint type="ball" pos="0 .1 0"/><geom size=".1"/>
+        <site name="tip" pos="0 .1 .3"/></body></body></body></worldbody></mujoco>"""),
+        dtype="float64",
+        array=array,
+    )
+    sensors, m = stiction.Sensors(sim), sim.model.mjmodel
+    data, linear, angular = mujoco.MjData(m), np.zeros((3, m.nv)), np.zeros((3, m.nv))
+    for env in range(sim.num_envs):
+        data.qpos[:], data.qvel[:] = np.asarray(sim.qpos[env]), np.asarray(sim.qvel[env])
+        mujoco.mj_forward(m, data)
+        for name in ("planar", "hip", "eye"):
+            mujoco.mj_jacBody(m, data, linear, angular, m.body(name).id)
+            np.testing.assert_allclose(sensors.body_jacobian(name)[env], [*linear, *angular], atol=1e-12)
+        mujoco.mj_jacSite(m, data, linear, angular, m.site("tip").id)
+        np.testing.assert_allclose(sensors.site_jacobian("tip")[env], [*linear, *angular], atol=1e-12)
+        rates = np.asarray(sensors.site_jacobian("tip")[env]) @ data.qvel
+        np.testing.assert_allclose(rates[:3], sensors.site_velocity("tip")[0][env], atol=1e-11)

@@ -374,6 +374,7 @@ def test_of_minutes_a_resumed_run_has_those_that_were_left():
     assert (third.samples, third.minutes, third.threads) == (7, None, 3)
     assert settled(Namespace(**usual), {}).samples == SAMPLES
     assert settled(Namespace(**usual | {"wandb": True}), {}).wandb == "stiction"
+    assert settled(Namespace(**usual | {"wandb": False}), kept(first, 120)).wandb is None
 
 
 def test_a_moment_is_an_iteration(tmp_path):

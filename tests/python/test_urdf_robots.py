@@ -71,6 +71,59 @@ def test_a_floating_robot_stands_on_its_feet():
     assert len(told) == 4, model.import_report
 
 
+def test_a_floating_robot_begins_on_the_floor():
+    """With its joints at 0 it began as deep in the floor that the import had added as its legs are long."""
+    sim = stiction.Simulation(Model.from_urdf(DOG, floating=True, **SERVOS, pose=POSE), 1, dtype="float64")
+    sim.forward()
+    np.testing.assert_allclose(sim.qpos[0, :3], [0, 0, 0.43], atol=1e-9)
+    assert sim.certificate.penetration[0] < 1e-9
+
+
+def test_what_nothing_reads_of_a_file_is_told():
+    contact = "<contact><lateral_friction value='0.1'/></contact>"
+    text = DOG.replace("<inertial>", contact + "<inertial>", 4)
+    text = text.replace("<limit", "<safety_controller k_velocity='1'/><limit", 1)
+    told = [line for line in Model.from_urdf(text, floating=True).import_report if line.startswith("ignored")]
+    assert told[:3] == [
+        "ignored: <contact> (friction, restitution) of link 'base', 'LF_thigh', 'LF_shank' and 1 more",
+        "ignored: the velocity limit of joint 'LF_hip', 'LF_knee', 'RF_hip' and 5 more",
+        "ignored: <safety_controller> of joint 'LF_hip'",
+    ]
+    with pytest.raises(ValueError, match="no <link>; a xacro file"):
+        Model.from_urdf("<robot name='later'/>")
+
+
+def tetrahedron(size):
+    """An STL file."""
+    corners = size * np.array([[-1.0, -1, -1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]])
+    faces = np.zeros(4, [("normal", "<3f4"), ("corners", "<f4", (3, 3)), ("more", "<u2")])
+    faces["corners"] = corners[[[0, 1, 2], [0, 3, 1], [0, 2, 3], [1, 3, 2]]]
+    return bytes(80) + np.uint32(4).tobytes() + faces.tobytes()
+
+
+@pytest.mark.parametrize(("package", "size"), [("arm", 0.1), ("hand", 0.3), ("elsewhere", 0.3), ("empty", None)])
+def test_a_mesh_is_that_of_its_package(tmp_path, package, size):
+    """It was that of the file's own package, if there was one of that name, and nothing said so."""
+    for name, extent in (("arm", 0.1), ("hand", 0.3)):
+        (tmp_path / name / "meshes").mkdir(parents=True)
+        (tmp_path / name / "meshes" / "base.stl").write_bytes(tetrahedron(extent))
+    (tmp_path / "empty").mkdir()
+    mesh = f'<geometry><mesh filename="package://{package}/meshes/base.stl"/></geometry>'
+    file = tmp_path / "hand" / "urdf" / "hand.urdf"
+    file.parent.mkdir()
+    file.write_text(f'<robot name="hand">{link("base", 1, mesh)}</robot>')
+    if size is None:
+        with pytest.raises(ValueError, match="no file for the mesh 'package://empty/meshes/base.stl' below"):
+            Model.from_urdf(file, floating=True)
+        return
+    model = Model.from_urdf(file, floating=True)
+    np.testing.assert_allclose(abs(model.mjmodel.mesh_vert).max(), size, atol=1e-6)
+    told = [line for line in model.import_report if "package" in line]
+    folder = str(tmp_path / "hand")
+    expected = f"taken from {folder!r}: package 'elsewhere', of which there is no folder"
+    assert told == ([expected] if package == "elsewhere" else [])
+
+
 def test_links_touch_each_other_if_they_shall():
     def contacts(**options):
         sim = stiction.Simulation(Model.from_urdf(DOG, floating=True, **SERVOS, **options), 1)

@@ -25,6 +25,7 @@ def settled(arguments: Namespace, before: dict) -> Namespace:
         call["samples"] = SAMPLES
     if call["wandb"] is True:  # without a project's name
         call["wandb"] = before.get("wandb") or "stiction"
+    call["wandb"] = call["wandb"] or None  # False: no more
     return Namespace(**said | call)
 
 

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from argparse import BooleanOptionalAction
+from argparse import SUPPRESS, BooleanOptionalAction
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
@@ -56,6 +56,7 @@ def add_arguments(parser):
                         help=f"episodes without noise at the end (default {USUAL['evaluate']})")  # fmt: skip
     parser.add_argument("--wandb", nargs="?", const=True, metavar="PROJECT",
                         help="show the run in Weights & Biases too (project stiction)")  # fmt: skip
+    parser.add_argument("--no-wandb", dest="wandb", action="store_false", default=SUPPRESS, help="or no more")
     parser.add_argument("--onnx", action=BooleanOptionalAction, help="export the policy at the end, or do not")
     parser.add_argument("--video", action=BooleanOptionalAction, help="make a video at the end, or none")
 
