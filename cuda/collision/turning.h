@@ -180,8 +180,8 @@ HD Candidate<Real> turning_ellipsoid(const Candidate<Real>& c, const Round<Real>
   return {c.pos + (off - n * dot(n, off)) * part, n, c.dist};
 }
 
-/// The candidate c, which `number` has and of which what rolls by `stays` stays where it touches: rolling_on. A cylinder's cap is a flat
-/// ellipsoid, whose rim stays where it is in turns about the axis.
+/// The candidate c of a geom that is round, or of its end or cap `number`, moved but for the part `stays`, by which it rolls: that stays where
+/// it touches. A cap is a flat ellipsoid, whose rim stays where it is in turns about the axis.
 template <class Real>
 HD Candidate<Real> turning_round(const Candidate<Real>& c, int number, const PlacedGeom<Real>& own,
                                  const Turning<Real>& body, const Real& stays) {
@@ -194,7 +194,7 @@ HD Candidate<Real> turning_round(const Candidate<Real>& c, int number, const Pla
   return turning_ellipsoid(c, as_round(own, body.centre, number), body, part * left);
 }
 
-/// By which part it rolls, of what turns so far that it may move.
+/// By which part that rolls, where it turns so far that it may move.
 template <class Real>
 HD Real rolling_part(int number, const PlacedGeom<Real>& own, const Vec3<Real>& n, const Reach<Real>& reach,
                      const Turning<Real>& body) {

@@ -2,6 +2,7 @@
 //
 //   Capacity      upper bounds; the counts stand in the model's tables       any robot, one compilation
 //   TileCapacity  the same with bounds that suit the memory of a GPU's lane
+//   FourLimbs     robots on four legs that are alike, a compilation for each number of links of a leg
 //   ModelShape    one model's own bounds, the counts that it can tell, and what of the source it needs at all
 //                 (host/model/model_shape.h writes it, a GPU's kernels are compiled for it)
 //
@@ -60,6 +61,24 @@ struct Capacity {
   template <class Limb> HD static int first_link(const Limb& t, int) { return t.first_link; }
   template <class Link> HD static int parent(const Link& link, int) { return link.parent; }
   template <class Link> HD static int actuators(const Link& link) { return link.actuators; }
+};
+
+/// A floating base of one link with four chains of so many hinges or slides, an actuator each or none; no loops, ties or tendons. Their counts are
+/// known, so that loops over them are no loops: an Ant and a quadruped step a quarter faster so on a CPU.
+template <int links_of_each>
+struct FourLimbs : Capacity {
+  static constexpr int kTrunkLinks = 1, kTrunkDofs = 6, kLimbs = 4, kLimbLinks = links_of_each, kLinks = 4 * kLimbLinks,
+                       kEntries = 2 * kLimbLinks * (kLimbLinks + 1), kTies = 0, kTieTerms = 1, kBonds = 0,
+                       kActuators = kLinks, kDofs = kTrunkDofs + kLinks;
+  static constexpr int kLaneLimbs = kLimbs, kLaneLinks = kLinks, kLaneEntries = kEntries;
+  static constexpr bool kAnyJoint = false, kPulls = false, kLoops = false, kAlike = true;
+  HD static constexpr int trunk_links(int) { return 1; }
+  HD static constexpr int limbs(int) { return kLimbs; }
+  HD static constexpr bool free_base(int) { return true; }
+  HD static constexpr int attach(int) { return 0; }
+  template <class Limb> HD static constexpr int links(const Limb&) { return kLimbLinks; }
+  template <class Limb> HD static constexpr int first_link(const Limb&, int limb) { return kLimbLinks * limb; }
+  template <class Link> HD static constexpr int parent(const Link&, int k) { return k - 1; }
 };
 
 /// Of worlds on a GPU, where every lane has arrays of its own.

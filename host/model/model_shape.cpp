@@ -64,8 +64,9 @@ uint64_t kinds_that_meet(const View& m) {
 }
 
 /// Whether some joint or actuator is not one of the plain kind: see Capacity::kAnyJoint.
-bool has_any_joint(const View& m, bool springs_vary) {
-  auto is_plain = [](const LinkModel<double>& link) {
+template <class S>
+bool has_any_joint(const ModelView<Capacity, S>& m, bool springs_vary) {
+  auto is_plain = [](const LinkModel<S>& link) {
     return (link.kind == kHingeLink || link.kind == kSlideLink) && link.has_body && link.actuators <= 1;
   };
   bool plain = !m.has_base_spring && !(springs_vary && m.free_base_);
@@ -92,6 +93,24 @@ bool has_only_probes(const View& m) {
 }
 
 }  // namespace
+
+template <class S>
+int links_of_four_limbs(const ModelView<Capacity, S>& m) {
+  const int links = m.limb[0].links;
+  bool serves = m.free_base_ && m.trunk_links_ == 1 && m.limbs_ == 4 && m.ties == 0 && m.bonds == 0 && !m.has_pulls &&
+                !m.has_loops && !has_any_joint(m, false);
+  for (int l = 0; l < m.limbs_ && serves; ++l) {
+    const LimbModel& limb = m.limb[l];
+    serves = limb.attach == 0 && limb.links == links && limb.first_link == l * links;
+    for (int k = 0; k < limb.links; ++k) {
+      const LinkModel<S>& link = m.link[limb.first_link + k];
+      serves = serves && link.parent == k - 1 && link.actuators == m.link[0].actuators;
+    }
+  }
+  return serves ? links : 0;
+}
+template int links_of_four_limbs(const ModelView<Capacity, float>& m);
+template int links_of_four_limbs(const ModelView<Capacity, double>& m);
 
 std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
   const View& m = tables.view;

@@ -11,4 +11,7 @@ namespace stiction {
 /// springs_vary: stiffnesses of joints differ between environments.   pre: the tables fit a TileCapacity
 std::string model_shape(const ModelTables<double>& tables, bool springs_vary);
 
+/// The number of links of each limb of a model that FourLimbs of it serves, else 0.
+template <class S> int links_of_four_limbs(const ModelView<Capacity, S>& m);
+
 }  // namespace stiction

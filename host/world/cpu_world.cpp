@@ -3,6 +3,7 @@
 
 #include "host/backend/aligned.h"
 #include "host/backend/cpu_libraries.h"
+#include "host/model/model_shape.h"
 #include "host/world/cuda_world.h"
 #include "host/world/world_of.h"
 
@@ -22,6 +23,7 @@ class CpuWorld final : public WorldOf<CpuJob<T>> {
     this->make_job();
     job_.model = &tables_->view;
     job_.per_env = !options.per_env.empty();
+    job_.four_limbs = links_of_four_limbs(tables_->view);
     if (options.step.fallback) job_.places = std::clamp(threads_->largest_piece(packs_), 1, kernels_->most_places);
     for (int i = 0; i < threads_->size(); ++i) {
       workspaces_.push_back(aligned(workspace_bytes()));

@@ -315,3 +315,52 @@ def test_every_instruction_set_agrees_where_some_contacts_turn(isa, monkeypatch)
     monkeypatch.setenv("STICTION_ISA", isa)
     for a, b in zip(usual, thrown(), strict=True):
         assert (a == b).all()
+
+
+def on_four_legs(links, walls):
+    """A robot whose legs are chains of joints; they touch each other, a plane, and a step if there are walls."""
+
+    def leg(x, y, k):
+        if k == links:
+            return '<geom type="sphere" size=".03"/>'
+        kind, axis = ("slide", "0 0 1") if k == 1 else ("hinge", "1 0 0" if k == 0 else "0 1 0")
+        at = f"{x} {y} 0" if k == 0 else "0 0 -.12"
+        return f"""<body pos="{at}"><joint name="j{x}{y}{k}" type="{kind}" axis="{axis}" range="-40 40" damping=".1"
+            armature=".01" frictionloss=".05"/><geom type="capsule" fromto="0 0 0 0 0 -.12" size=".02"/>
+            {leg(x, y, k + 1) if k + 1 < links else '<geom type="box" size=".03 .02 .01" pos="0 0 -.14"/>'}</body>"""
+
+    legs = [(x, y) for x in (-0.2, 0.2) for y in (-0.1, 0.1)]
+    wall = '<geom type="box" size=".2 1 .05" pos=".4 0 0"/>' if walls else ""
+    servos = "".join(
+        f'<position joint="j{x}{y}{k}" kp="20" kv="1" forcerange="-5 5"/>' for x, y in legs for k in range(links)
+    )
+    return Model.from_mjcf(f"""<mujoco><compiler autolimits="true"/><worldbody><geom type="plane" size="5 5 1"/>{wall}
+        <body pos="0 0 .5"><freejoint/><geom type="box" size=".2 .1 .05"/>{"".join(leg(x, y, 0) for x, y in legs)}
+        </body></worldbody><actuator>{servos}</actuator></mujoco>""")
+
+
+@pytest.mark.parametrize("walls", [False, True])
+@pytest.mark.parametrize("links", [2, 3, 4])
+def test_a_shape_that_is_known_changes_no_bit(links, walls, monkeypatch):
+    """Packs of robots on four legs of 2 or 3 links take steps of their own (FourLimbs), a single float does not."""
+    isas, model = _core.available_isas(), on_four_legs(links, walls)
+
+    def moved(isa):
+        monkeypatch.setenv("STICTION_ISA", isa)
+        sim, rng = Simulation(model, 20, num_threads=2), np.random.default_rng(1)
+        sim.qvel[:] = rng.normal(size=sim.qvel.shape)
+        for _ in range(6):
+            sim.ctrl[:] = rng.uniform(-1, 1, sim.ctrl.shape)
+            sim.step(15)
+            sim.forward([1, 7])
+        assert sim.isa == isa and sim.contact.count.max() > 3
+        names = "qpos", "qvel", "xpos", "body_linvel", "status", "net_contact_force"
+        told = {name: np.array(getattr(sim, name)) for name in names}
+        told |= {name: np.array(getattr(sim.contact, name)) for name in ("count", "dist", "pos", "impulse")}
+        return told | sim.contact_problem(3).arrays()
+
+    assert "scalar" in isas and len(isas) > 1
+    usual = moved("scalar")
+    for isa in isas:
+        for name, values in moved(isa).items():
+            np.testing.assert_array_equal(values, usual[name], err_msg=f"{isa} {name}")

@@ -5,32 +5,34 @@
 namespace stiction {
 namespace {
 
-// SharedLane and PerEnvLane are one type where a Real is one world.
-template <class Real, class... Arguments>
-auto by_lane(const CpuJob<Scalar<Real>>& job, auto shared, auto per_env, Arguments... arguments) {
-  return job.per_env ? per_env(job, arguments...) : shared(job, arguments...);
+/// call(StepOf<L>{}) of the lane that serves a job. SharedLane and PerEnvLane are one type where a Real is one world.
+template <class Real, class Call>
+auto by_lane(const CpuJob<Scalar<Real>>& job, Call call) {
+  if (job.per_env) return call(StepOf<PerEnvLane<Real>>{});
+  if constexpr (kWidth<Real> > 1) {
+    if (job.four_limbs == 2) return call(StepOf<FourLimbsLane<Real, 2>>{});
+    if (job.four_limbs == 3) return call(StepOf<FourLimbsLane<Real, 3>>{});
+  }
+  return call(StepOf<SharedLane<Real>>{});
 }
 template <class Real>
 void step(const CpuJob<Scalar<Real>>& job, int first, int last, void* workspace, void* tables) {
-  by_lane<Real>(job, StepOf<SharedLane<Real>>::step, StepOf<PerEnvLane<Real>>::step, first, last, workspace, tables);
+  by_lane<Real>(job, [&](auto of) { of.step(job, first, last, workspace, tables); });
 }
 template <class Real>
 void find(const CpuJob<Scalar<Real>>& job, const FoundContacts<Scalar<Real>>& found, int first, int last,
           void* workspace, void* tables) {
-  by_lane<Real>(job, StepOf<SharedLane<Real>>::find, StepOf<PerEnvLane<Real>>::find, found, first, last, workspace,
-                tables);
+  by_lane<Real>(job, [&](auto of) { of.find(job, found, first, last, workspace, tables); });
 }
 template <class Real>
 DenseProblem<double> problem(const CpuJob<Scalar<Real>>& job, int world, bool next, void* workspace, void* tables,
                              double* out) {
-  return by_lane<Real>(job, StepOf<SharedLane<Real>>::problem, StepOf<PerEnvLane<Real>>::problem, world, next,
-                       workspace, tables, out);
+  return by_lane<Real>(job, [&](auto of) { return of.problem(job, world, next, workspace, tables, out); });
 }
 template <class Real>
 void solved_velocity(const CpuJob<Scalar<Real>>& job, int world, const Scalar<Real>* after, void* workspace,
                      void* tables) {
-  by_lane<Real>(job, StepOf<SharedLane<Real>>::solved_velocity, StepOf<PerEnvLane<Real>>::solved_velocity, world, after,
-                workspace, tables);
+  by_lane<Real>(job, [&](auto of) { of.solved_velocity(job, world, after, workspace, tables); });
 }
 template <class Real>
 void* create_tables(const CpuJob<Scalar<Real>>& job) {
@@ -47,16 +49,17 @@ void destroy_tables(void* tables) {
 
 template <class Real>
 void kinematics(const CpuJob<Scalar<Real>>& job, int first, int last, void* workspace) {
-  using L = Lane<Real, Capacity, Serial>;
-  auto& w = *static_cast<OutputWorkspace<L>*>(workspace);
-  for (int p = first; p < last; ++p)
-    write_kinematics<L>(*job.model, job.arrays, job.outputs, Rows<Real>{p * kWidth<Real>, job.arrays.num_envs}, w);
+  by_lane<Real>(job, [&](auto of) {
+    using L = Lane<Real, typename decltype(of)::Lane::Shape, Serial>;
+    auto& w = *static_cast<OutputWorkspace<L>*>(workspace);
+    const auto& model = reinterpret_cast<const typename L::Model&>(*job.model);
+    for (int p = first; p < last; ++p)
+      write_kinematics<L>(model, job.arrays, job.outputs, Rows<Real>{p * kWidth<Real>, job.arrays.num_envs}, w);
+  });
 }
 
 template <class Real>
-using Space = PackSpace<SharedLane<Real>>;
-static_assert(sizeof(Space<CpuReal>) == sizeof(PackSpace<PerEnvLane<CpuReal>>),
-              "one workspace serves both: nothing in it depends on the type of the model's numbers");
+inline constexpr size_t kPlaceBytes = sizeof(PackSpace<SharedLane<Real>>);
 
 template <class Real>
 int64_t memory_bytes(const CpuJob<Scalar<Real>>& job) {
@@ -65,8 +68,12 @@ int64_t memory_bytes(const CpuJob<Scalar<Real>>& job) {
 template <class Real>
 void bind_memory(const CpuJob<Scalar<Real>>& job, void* workspace, void* memory) {
   const MemorySizes sizes = memory_sizes<Real>(*job.model, job.options);
-  for (int i = 0; i < job.places; ++i)
-    static_cast<Space<Real>*>(workspace)[i].workspace.bind(world_memory(memory, sizes, i, job.places));
+  by_lane<Real>(job, [&](auto of) {
+    using Space = PackSpace<typename decltype(of)::Lane>;
+    static_assert(sizeof(Space) <= kPlaceBytes<Real>);
+    for (int i = 0; i < job.places; ++i)
+      static_cast<Space*>(workspace)[i].workspace.bind(world_memory(memory, sizes, i, job.places));
+  });
 }
 template <class Real>
 int64_t problem_size(const CpuJob<Scalar<Real>>& job) {
@@ -78,7 +85,7 @@ template <class Real>
 constexpr CpuKernels<Scalar<Real>> kernels() {
   return {kWidth<Real>,
           kImprovedTogether<Real>,
-          sizeof(Space<Real>),
+          kPlaceBytes<Real>,
           step<Real>,
           find<Real>,
           create_tables<Real>,

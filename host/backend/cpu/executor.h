@@ -52,6 +52,7 @@ struct PackSpace {
 };
 
 template <class Real> using SharedLane = Lane<Real, Capacity, Serial>;
+template <class Real, int links> using FourLimbsLane = Lane<Real, FourLimbs<links>, Serial>;
 template <class Real> using PerEnvLane = Lane<Real, Capacity, Serial, Real>;
 
 template <class Real>
@@ -67,13 +68,14 @@ Real* pack_record(const CpuJob<Scalar<Real>>& job, int pack) {
 /// What is compiled for each kind of lane, in a file of its own.
 template <class L>
 struct StepOf {
+  using Lane = L;
   using Real = typename L::Real;
   using S = Scalar<Real>;
 
   /// The model of some worlds, in table `place`; both kinds of lanes are one type where a Real is one world.
   static const typename L::Model& model(const CpuJob<S>& job, const Rows<Real>& rows, void* tables, int place = 0) {
     if constexpr (std::is_same_v<typename L::Number, S>)
-      if (tables == nullptr) return *job.model;
+      if (tables == nullptr) return reinterpret_cast<const typename L::Model&>(*job.model);  // see Shape::Tables
     if constexpr (std::is_same_v<typename L::Number, Real>)
       return (*static_cast<std::vector<EnvironmentTables<Real>>*>(tables))[place].of(job, rows);
     __builtin_unreachable();

@@ -13,6 +13,7 @@ namespace stiction {
 template <class T>
 struct CpuJob : StepJob<T> {
   bool per_env = false;  // some parameter is per environment
+  int four_limbs = 0;    // links of each limb of a model that is FourLimbs, else 0
   int places = 1;        // packs that a thread holds at once, each with a workspace and tables of its own
 };
 
