@@ -17,6 +17,10 @@ template <class T> struct Feature {
   bool whole;  // nothing else of the shape touches: of a mesh, no other vertex
 };
 
+/// Point i, the tips after the points.
+template <class T> HD const Vec3<T>& corner_of(const Feature<T>& f, int i) {
+  return i < f.count ? f.point[i] : f.tip[i - f.count];
+}
 /// The number of the point after i.
 template <class T> HD int after(const Feature<T>& f, int i) { return i + 1 < f.count ? i + 1 : 0; }
 
@@ -74,6 +78,83 @@ HD_CALL void cross_edges(const Feature<T>& a, const Feature<T>& b, T same, T tog
       if (ends(along_p, alike ? along_r : along_s) && ends(along_q, alike ? along_s : along_r)) continue;
       T t = along_p / (along_p - along_q), u = along_r / (along_r - along_s);
       add_corner(m, p.x + ax * t, p.y + ay * t, p.z + (q.z - p.z) * t, r.z + (s.z - r.z) * u, i, same);
+    }
+}
+
+/// The plane of a polygon's points: Newell's normal, which way round they go, and how long its edges are across.
+template <class T> struct Area {
+  Vec3<T> centre, normal;
+  T orient, edge[Feature<T>::kPoints];
+  bool upright;  // seen along n it has no width
+  T facing;      // 1: along n, -1: against it
+  int top;       // of points and tips in no plane: the one furthest that way; -1: in a plane
+};
+/// flat: how far off their plane points are in it.
+template <class T> HD_CALL Area<T> area_of(const Feature<T>& f, T facing, T flat) {
+  Area<T> area;
+  area.centre = area.normal = {0, 0, 0}, area.orient = 1, area.upright = true, area.top = -1, area.facing = facing;
+  if (f.count < 3) return area;
+  const Vec3<T> a = f.point[0];
+  const T share = T(1) / f.count;
+  for (int i = 0; i < f.count; ++i) {
+    Vec3<T> p = f.point[i], q = f.point[after(f, i)];
+    area.centre = area.centre + p * share;
+    area.normal = area.normal + cross(p - a, q - a);
+    area.edge[i] = sqrt((q.x - p.x) * (q.x - p.x) + (q.y - p.y) * (q.y - p.y));
+  }
+  area.upright = !(abs(area.normal.z) > T(1e-9) * norm(area.normal));
+  area.orient = area.normal.z > 0 ? T(1) : T(-1);
+  bool bent = false;
+  int top = 0;
+  for (int i = 0; i < f.count + f.tips; ++i) {
+    const Vec3<T>& x = corner_of(f, i);
+    bent |= abs(dot(x - area.centre, area.normal)) > flat * norm(area.normal);
+    if (facing * (x.z - corner_of(f, top).z) > 0) top = i;
+  }
+  if (bent) area.top = top;
+  return area;
+}
+
+/// The height at x of a feature's triangles, all of which are within the hull: of those that x is in that of the highest. Of many points and
+/// tips the fan between the top and the border.
+template <class T> HD_CALL T bent_height(const Feature<T>& f, const Area<T>& area, Vec3<T> x) {
+  T most = T(-1e300), z = 0;
+  auto offer = [&](const Vec3<T>& a, const Vec3<T>& b, const Vec3<T>& c) {
+    const T whole = turn(a, b, c);
+    if (whole == 0) return;
+    const T u = turn(c, a, x) / whole, v = turn(a, b, x) / whole, least = min(min(u, v), 1 - u - v);
+    const T height = a.z + clamp(u, T(0), T(1)) * (b.z - a.z) + clamp(v, T(0), T(1)) * (c.z - a.z);
+    const T worth = least < T(-1e-9) ? T(-1e150) * (1 - least) : area.facing * height;  // in none: the nearest
+    if (worth > most) most = worth, z = height;
+  };
+  const int n = f.count + f.tips;
+  if (n > Feature<T>::kPoints) {
+    for (int i = 0; i < f.count; ++i) offer(corner_of(f, area.top), f.point[i], f.point[after(f, i)]);
+    return z;
+  }
+  for (int i = 0; i < n; ++i)
+    for (int j = i + 1; j < n; ++j)
+      for (int k = j + 1; k < n; ++k) offer(corner_of(f, i), corner_of(f, j), corner_of(f, k));
+  return z;
+}
+
+/// Where edges of f cross those within the border of a bent feature, which part its faces: calls found(x, height of the other, edge of f).
+template <class T, class Found>
+HD_CALL void cross_inner(const Feature<T>& f, const Feature<T>& bent, const Area<T>& area, T same, Found found) {
+  const int n = bent.count + bent.tips;
+  if (area.top < 0 || n > Feature<T>::kPoints) return;
+  for (int i = 0; i < n; ++i)
+    for (int j = i + 1; j < n; ++j) {
+      if (j < bent.count && (after(bent, i) == j || after(bent, j) == i)) continue;
+      const Vec3<T>&r = corner_of(bent, i), &s = corner_of(bent, j);
+      for (int k = 0; k < (f.count == 2 ? 1 : f.count); ++k) {
+        const Vec3<T>&p = f.point[k], &q = f.point[after(f, k)];
+        const T p_off = turn(r, s, p), q_off = turn(r, s, q), r_off = turn(p, q, r), s_off = turn(p, q, s);
+        if (!(p_off * q_off < 0 && r_off * s_off < 0)) continue;
+        const Vec3<T> x = p + (q - p) * (p_off / (p_off - q_off));
+        const T z = r.z + (s.z - r.z) * (r_off / (r_off - s_off));
+        if (area.facing * (bent_height(bent, area, x) - z) < same) found(x, z, k);
+      }
     }
 }
 

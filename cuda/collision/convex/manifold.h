@@ -5,14 +5,15 @@
 // nearest to the other shape, or that over which it is pushed (tipping_rim), so that a can which tips stands on the very point it
 // tips over; 8 points where it is inclined by more than 0.8 degrees; or the line on its side.
 // Capsule: its axis, moved by the radius. Mesh: the extreme vertices in 8 body-fixed directions, of those that touch, now or at
-// the end of the step, if the support vertex does; in no plane, their fan of triangles within the hull; and besides, over the other
-// feature, vertices within their outline and those that the body falls on when these give way.
+// the end of the step, if the support vertex does, those farther off than the smaller shape reaches by how high their faces are there; in no
+// plane, the highest of their triangles, which are all within the hull; and besides, over the other feature, vertices within their outline and
+// those that the body falls on when these give way.
 // Sphere, ellipsoid: a point, the only contact then is that of the closest points. Corners are (1) points of A over B,
-// (2) points of B over A, (3) crossings of their borders where these part; the gap at each is that of both features along n, but never below
-// the known distance. The closest points themselves join where no corner is as deep. A corner's slot follows from its number
-// in its feature, so that resting contacts keep theirs. With more corners than slots: by worth (thin_out). Lengths that count
-// as none are parts of the smaller shape. Source: the idea is Jolt's ManifoldBetweenTwoFaces; here both polygons are treated
-// alike. Deviation from MuJoCo: it keeps other corners, and one contact where multiccd is off.
+// (2) points of B over A, (3) crossings of their borders where these part, and of borders with edges within a bent one; the gap at
+// each is that of both features along n, but never below the known distance. The closest points themselves join where no corner is as
+// deep. A corner's slot follows from its number in its feature, so that resting contacts keep theirs. With more corners than slots: by worth
+// (thin_out). Lengths that count as none are parts of the smaller shape. Source: the idea is Jolt's ManifoldBetweenTwoFaces; here both
+// polygons are treated alike. Deviation from MuJoCo: it keeps other corners, and one contact where multiccd is off.
 #pragma once
 #include "collision/convex/features.h"
 
@@ -26,16 +27,28 @@ template <class T> struct Approach {
   T most, tips;  // tips: how far what is pushed may tip
   T level;       // see alike_above
   Push<T> push;
+  Vec3<T> middle;  // of what touches, which reaches that far: vertices beyond count by how high the hull is there
+  T reach;
+  /// The part of its height above a plane along l that a vertex x counts by.
+  HD T part_of(Vec3<T> x, Vec3<T> l) const {
+    const Vec3<T> d = x - middle, across = d - l * dot(l, d);
+    return reach / max(reach, norm(across));
+  }
   HD T at(Vec3<T> x, T lowest) const { return clamp(dot(slope, x) - lowest, T(0), most); }
 };
 template <class T> HD Approach<T> approach_along(const Closing<T>& closing, const Tipping<T>& tips,
                                                  const Touch<T>& touch) {
   const Vec3<T> slope = cross(closing.w, touch.normal);
-  return {slope, norm(slope) * (2 * touch.size), tips.most, alike_above(touch.gap, touch.size), tips.push};
+  return {slope,         norm(slope) * (2 * touch.size),
+          tips.most,     alike_above(touch.gap, touch.size),
+          tips.push,     touch.middle,
+          2 * touch.size};
 }
 /// The same for points in the frame `pose`.
 template <class T> HD Approach<T> seen_from(const Approach<T>& approach, const Pose<T>& pose) {
-  return {transposed_times(pose.R, approach.slope), approach.most, approach.tips, approach.level, approach.push};
+  return {
+      transposed_times(pose.R, approach.slope),           approach.most, approach.tips, approach.level, approach.push,
+      transposed_times(pose.R, approach.middle - pose.p), approach.reach};
 }
 
 template <class T> HD Vec3<T> octagon_direction(Vec3<T> t1, Vec3<T> t2, int k) {
@@ -88,7 +101,8 @@ HD_CALL void hull_feature(const HullView<S>& hull, Vec3<T> l, int top, const App
   const T lowest = dot(later, hull_vertex<T>(hull, hull_support(hull, later, top))) - highest;
   const SomeVertices low = low_vertices(hull, -l, top, costly, approach.tips + approach.level, -lowest, slope);
   auto cost_of = [&](Vec3<T> x, T tilt) {
-    return height_cost(-dot(l, x), approach.level - highest, approach.at(x, lowest), tilt);
+    const T height = (highest - dot(l, x)) * approach.part_of(x, l);
+    return height_cost(height, approach.level, approach.at(x, lowest), tilt);
   };
   const T tilt = tipping_tilt(approach.tips, T(hull.radius));
   SomeVertices inner;  // that cost at most a radius, if there is room for all
@@ -205,53 +219,6 @@ template <class T> HD bool is_whole(const Feature<T>& f, const Feature<T>& other
   return f.whole;
 }
 
-/// The plane of a polygon's points: Newell's normal, which way round they go, and how long its edges are across.
-template <class T> struct Area {
-  Vec3<T> centre, normal;
-  T orient, edge[Feature<T>::kPoints];
-  bool upright;  // seen along n it has no width
-  int top;       // of points in no plane: the one furthest along `facing`; -1: in a plane
-};
-/// facing: 1 or -1, along n or against it. flat: how far off their plane points are in it.
-template <class T> HD_CALL Area<T> area_of(const Feature<T>& f, T facing, T flat) {
-  Area<T> area;
-  area.centre = area.normal = {0, 0, 0}, area.orient = 1, area.upright = true, area.top = -1;
-  if (f.count < 3) return area;
-  const Vec3<T> a = f.point[0];
-  const T share = T(1) / f.count;
-  for (int i = 0; i < f.count; ++i) {
-    Vec3<T> p = f.point[i], q = f.point[after(f, i)];
-    area.centre = area.centre + p * share;
-    area.normal = area.normal + cross(p - a, q - a);
-    area.edge[i] = sqrt((q.x - p.x) * (q.x - p.x) + (q.y - p.y) * (q.y - p.y));
-  }
-  area.upright = !(abs(area.normal.z) > T(1e-9) * norm(area.normal));
-  area.orient = area.normal.z > 0 ? T(1) : T(-1);
-  bool bent = false;
-  int top = 0;
-  for (int i = 0; i < f.count; ++i) {
-    bent |= abs(dot(f.point[i] - area.centre, area.normal)) > flat * norm(area.normal);
-    if (facing * (f.point[i].z - f.point[top].z) > 0) top = i;
-  }
-  if (bent) area.top = top;
-  return area;
-}
-
-/// The height at x of the triangles between the top of a bent polygon and its edges, all within the hull; of that which x is in most.
-template <class T> HD_CALL T fan_height(const Feature<T>& f, const Area<T>& area, Vec3<T> x) {
-  const Vec3<T> a = f.point[area.top];
-  T best = T(-1e300), z = a.z;
-  for (int k = 1; k + 1 < f.count; ++k) {
-    const Vec3<T> b = f.point[(area.top + k) % f.count], c = f.point[(area.top + k + 1) % f.count];
-    const T whole = area.orient * turn(a, b, c), share_c = area.orient * turn(a, b, x),
-            share_b = area.orient * turn(c, a, x);
-    if (!(whole > 0)) continue;
-    const T u = share_b / whole, v = share_c / whole, least = min(min(u, v), 1 - u - v);
-    if (least > best) best = least, z = a.z + clamp(u, T(0), T(1)) * (b.z - a.z) + clamp(v, T(0), T(1)) * (c.z - a.z);
-  }
-  return z;
-}
-
 /// True and the height of the feature where it is over or under x, within `slack` across.
 template <class T> HD_CALL bool height_of(const Feature<T>& f, const Area<T>& area, Vec3<T> x, T slack, T& z) {
   if (f.round > 0) {
@@ -271,7 +238,7 @@ template <class T> HD_CALL bool height_of(const Feature<T>& f, const Area<T>& ar
   if (area.upright) return false;
   for (int i = 0; i < f.count; ++i)
     if (area.orient * turn(f.point[i], f.point[after(f, i)], x) < -slack * area.edge[i]) return false;
-  if (area.top >= 0) return z = fan_height(f, area, x), true;
+  if (area.top >= 0) return z = bent_height(f, area, x), true;
   const Vec3<T> n = area.normal, c = area.centre;
   z = c.z - (n.x * (x.x - c.x) + n.y * (x.y - c.y)) / n.z;
   return true;
@@ -297,6 +264,9 @@ template <class T> HD_CALL void overlay(const Feature<T>& a, const Feature<T>& b
     cross_rim(b, a, [&](Vec3<T> p, int i) { add_corner(m, p.x, p.y, p.z, disc_height(b, p), i, same); });
   } else {
     cross_edges(a, b, same, size * T(1e-3), m);
+    const T level = size * T(1e-6);
+    cross_inner(a, b, area_b, level, [&](Vec3<T> p, T h, int i) { add_corner(m, p.x, p.y, p.z, h, i, same); });
+    cross_inner(b, a, area_a, level, [&](Vec3<T> p, T h, int j) { add_corner(m, p.x, p.y, h, p.z, 4 + j, same); });
   }
   for (int i = 0; i < a.tips; ++i)
     if (height_of(b, area_b, a.tip[i], slack_b, z)) add_corner(m, a.tip[i].x, a.tip[i].y, a.tip[i].z, z, i, same);
