@@ -209,15 +209,21 @@ def precession(mass, arm, I1, I3, w, tilt):
     return np.roots([I1 * np.cos(tilt), -I3 * w, mass * GRAVITY * arm]).min()
 
 
-@pytest.mark.parametrize("floor", ['type="plane" size="1 1 1"', 'type="box" size="1 1 .1" pos="0 0 -.1"'])
+PLANE = 'type="plane" size="1 1 1"'
+
+
+@pytest.mark.parametrize(
+    "tip, floor", [("sphere", PLANE), ("sphere", 'type="box" size="1 1 .1" pos="0 0 -.1"'), ("capsule", PLANE)]
+)
 @pytest.mark.parametrize("radius", [0.0005, 0.003])
 @pytest.mark.parametrize("h, w", [(0.001, 100), (0.002, 100), (0.001, 200), (0.002, 200)])
-def test_a_top_on_a_sphere_keeps_its_spin(h, w, radius, floor):
-    """It turns by 0.1 to 0.4 rad a step. J knows the arm of a step's beginning alone: the spin fell to 0.6 to 0.97
-    of it in 1.5 s, and tops lay down."""
+def test_a_top_keeps_its_spin(h, w, radius, tip, floor):
+    """It stands on a sphere, or a capsule's end, and turns by 0.1 to 0.4 rad a step. J knows the arm of a step's
+    beginning alone: the spin fell to 0.6 to 0.97 of it in 1.5 s, and tops lay down."""
     tilt, arm, mass, rotor = 0.2, 0.03, 0.05, 0.03
     m = mujoco.MjModel.from_xml_string(f"""<mujoco><option timestep="{h}"/><worldbody><geom {floor} friction="1"/>
-        <body pos="0 0 {radius}"><freejoint/><geom type="sphere" size="{radius}" mass="1e-4"/>
+        <body pos="0 0 {radius}"><freejoint/><geom type="{tip}" size="{radius} .03" mass="1e-4"
+        pos="0 0 {arm if tip == "capsule" else 0}"/>
         <geom type="cylinder" size="{rotor} .004" pos="0 0 {arm}" mass="{mass}" contype="0" conaffinity="0"/></body>
         </worldbody></mujoco>""")
     I3 = 0.5 * mass * rotor**2
@@ -238,7 +244,8 @@ def test_a_top_on_a_sphere_keeps_its_spin(h, w, radius, floor):
         mujoco.mj_forward(m, d)
         energy.append(d.energy.sum())
     print(
-        f"\ntop on {1e3 * radius} mm, {w} rad/s, {1e3 * h:g} ms: tilts by {min(tilts):.1f} to {max(tilts):.1f} degrees "
+        f"\ntop on a {tip} of {1e3 * radius} mm, {w} rad/s, {1e3 * h:g} ms: "
+        f"tilts by {min(tilts):.1f} to {max(tilts):.1f} degrees "
         f"of {np.degrees(tilt):.1f}, {sim.qvel[0, 5] / w:.4f} of its spin, {energy[-1] / energy[0]:.4f} of its energy"
     )
     assert abs(sim.qvel[0, 5] / w - 1) < 0.003 and abs(energy[-1] / energy[0] - 1) < 0.003
