@@ -24,6 +24,26 @@ class Common {
   int value_ = 0;
 };
 
+/// The same of a model's limbs and of their links.
+struct LimbsInCommon {
+  Common attach, links, spread, chain,
+      actuators;  // spread: links lie limb by limb; chain: each hangs from the one before
+  template <class S> explicit LimbsInCommon(const ModelView<Capacity, S>& m) {
+    for (int l = 0; l < m.limbs_; ++l) {
+      const LimbModel& limb = m.limb[l];
+      attach.add(limb.attach), links.add(limb.links), spread.add(limb.first_link == l * limb.links);
+      for (int k = 0; k < limb.links; ++k) {
+        const LinkModel<S>& link = m.link[limb.first_link + k];
+        chain.add(link.parent == k - 1), actuators.add(link.actuators);
+      }
+    }
+  }
+  bool are_chains() const { return chain.is_same() && chain.value(); }
+  bool are_even() const { return links.is_same() && spread.is_same() && spread.value(); }
+  /// Capacity::kAlike
+  bool are_alike() const { return are_chains() && are_even() && actuators.is_same(); }
+};
+
 /// Of limbs: of all, and the most of a lane of a tile.
 struct Held {
   int limbs = 0, links = 0, entries = 0, slots = 0;
@@ -96,41 +116,25 @@ bool has_only_probes(const View& m) {
 
 template <class S>
 int links_of_four_limbs(const ModelView<Capacity, S>& m) {
-  const int links = m.limb[0].links;
-  bool serves = m.free_base_ && m.trunk_links_ == 1 && m.limbs_ == 4 && m.ties == 0 && m.bonds == 0 && !m.has_pulls &&
-                !m.has_loops && !has_any_joint(m, false);
-  for (int l = 0; l < m.limbs_ && serves; ++l) {
-    const LimbModel& limb = m.limb[l];
-    serves = limb.attach == 0 && limb.links == links && limb.first_link == l * links;
-    for (int k = 0; k < limb.links; ++k) {
-      const LinkModel<S>& link = m.link[limb.first_link + k];
-      serves = serves && link.parent == k - 1 && link.actuators == m.link[0].actuators;
-    }
-  }
-  return serves ? links : 0;
+  const LimbsInCommon limbs(m);
+  const bool plain = m.ties == 0 && m.bonds == 0 && !m.has_pulls && !m.has_loops && !has_any_joint(m, false);
+  const bool on_base = m.free_base_ && m.trunk_links_ == 1 && limbs.attach.is_same() && limbs.attach.value() == 0;
+  return plain && on_base && m.limbs_ == 4 && limbs.are_alike() ? limbs.links.value() : 0;
 }
 template int links_of_four_limbs(const ModelView<Capacity, float>& m);
 template int links_of_four_limbs(const ModelView<Capacity, double>& m);
 
 std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
   const View& m = tables.view;
+  const LimbsInCommon limbs(m);
   Held all, lane;
-  Common attach, links, spread, chain, actuators;
   int most_links = 1, station_slots = 1, candidates = 1, terms = 1;
   for (int rank = 0; rank < kTreeTile; ++rank) {
     Held held;
     for (int l = rank; l < m.limbs_; l += kTreeTile) held.add(m.limb[l]);
     lane.widen(held);
   }
-  for (int l = 0; l < m.limbs_; ++l) {
-    const LimbModel& limb = m.limb[l];
-    all.add(limb), most_links = std::max(most_links, limb.links);
-    attach.add(limb.attach), links.add(limb.links), spread.add(limb.first_link == l * limb.links);
-    for (int k = 0; k < limb.links; ++k) {
-      const LinkModel<double>& link = m.link[limb.first_link + k];
-      chain.add(link.parent == k - 1), actuators.add(link.actuators);
-    }
-  }
+  for (int l = 0; l < m.limbs_; ++l) all.add(m.limb[l]), most_links = std::max(most_links, m.limb[l].links);
   each_station(m, [&](const StationModel& st) {
     station_slots = std::max(station_slots, st.slots);
     int near = st.probes;
@@ -168,17 +172,17 @@ std::string model_shape(const ModelTables<double>& tables, bool springs_vary) {
   known("HD static constexpr int trunk_links(int)", std::to_string(m.trunk_links_));
   known("HD static constexpr int limbs(int)", std::to_string(m.limbs_));
   known("HD static constexpr bool free_base(int)", m.free_base_ ? "true" : "false");
-  if (attach.is_same()) known("HD static constexpr int attach(int)", std::to_string(attach.value()));
-  const bool chains = chain.is_same() && chain.value(), even = links.is_same() && spread.is_same() && spread.value();
-  if (even) {
-    const std::string own = std::to_string(links.value());
+  if (limbs.attach.is_same()) known("HD static constexpr int attach(int)", std::to_string(limbs.attach.value()));
+  if (limbs.are_even()) {
+    const std::string own = std::to_string(limbs.links.value());
     known("template <class Limb> HD static constexpr int links(const Limb&)", own);
     known("template <class Limb> HD static constexpr int first_link(const Limb&, int limb)", own + " * limb");
   }
-  if (chains) known("template <class Link> HD static constexpr int parent(const Link&, int k)", "k - 1");
-  if (actuators.is_same())
-    known("template <class Link> HD static constexpr int actuators(const Link&)", std::to_string(actuators.value()));
-  out << "  static constexpr bool kAlike = " << (chains && even && actuators.is_same() ? "true" : "false") << ";\n";
+  if (limbs.are_chains()) known("template <class Link> HD static constexpr int parent(const Link&, int k)", "k - 1");
+  if (limbs.actuators.is_same())
+    known("template <class Link> HD static constexpr int actuators(const Link&)",
+          std::to_string(limbs.actuators.value()));
+  out << "  static constexpr bool kAlike = " << (limbs.are_alike() ? "true" : "false") << ";\n";
   out << "};\n}  // namespace stiction\n";
   return out.str();
 }
