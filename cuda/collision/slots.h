@@ -92,7 +92,10 @@ struct Contacts : PairCount<typename L::Shape> {
   using Shape = typename L::Shape;
   PerSlot<L, ContactPoint<Real>> point;
   SlotBits<L::kSlots> live;  // some world of the pack has the slot active
-  Real rolls[L::kLimbs];     // of limbs that are a body on its own: by which part it rolls with bends, rolling_rim.h
+  // Of limbs that are a body on its own: by which part it rolls with bends, rolling_rim.h; what it has turned by when contacts push it,
+  // mid_turn.h (rad).
+  Real rolls[L::kLimbs];
+  Vec3<Real> half_turn[L::kLimbs];
   PairContact<L> pair[at_least_one(Shape::kPairs)];
   Mask<Real> overflow;
   Mask<Real> held;  // some overlap of this lane's limbs, or between links, is one that loops hold: contact/held.h

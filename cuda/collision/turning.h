@@ -30,11 +30,13 @@ template <class Real> HD Real turning_part(const Vec3<Real>& turn, float least =
 /// Of a body in the free motion of a step.
 template <class Real>
 struct Turning {
-  Vec3<Real> turn;     // about its axis                                                                    rad
-  Vec3<Real> centre;   // goes straight                                                                     m
-  bool straight;       // it does: the body is on its own
-  Vec3<Real> rolling;  // about the centre; of a link by its hinge alone                                 rad
-  bool bends;          // contacts that roll have a bend: rolling_rim.h
+  Vec3<Real> turn;              // about its axis                                                                    rad
+  Vec3<Real> centre;            // goes straight                                                                     m
+  bool straight;                // it does: the body is on its own
+  Vec3<Real> rolling;           // about the centre; of a link by its hinge alone                                 rad
+  bool bends;                   // contacts that roll have a bend: rolling_rim.h
+  Real slender = {};            // 1 of what has its points along an axis, less of what is thicker: mid_turn.h
+  Mask<Real>* stays = nullptr;  // takes the worlds in which a contact that is near does not move with the turn
 
   /// How much of the way its contacts move, on a plane of that normal: what rolls by 2 to 3 rad goes round within the step, and has them
   /// where it touches.
@@ -45,14 +47,23 @@ struct Turning {
   HD Real part(float least = kLeastTurn) const { return turning_part(turn, least); }
 };
 
-/// The candidate c of a point x of the body, moved by its turn about the normal, which blows along that leave, and by all of it
-/// where it gets deeper by that: what lifts it a blow may take away.
+/// What a blow along n on a point at that arm leaves of a turn: all but what is about its torque, of what is slender, whose points all have
+/// nearly the same; elsewhere others may hit, too, and that about n is left.
+template <class Real>
+HD Vec3<Real> left_by_blow(const Vec3<Real>& turn, Vec3<Real> n, Vec3<Real> arm, const Real& slender) {
+  const Vec3<Real> torque = cross(arm, n), about_n = n * dot(n, turn);
+  const Vec3<Real> rest = turn - torque * (dot(torque, turn) / max(dot(torque, torque), Real(1e-30f)));
+  return about_n + (rest - about_n) * slender;
+}
+
+/// The candidate c of a point x of the body, moved by what blows along its normal leave of the turn, and by all of it where it gets deeper
+/// by that: what lifts it a blow may take away.
 template <class Real>
 HD Candidate<Real> turning_point(const Candidate<Real>& c, Vec3<Real> x, const Turning<Real>& body, const Real& part) {
   using S = Scalar<Real>;
   if (!body.straight || !any(part > Real(0))) return c;
   const Vec3<Real>&n = c.normal, arm = x - body.centre;
-  const Vec3<Real> level = RootTurn<Real>(n * dot(n, body.turn), S(1)).mean(arm, S(1));
+  const Vec3<Real> level = RootTurn<Real>(left_by_blow(body.turn, n, arm, body.slender), S(1)).mean(arm, S(1));
   const Vec3<Real> all = RootTurn<Real>(body.turn, S(1)).mean(arm, S(1));
   const Mask<Real> deeper = dot(n, cross(body.turn, all - level)) < Real(0);
   const Vec3<Real> off = select(deeper, all, level) - arm;
@@ -259,9 +270,10 @@ HD Mask<Real> is_over(const Candidate<Real>& c, Vec3<Real> middle, const Real& r
 template <class Real, class Solid>
 HD Candidate<Real> turning_where_flat(const Candidate<Real>& c, const PlacedGeom<Real>& own, const Real& radius,
                                       const PlacedGeom<Real>& fixed, const Reach<Real>& reach,
-                                      const Turning<Real>& body, const Mask<Real>& near, Solid solid) {
+                                      const Turning<Real>& body, const Mask<Real>& near, Solid solid,
+                                      Mask<Real>& flat) {
   using S = Scalar<Real>;
-  Mask<Real> flat = near & (body.part() > Real(0));
+  flat = near & (body.part() > Real(0));
   if (!any(flat)) return c;
   const Candidate<Real> turned = turning_round(c, 0, own, body, rolling_part(0, own, c.normal, reach, body));
   if (fixed.type != GeomKind::kPlane)
@@ -279,7 +291,7 @@ HD Mask<Real> turn_candidates(const PlacedGeom<Real>& own, const Real& radius, c
   const Candidate<Real> deepest = deepest_of(c, n);
   const Mask<Real> near = deepest.dist < reach.margin, turns = near & (body.part(kLeastPointTurn) > Real(0));
   if (!any(rolls ? near : turns)) return mask_of<Real>(false);
-  Mask<Real> on_plane = body.straight ? turns : mask_of<Real>(false);
+  Mask<Real> on_plane = body.straight ? turns : mask_of<Real>(false), flat = on_plane;
   if (fixed.type != GeomKind::kPlane && any(on_plane)) {
     on_plane = is_over(deepest, own.pose.p, radius, reach.way, body, on_plane, solid);
     if (any(on_plane)) {
@@ -293,13 +305,14 @@ HD Mask<Real> turn_candidates(const PlacedGeom<Real>& own, const Real& radius, c
   }
   for (int k = 0; k < n; ++k) {
     const Candidate<Real> still = c[k];
-    if (ellipsoid) c[k] = turning_where_flat(c[k], own, radius, fixed, reach, body, turns, solid);
+    if (ellipsoid) c[k] = turning_where_flat(c[k], own, radius, fixed, reach, body, turns, solid, flat);
     else if (any(on_plane)) c[k] = select<Real>(on_plane, turning_on_plane(c[k], k, own, reach, body), c[k]);
     if (!rolls) continue;
     const Vec3<Real> x = still.pos + still.normal * (still.dist * Scalar<Real>(0.5));
     c[k] = rolling_point(still, x, c[k], reach.now, reach.way, body,
                          near & (on_plane | is_on_face(fixed, still.normal, x)));
   }
+  if (body.stays != nullptr) *body.stays = *body.stays | (turns & negate(ellipsoid ? flat : on_plane));
   return on_plane;
 }
 

@@ -6,6 +6,7 @@
 // the step is missing. A skip may save work, never change a bit.
 #pragma once
 #include "collision/buried.h"
+#include "collision/mid_turn.h"
 #include "collision/rolling_rim.h"
 #include "collision/slots.h"
 #include "collision/whip.h"
@@ -256,6 +257,14 @@ HD Vec3<Real> hinge_turn(const LimbView<L>& limb, Place at, int s, const StepRea
   return (limb.on_trunk() ? turn - step.free.trunk[limb.attach()].w : turn) * Real(step.h);
 }
 
+/// Whether a station has an ellipsoid, which moves with turns later than others.
+template <class L>
+HD bool has_ellipsoid(const typename L::Model& m, const StationModel& st) {
+  for (int i = st.static_begin; i < st.static_begin + st.statics; ++i)
+    if (m.geom[own_geom<L>(m, i)].type == GeomKind::kEllipsoid) return true;
+  return false;
+}
+
 /// The forces of the free motion on a body on its own, whose pose is `link`.
 template <class Link, class Real>
 HD Push<Real> push_on(const Link& own, const Pose<Real>& link, const Reach<Real>& reach) {
@@ -277,7 +286,8 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
   each_limb<L>(g, m, [&](const auto& limb, Place at) {
     Vec3<Real> origin = kin.limb_origin[at.limb];
     Real& rolls = contacts.rolls[at.limb];
-    rolls = select(step.looks, Real(0), rolls);
+    Vec3<Real>& half = contacts.half_turn[at.limb];
+    rolls = select(step.looks, Real(0), rolls), half = select(step.looks, Vec3<Real>{}, half);
     for (int s = 0; s <= limb.links(); ++s) {
       const StationModel& st = limb.station(s);
       int begin = at.slot + limb.slot_begin(s), end = at.slot + limb.slot_end(s);
@@ -299,6 +309,12 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step),
                          alone && step.moves_centres && st.rolls && !m.has_loops};
       reach.with_passing = body.straight;
+      Mask<Real> stays = mask_of<Real>(false), uneven = stays;
+      if (alone && any(body.part(kLeastPointTurn) > Real(0))) {
+        const Moments<Real> moments(limb.link(s - 1).inertia);
+        body.slender = moments.slender, body.stays = &stays;
+        if (step.moves_centres && !m.has_loops) uneven = moments.differ;
+      }
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
       if constexpr (has_cylinders<typename L::Shape>())
         if (body.straight) reach.push = push_on(limb.link(s - 1), link, reach);
@@ -326,6 +342,11 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
         rolls =
             select(step.looks, bend_rolling<L>(m, st, link, reach, body, step.h, step.slack, end - begin, slot), rolls);
       merge_slots(slot, end - begin, step.twins_within(st.thin));
+      if (any(uneven)) {
+        const Vec3<Real> turned = half_turn(body, has_ellipsoid<L>(m, st) ? kLeastTurn : kLeastPointTurn, rolls,
+                                            stays | negate(uneven), end - begin, slot);
+        half = select(step.looks, turned, half);
+      }
       for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);
       for (int c = begin; c < end; ++c) contacts.live.set(c, any(contacts.point.slot[c].active));
       turns = max(turns, goes_in(reach, end - begin, slot));

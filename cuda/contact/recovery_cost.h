@@ -5,7 +5,7 @@
 // step was solved to 1e-4 V. What contacts that recover give bodies is, w = J v + bend, at most what they do along their normals, and
 // what all rows do is what the step gains,
 //
-//   G = min(sum_i l_n max(w_n, 0), (J' l) . (v + v*) / 2)                                      J
+//   G = min(sum_i l_n max(w_n, 0), (J' l) . (v + v*) / 2 + l . bend)                           J
 //
 // the first 0 by the law where nothing recovers, the second below 0 where something hits. Recovery at the speed s may cost what it takes
 // to stop and lift all there is, and to move it against its loads, some times over:

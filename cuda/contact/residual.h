@@ -168,6 +168,7 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   const Impulses<L>& l = w.impulses;
   const Real zero(0), one(1);
   Certificate<Real> own{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero}, shared = own;
+  Real own_bends(0), shared_bends(0);  // what impulses do where contacts go on by their bends                    J
   const RowTable<L>& table = problem.table;
   const RowProblem<Real> rows = table.rows.view(zero, zero);
   const Vec3<Real> none{zero, zero, zero};
@@ -175,7 +176,7 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   const Real gravity = norm(vec<Real>(m.gravity)), least = least_scale(gravity, Real(opt.h));
   // speeds: of both points, added.
   auto judge = [&](Real place, const ContactPoint<Real>& x, const ContactRow<Real>& row, const Motion<Real>& v,
-                   const SixVec<Real>& li, Real of_trees, Real speeds, Certificate<Real>& worst) {
+                   const SixVec<Real>& li, Real of_trees, Real speeds, Certificate<Real>& worst, Real& bends) {
     const Vec3<Real> s = slip_of(row, v.v, li.l);
     const Real scale = maximum(of_trees, rounded_scale(speeds, row.R_n, li.l.z));
     const Real mobility = mean_mobility(row), weight = V.several ? V.largest / scale : one;
@@ -184,6 +185,7 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
                                         : contact_residual(li.l, s, x.mu, mobility);
     judge_contact(law, x, r, li.l.z, scale, weight, worst);
     worst.given = worst.given + given_by(x, row, v.v, li.l);
+    bends = bends + select(x.active, dot(li.l, row.bend), zero);
     if (law == Law::kDissipation) judge_dissipation(rows, place, x, row, v.v, li.l, weight, worst);
   };
   row_velocities<L>(
@@ -191,12 +193,12 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
       [&](const auto& limb, int c, const Motion<Real>& v) {
         judge(table.slot.slot[c], contacts.point.slot[c], problem.row.slot[c], v,
               {l.slot.slot[c], m.has_spin ? l.spin.slot[c] : none}, V.of(tree_of_limb(m, limb.number)),
-              largest_part(v.v), own);
+              largest_part(v.v), own, own_bends);
       },
       [&](int i, const Motion<Real>& v1, const Motion<Real>& v2) {
         judge(table.pair[i], contacts.pair[i].point, problem.pair_row[i], v2 - v1,
               {l.pair[i], m.has_spin ? l.pair_spin[i] : none}, V.of_pair(m, contacts.pair[i]),
-              largest_part(v1.v) + largest_part(v2.v), shared);
+              largest_part(v1.v) + largest_part(v2.v), shared, shared_bends);
       });
   TreeVector<L> sum;  // of the speeds from the root on
   sum_speeds<L>(g, m, problem.free, w.v, sum);
@@ -261,7 +263,7 @@ HD_ONCE Certificate<Real> certify(const typename L::Group& g, const typename L::
   gather(&C::r_con), gather(&C::r_split), gather(&C::r_ccp), gather(&C::r_mdp), gather(&C::r_row);
   gather(&C::r_cone), gather(&C::penetration);
   c.num_contacts = g.sum(own.num_contacts) + shared.num_contacts;
-  c.given = min(g.sum(own.given) + shared.given, twice * Scalar<Real>(0.5)) /
+  c.given = min(g.sum(own.given) + shared.given, twice * Scalar<Real>(0.5) + g.sum(own_bends) + shared_bends) /
             recovery_cost<L>(g, m, opt, max(kept_recovery(opt), Scalar<Real>(1e-4)), w);
   c.r_cone = c.r_cone / V.largest;
   c.scale = V.largest;

@@ -26,6 +26,7 @@ HD void solved_velocity(const typename L::Model& m, const SteppedWorlds<L>& step
   const RollingParts<L> rolls = rolling_parts<L>(g, m, space.contacts);
   TreeVector<L> along = x.v;
   unturn_late<L>(g, m, h, space.kin, space.I, rolls.of, v, along);
+  turn_along<L>(g, m, space.kin, space.I, space.contacts, along);
   unmove_centres<L>(g, m, h, space.problem.A, space.kin, space.I, space.motions, along, x);
   unturn_late<L>(g, m, h, space.kin, space.I, rolls.of, v, x.v);
   x.orientation = before;

@@ -1,8 +1,6 @@
 // How a step moves the state, once its velocities are known.
 #pragma once
-#include "contact/workspace.h"
-#include "dynamics/integrate.h"
-#include "dynamics/late_turn.h"
+#include "step/mid_turn.h"
 
 namespace stiction {
 
@@ -16,20 +14,10 @@ struct RollingParts {
 template <class L, class Real = typename L::Real>
 HD RollingParts<L> rolling_parts(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts) {
   RollingParts<L> parts;
-  if constexpr (L::Shape::kAnyJoint)
-    each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      Real& part = parts.of[at.limb];
-      part = Real(0);
-      if (!is_lone_body<L>(limb) || !any(contacts.rolls[at.limb] > Real(0))) return;
-      part = contacts.rolls[at.limb];
-      const Index<Real> link =
-          index_of<Real>(L::kLimbsFrom + L::Shape::first_link(limb.t, limb.number) + limb.links() - 1);
-      for (int i = 0; i < contacts.pairs; ++i) {
-        const PairContact<L>& x = contacts.pair[i];
-        part = select(x.point.active & ((x.link1 == link) | (x.link2 == link)), Real(0), part);
-      }
-      parts.some = parts.some | (part > Real(0));
-    });
+  each_on_statics<L>(g, m, contacts, [&](const auto&, Place at, const Mask<Real>& is) {
+    Real& part = parts.of[at.limb];
+    part = select(is, contacts.rolls[at.limb], Real(0)), parts.some = parts.some | (part > Real(0));
+  });
   return parts;
 }
 

@@ -79,6 +79,7 @@ HD_ONCE void assemble_rows(const typename L::Group& g, const typename L::Model& 
   bend_contacts<L>(g, m, opt, w.kin, w.I, x.v, w.contacts, w.free, w.motions, problem);
   refine_gaps<L>(g, m, w.kin, x.low, w.motions, w.contacts);
   refine_bonds<L>(g, m, opt, w.motions, problem);
+  turn_axes<L>(g, m, w.I, w.contacts, w.kin);
   row_velocities<L>(
       g, m, w.kin, w.contacts, problem.free, w.motions,
       [&](const auto&, int c, const Motion<Real>& V) { free_row(m, w.contacts.point.slot[c], V, problem.row.slot[c]); },
@@ -285,6 +286,7 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
   pay_for_lifts<L>(g, m, options.step.h, w.kin, w.problem.A, w.v, s.v);
   if (options.step.moves_centres())
     turn_late<L>(g, m, options.step.h, w.kin, w.I, rolling_parts<L>(g, m, w.contacts).of, s.x.v, s.v);
+  turn_along<L>(g, m, w.kin, w.I, w.contacts, w.v);
   const Mat3<Real> R = w.kin.pose.trunk[0].R;
   s.placed = move_on<L>(g, m, options.step, s.moving, w, w.v, s.v, s.x);
   keep_spin<L>(m, R, s.v, taken, s.x);  // the recovery turns it
@@ -295,12 +297,13 @@ template <class L, class Real = typename L::Real>
 HD void go_on(const typename L::Group& g, const typename L::Model& m, const Options<Scalar<Real>>& opt, Workspace<L>& w,
               StepState<L>& s) {
   const RollingParts<L> rolls = rolling_parts<L>(g, m, w.contacts);
-  if (!opt.moves_centres() || !g.any(rolls.some)) {
+  if (!opt.moves_centres() || !g.any(rolls.some | some_turn<L>(g, m, w.contacts))) {
     s.placed = move_on<L>(g, m, opt, s.moving, w, w.v, w.v, s.x);
     return;
   }
   copy_dofs<L>(g, m, w.v, s.v);
   turn_late<L>(g, m, opt.h, w.kin, w.I, rolls.of, s.x.v, s.v);
+  turn_along<L>(g, m, w.kin, w.I, w.contacts, w.v);
   s.placed = move_on<L>(g, m, opt, s.moving, w, w.v, s.v, s.x);
 }
 

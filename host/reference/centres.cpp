@@ -19,6 +19,20 @@ std::vector<FreeTree> free_trees(const Model& model) {
   return trees;
 }
 
+int lone_joint(const Model& model, int body) {
+  const int root = model.body_weldid[body];
+  int joint = -1;
+  for (int j = 0; j < model.njnt; ++j) {
+    int up = model.body_weldid[model.jnt_bodyid[j]];
+    while (up > 0 && up != root) up = model.body_weldid[model.body_parentid[up]];
+    if (up != root) continue;
+    if (joint >= 0 || model.jnt_bodyid[j] != root || static_cast<JointType>(model.jnt_type[j]) != JointType::kFree)
+      return -1;
+    joint = j;
+  }
+  return joint;
+}
+
 Vector3d centre_of(const Model& model, const FreeTree& tree, const Kinematics& k) {
   Vector3d moment = Vector3d::Zero();
   for (int b : tree.bodies) moment += model.body_mass[b] * k.com[b];

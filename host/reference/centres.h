@@ -13,6 +13,8 @@ struct FreeTree {
   double mass;
 };
 std::vector<FreeTree> free_trees(const Model& model);
+/// The free joint of what a body is welded to, where it carries no other joint; else -1.
+int lone_joint(const Model& model, int body);
 
 /// The centre of mass of a tree; its momentum; what accelerates the centre while qacc = 0.   m, N s, m/s^2
 Vector3d centre_of(const Model& model, const FreeTree& tree, const Kinematics& k);

@@ -9,6 +9,7 @@
 
 #include "host/reference/centres.h"
 #include "host/reference/loops.h"
+#include "host/reference/mid_turn.h"
 #include "host/reference/rolling.h"
 
 namespace stiction::reference {
@@ -187,11 +188,16 @@ double shared_mobility(const Model& model, const std::vector<Contact>& contacts,
 
 /// Rows of J of all contacts, and the W of each.
 std::vector<Matrix3d> contact_rows(const Model& model, const Kinematics& k, const Eigen::LLT<Matrix>& factor,
-                                   const std::vector<Contact>& contacts, ContactProblem& problem) {
+                                   const std::vector<Contact>& contacts, const std::vector<Vector3d>& half,
+                                   ContactProblem& problem) {
   std::vector<Matrix3d> W;
   for (const Contact& c : contacts) {
-    const Matrix J = c.frame * (point_jacobian(model, k, model.geom_bodyid[c.geom2], touched_point(model, k, c, 2)) -
-                                point_jacobian(model, k, model.geom_bodyid[c.geom1], touched_point(model, k, c, 1)));
+    auto jacobian = [&](int end) -> Matrix {
+      const int body = model.geom_bodyid[end == 1 ? c.geom1 : c.geom2];
+      const Vector3d at = touched_point(model, k, c, end);
+      return point_jacobian(model, k, body, at) + turned_less(model, k, half, body, at);
+    };
+    const Matrix J = c.frame * (jacobian(2) - jacobian(1));
     problem.J.middleRows<3>(3 * W.size()) = J;
     W.push_back(J * factor.solve(J.transpose()));
   }
@@ -235,7 +241,10 @@ void add_contact(const Model& model, const Kinematics& k, const StepInput& input
   auto bent = [&] { problem.e.segment<3>(3 * i) += bend; };
   if (soft.stiffness > 0) return bent();
   const double restitution = std::max(model.geom_restitution[c.geom1], model.geom_restitution[c.geom2]);
-  const double speed = J.row(2).dot(input.v);
+  auto velocity_of = [&](int geom, int end) -> Vector3d {
+    return point_jacobian(model, k, model.geom_bodyid[geom], touched_point(model, k, c, end)) * input.v;
+  };
+  const double speed = c.frame.row(2).dot(velocity_of(c.geom2, 2) - velocity_of(c.geom1, 1));
   // As high as from the surface: a fall by f a step keeps v^2 + v f + 2 f gap / h.
   const double fall = std::max(speed - J.row(2).dot(free.v_free), 0.0);
   if (restitution > 0 && c.dist + h * (speed - fall) <= 0 && speed < -2 * kStandardGravity * h) {
@@ -304,14 +313,18 @@ ContactProblem assemble(const Model& model, const StepInput& input, const std::v
   problem.mu = problem.phi = Vector::Zero(nc);
   if (nc > 0) {
     check_geoms(model, contacts);
-    const std::vector<Matrix3d> W = contact_rows(model, k, Eigen::LLT<Matrix>(free.A), contacts, problem);
-    for (int i = 0; i < nc; ++i)
+    Rolling rolling{std::vector<Vector3d>(nc, Vector3d::Zero()), Vector::Zero(model.njnt)};
+    free.half_turns.assign(model.njnt, Vector3d::Zero());
+    if (o.integrator == Integrator::kImplicit) {
+      rolling = rolling_of(model, k, v, free.v_free, contacts, o.timestep), free.rolls = rolling.part;
+      free.half_turns = half_turns(model, k, free, contacts, rolling.part, o.timestep);
+    }
+    const std::vector<Matrix3d> W =
+        contact_rows(model, k, Eigen::LLT<Matrix>(free.A), contacts, free.half_turns, problem);
+    for (int i = 0; i < nc; ++i) {
       add_contact(model, k, input, free, contacts[i], W[i], shared_mobility(model, contacts, W, i), o, problem);
-  }
-  if (o.integrator == Integrator::kImplicit && nc > 0) {
-    const Rolling rolling = rolling_of(model, k, v, free.v_free, contacts, o.timestep);
-    for (int i = 0; i < nc; ++i) problem.e.segment<3>(3 * i) += contacts[i].frame * rolling.bend[i];
-    free.rolls = rolling.part;
+      problem.e.segment<3>(3 * i) += contacts[i].frame * rolling.bend[i];
+    }
   }
   if (motion) *motion = free;
   return problem;

@@ -69,15 +69,16 @@ struct SoftRow {
 };
 
 struct FreeMotion {
-  Matrix M, A;                // (nv, nv)
-  Vector b, v_free;           // (nv)  b = A v_free
-  Vector damping, stiffness;  // (nv)  the diagonals of D and K
-  Vector gyroscopic;          // (nv)  what b / h has of implicit gyroscopic torques, less the explicit ones
-  Vector along_tendons;       // (nv)  what b / h has of tendons
-  bool at_mean = false;       // whether b has c(u)
-  double end_part = 0.5;      // of v* in u
-  Vector coriolis;            // (nv)  what b has of c(u) more than of c(v), N s
-  Vector rolls;               // (njnt)  see Rolling; empty without contacts
+  Matrix M, A;                       // (nv, nv)
+  Vector b, v_free;                  // (nv)  b = A v_free
+  Vector damping, stiffness;         // (nv)  the diagonals of D and K
+  Vector gyroscopic;                 // (nv)  what b / h has of implicit gyroscopic torques, less the explicit ones
+  Vector along_tendons;              // (nv)  what b / h has of tendons
+  bool at_mean = false;              // whether b has c(u)
+  double end_part = 0.5;             // of v* in u
+  Vector coriolis;                   // (nv)  what b has of c(u) more than of c(v), N s
+  Vector rolls;                      // (njnt)  see Rolling; empty without contacts
+  std::vector<Vector3d> half_turns;  // (njnt)  see mid_turn.h; empty without contacts
   std::vector<SoftRow> soft_rows;
 };
 

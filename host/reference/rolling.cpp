@@ -9,21 +9,6 @@
 namespace stiction::reference {
 namespace {
 
-/// The free joint of what a body is welded to, where it carries no other joint; else -1.
-int lone_joint(const Model& model, int body) {
-  const int root = model.body_weldid[body];
-  int joint = -1;
-  for (int j = 0; j < model.njnt; ++j) {
-    int up = model.body_weldid[model.jnt_bodyid[j]];
-    while (up > 0 && up != root) up = model.body_weldid[model.body_parentid[up]];
-    if (up != root) continue;
-    if (joint >= 0 || model.jnt_bodyid[j] != root || static_cast<JointType>(model.jnt_type[j]) != JointType::kFree)
-      return -1;
-    joint = j;
-  }
-  return joint;
-}
-
 /// A disc, a ball or an ellipsoid of half sizes `size` about `middle`.
 struct Round {
   Vector3d size, middle;

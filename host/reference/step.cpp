@@ -1,6 +1,7 @@
 #include "host/reference/step.h"
 
 #include "host/reference/centres.h"
+#include "host/reference/mid_turn.h"
 
 namespace stiction::reference {
 
@@ -15,6 +16,7 @@ StepResult step(const Model& model, const StepInput& input, const std::vector<Co
   Vector along = result.v = result.solution.v;
   if (options.integrator == Integrator::kImplicit) {
     result.v = turned_late(model, input.v, along, options.timestep, motion);
+    along = turned_along(model, forward_kinematics(model, q), motion.half_turns, along);
     move_centres(model, q, options.timestep, along, result.v);
   }
   result.q = integrate(model, q, along, options.timestep);
