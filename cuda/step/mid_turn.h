@@ -8,13 +8,13 @@
 
 namespace stiction {
 
-/// visit(limb, at, worlds) for bodies on their own: where nothing touches them that moves.
-template <class L, class Visit, class Real = typename L::Real>
+/// visit(at, worlds) for bodies on their own that are wanted(at): where nothing touches them that moves.
+template <class L, class Wanted, class Visit, class Real = typename L::Real>
 HD void each_on_statics(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts,
-                        Visit visit) {
+                        Wanted wanted, Visit visit) {
   if constexpr (L::Shape::kAnyJoint)
     each_limb<L>(g, m, [&](const auto& limb, Place at) {
-      if (!is_lone_body<L>(limb)) return;
+      if (!is_lone_body<L>(limb) || !wanted(at)) return;
       const Index<Real> link =
           index_of<Real>(L::kLimbsFrom + L::Shape::first_link(limb.t, limb.number) + limb.links() - 1);
       Mask<Real> is = mask_of<Real>(true);
@@ -22,7 +22,7 @@ HD void each_on_statics(const typename L::Group& g, const typename L::Model& m, 
         const PairContact<L>& x = contacts.pair[i];
         is = is & negate(x.point.active & ((x.link1 == link) | (x.link2 == link)));
       }
-      visit(limb, at, is);
+      visit(at, is);
     });
 }
 
@@ -35,7 +35,8 @@ HD Mask<Real> is_turned(const Vec3<Real>& half) {
 template <class L, class Real = typename L::Real>
 HD void turn_axes(const typename L::Group& g, const typename L::Model& m, const PerLink<L, RigidInertia<Real>>& I,
                   Contacts<L>& contacts, Kinematics<L>& kin) {
-  each_on_statics<L>(g, m, contacts, [&](const auto&, Place at, const Mask<Real>& is) {
+  auto turns = [&](Place at) { return any(is_turned(contacts.half_turn[at.limb])); };
+  each_on_statics<L>(g, m, contacts, turns, [&](Place at, const Mask<Real>& is) {
     Vec3<Real>& half = contacts.half_turn[at.limb];
     half = select(is, half, Vec3<Real>{});
     if (!any(is_turned(half))) return;

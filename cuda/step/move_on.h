@@ -14,7 +14,11 @@ struct RollingParts {
 template <class L, class Real = typename L::Real>
 HD RollingParts<L> rolling_parts(const typename L::Group& g, const typename L::Model& m, const Contacts<L>& contacts) {
   RollingParts<L> parts;
-  each_on_statics<L>(g, m, contacts, [&](const auto&, Place at, const Mask<Real>& is) {
+  auto rolls = [&](Place at) {
+    parts.of[at.limb] = Real(0);
+    return any(contacts.rolls[at.limb] > Real(0));
+  };
+  each_on_statics<L>(g, m, contacts, rolls, [&](Place at, const Mask<Real>& is) {
     Real& part = parts.of[at.limb];
     part = select(is, contacts.rolls[at.limb], Real(0)), parts.some = parts.some | (part > Real(0));
   });
