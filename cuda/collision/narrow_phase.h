@@ -9,7 +9,7 @@
 //   candidates   sphere capsule ellipsoid cylinder box mesh
 //   plane             1       2         1        4   8    8
 //   sphere            1       1        1c        1   1   1c      c: by support functions (GJK, EPA, manifold)
-//   capsule                   2        1c       2d   2   2c      d: the same where the axis pierces the cylinder
+//   capsule                   2        1c       2d   2   3c      d: the same where the axis pierces the cylinder
 //   ellipsoid                          1c       1c  1c   1c
 //   cylinder                                    4c  4c   8c
 //   box                                              8   8c
@@ -41,7 +41,7 @@ HD constexpr int candidate_count(int type1, int type2) {
     return kCount[type2];
   }
   if (type1 == GeomKind::kSphere || type1 == GeomKind::kEllipsoid || type2 == GeomKind::kEllipsoid) return 1;
-  if (type1 == GeomKind::kCapsule) return 2;
+  if (type1 == GeomKind::kCapsule) return type2 == GeomKind::kMesh ? 3 : 2;
   return type2 == GeomKind::kMesh || (type1 == GeomKind::kBox && type2 == GeomKind::kBox) ? 8 : 4;
 }
 

@@ -37,6 +37,15 @@ def dropped(shape, slope, h, dtype, count=100):
     return deepest
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("slope", [0.3, 1])
+def test_a_capsule_across_a_ridge_touches_both_roofs_and_the_ridge(slope, dtype):
+    """It had two contacts with a hull, and went 0.6 and 2.1 mm into what the third should have held, at 5 ms."""
+    deepest = dropped("capsule", slope, 0.005, dtype)
+    print(f"\ncapsule, {slope} degrees, 5 ms, {dtype}: {1e3 * deepest.max():.3f} mm")
+    assert deepest.max() < 2e-4
+
+
 @pytest.mark.parametrize("h, dtype", [(0.001, "float32"), (0.002, "float64")])
 @pytest.mark.parametrize(
     "shape, slope",
