@@ -9,37 +9,29 @@
 
 namespace stiction {
 
-/// Principal moments alike to that part turn alike however they are pushed. Of what is slender their product is less than the second of
-/// these times the cube of their mean: a rod has 27/8 I_a / I_t.
-inline constexpr float kAlikeMoments = 1e-3f, kSlender = 0.15f;
+/// Of what is slender the product of the principal moments is less than that times the cube of their mean: a rod has 27/8 I_a / I_t. What is
+/// thicker than the second is pushed as it stands: r x n is level, and keeps the angular momentum about n, which exp(-half) (r x n) does not.
+inline constexpr float kSlender = 0.2f, kThick = 2 * kSlender;
+/// What turns farther in a step, rad, and in part from half of it on, is pushed all around.
+inline constexpr float kMostPushed = 0.8f;
 
-/// How a body's moments of inertia differ.
-template <class Real>
-struct Moments {
-  Mask<Real> differ;
-  Real slender;  // from 1 to 0, where their product is twice as much
+/// From 1 of what is slender to 0 of what is thick.
+template <class Real, class Number>
+HD Real slenderness(const SymMat3<Number>& I) {
+  const Real xx(I.xx), yy(I.yy), zz(I.zz), xy(I.xy), xz(I.xz), yz(I.yz);
+  const Real per_mean = Real(3) / max(xx + yy + zz, Real(1e-30f));
+  const Real a = xx * per_mean, b = yy * per_mean, c = zz * per_mean, f = yz * per_mean, g = xz * per_mean,
+             h = xy * per_mean;
+  const Real product = a * (b * c - f * f) - h * (h * c - f * g) + g * (h * f - b * g);
+  return clamp((Real(kThick) - product) * Real(1 / (kThick - kSlender)), Real(0), Real(1));
+}
 
-  template <class Number>
-  HD explicit Moments(const SymMat3<Number>& I) {
-    const Real xx(I.xx), yy(I.yy), zz(I.zz), xy(I.xy), xz(I.xz), yz(I.yz);
-    const Real per_mean = Real(3) / max(xx + yy + zz, Real(1e-30f)), one(1);
-    const Real a = xx * per_mean, b = yy * per_mean, c = zz * per_mean, f = yz * per_mean, g = xz * per_mean,
-               h = xy * per_mean;
-    const Real off =
-        (a - one) * (a - one) + (b - one) * (b - one) + (c - one) * (c - one) + (f * f + g * g + h * h) * Real(2);
-    const Real product = a * (b * c - f * f) - h * (h * c - f * g) + g * (h * f - b * g);
-    differ = off > Real(kAlikeMoments * kAlikeMoments);
-    slender = clamp(Real(2) - product * Real(1 / kSlender), Real(0), one);
-  }
-};
-
-/// Half of the turn of a body on its own, or the least part of it that moves one of its contacts: 0 where `stays`, one does not move, or there
-/// is none. least: what moves them.   rad
+/// Half of the turn of a body on its own, or the least part of it that moves one of its contacts, as far as it is slender: 0 where `stays`, one
+/// does not move, or there is none. least: what moves them.   rad
 template <class Real>
 HD Vec3<Real> half_turn(const Turning<Real>& body, float least, const Real& rolls, const Mask<Real>& stays, int slots,
                         const ContactPoint<Real>* slot) {
-  Real part =
-      min(Real(1) - rolls, clamp(Real(kMostTurn - 1) - norm(body.turn), Real(0), Real(1)));  // else it has bends
+  Real part = min(Real(1) - rolls, body.slender);  // by what it rolls it has bends
   Mask<Real> some = mask_of<Real>(false);
   for (int c = 0; c < slots; ++c) {
     const ContactPoint<Real>& x = slot[c];

@@ -257,11 +257,11 @@ HD Vec3<Real> hinge_turn(const LimbView<L>& limb, Place at, int s, const StepRea
   return (limb.on_trunk() ? turn - step.free.trunk[limb.attach()].w : turn) * Real(step.h);
 }
 
-/// Whether a station has an ellipsoid, which moves with turns later than others.
+/// Whether a body has a geom of that type that may touch static ones, planes aside if they have probes.
 template <class L>
-HD bool has_ellipsoid(const typename L::Model& m, const StationModel& st) {
+HD bool has_own(const typename L::Model& m, const StationModel& st, int type) {
   for (int i = st.static_begin; i < st.static_begin + st.statics; ++i)
-    if (m.geom[own_geom<L>(m, i)].type == GeomKind::kEllipsoid) return true;
+    if (m.geom[own_geom<L>(m, i)].type == type) return true;
   return false;
 }
 
@@ -309,11 +309,11 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       Turning<Real> body{reach.way.w, link.p, alone, alone ? reach.way.w : hinge_turn<L>(limb, at, s, step),
                          alone && step.moves_centres && st.rolls && !m.has_loops};
       reach.with_passing = body.straight;
-      Mask<Real> stays = mask_of<Real>(false), uneven = stays;
-      if (alone && any(body.part(kLeastPointTurn) > Real(0))) {
-        const Moments<Real> moments(limb.link(s - 1).inertia);
-        body.slender = moments.slender, body.stays = &stays;
-        if (step.moves_centres && !m.has_loops) uneven = moments.differ;
+      Mask<Real> stays = mask_of<Real>(false);
+      if (alone && step.moves_centres && !m.has_loops && any(body.part(kLeastPointTurn) > Real(0)) &&
+          !has_own<L>(m, st, GeomKind::kMesh)) {
+        const Real far = clamp(Real(2) - norm(body.turn) * Real(2 / kMostPushed), Real(0), Real(1));
+        body.slender = slenderness<Real>(limb.link(s - 1).inertia) * far, body.stays = &stays;
       }
       if (body.straight && step.moves_centres) body.centre = link * limb.link(s - 1).com;
       if constexpr (has_cylinders<typename L::Shape>())
@@ -342,10 +342,9 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
         rolls =
             select(step.looks, bend_rolling<L>(m, st, link, reach, body, step.h, step.slack, end - begin, slot), rolls);
       merge_slots(slot, end - begin, step.twins_within(st.thin));
-      if (any(uneven)) {
-        const Vec3<Real> turned = half_turn(body, has_ellipsoid<L>(m, st) ? kLeastTurn : kLeastPointTurn, rolls,
-                                            stays | negate(uneven), end - begin, slot);
-        half = select(step.looks, turned, half);
+      if (any(body.slender > Real(0))) {
+        const float least = has_own<L>(m, st, GeomKind::kEllipsoid) ? kLeastTurn : kLeastPointTurn;
+        half = select(step.looks, half_turn(body, least, rolls, stays, end - begin, slot), half);
       }
       for (int c = 0; keeps && c < end - begin; ++c) slot[c] = select_point(step.looks, slot[c], kept[c]);
       for (int c = begin; c < end; ++c) contacts.live.set(c, any(contacts.point.slot[c].active));

@@ -9,14 +9,13 @@
 namespace stiction::reference {
 namespace {
 
-/// Whether the moments of inertia of what hangs on a free joint, about its centre of mass, are alike to a thousandth of their mean.
-bool turns_evenly(const Model& model, const Matrix& M, int dof) {
+/// From 1 of what is slender to 0 of what is thick, of what hangs on a free joint.
+double slenderness(const Model& model, const Matrix& M, int dof) {
   const Vector armature = Eigen::Map<const Vector>(model.dof_armature.data(), model.nv);
   const Matrix3d moment = M.block<3, 3>(dof, dof + 3);
   Matrix3d I = M.block<3, 3>(dof + 3, dof + 3) - moment.transpose() * moment / (M(dof, dof) - armature[dof]);
   I.diagonal() -= armature.segment<3>(dof + 3);
-  const double mean = I.trace() / 3;
-  return (I - mean * Matrix3d::Identity()).norm() <= 1e-3 * mean;
+  return std::clamp(2 - (I / (I.trace() / 3)).determinant() / 0.2, 0.0, 1.0);
 }
 
 Vector3d turn_less(const Vector3d& by, const Vector3d& x) {
@@ -39,15 +38,16 @@ std::vector<Vector3d> half_turns(const Model& model, const Kinematics& k, const 
   if (has_loops(model)) return half;
   for (int j = 0; j < model.njnt; ++j) {
     const int root = model.jnt_bodyid[j], dof = model.jnt_dofadr[j];
-    if (lone_joint(model, root) != j || turns_evenly(model, free.M, dof)) continue;
-    bool ellipsoid = false;
+    if (lone_joint(model, root) != j) continue;
+    bool ellipsoid = false, mesh = false;
     for (int g = 0; g < model.ngeom; ++g) {
       const auto type = static_cast<GeomType>(model.geom_type[g]);
       if (model.body_weldid[model.geom_bodyid[g]] != root || !may_collide(model, g)) continue;
-      ellipsoid = ellipsoid || type == GeomType::kEllipsoid;
+      ellipsoid = ellipsoid || type == GeomType::kEllipsoid, mesh = mesh || type == GeomType::kMesh;
     }
     const Vector3d w = k.body_rot[root] * v_free.segment<3>(dof + 3), turn = w * h;
-    double part = std::min(1 - rolls[j], std::clamp(2 - turn.norm(), 0.0, 1.0));
+    const double far = std::clamp(2 - turn.norm() / 0.4, 0.0, 1.0);
+    double part = mesh ? 0 : std::min(1 - rolls[j], slenderness(model, free.M, dof) * far);
     bool touches = false;
     for (const Contact& c : contacts) {
       const int body1 = model.body_weldid[model.geom_bodyid[c.geom1]],

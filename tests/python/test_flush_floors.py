@@ -130,7 +130,7 @@ def test_a_step_on_flush_tiles_is_the_step_on_one_box(body, speed, h, device):
         apart = np.linalg.norm((tiled.qvel - sim.qvel)[:, :3], axis=1) / speed
         told = f"{body} at {speed:g} m/s, {1e3 * h:g} ms, {floor}: {apart.max():.1e} of the speed"
         print(f"{told}, more than 1 % in {np.mean(apart > 0.01):.2%} of the steps")
-        assert np.mean(apart > 0.01) <= 0.005 and apart.max() <= 0.06
+        assert np.mean(apart > 0.01) <= 0.005 and apart.max() <= (0.05 if device == "cpu" else 0.06)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
