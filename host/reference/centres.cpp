@@ -39,6 +39,12 @@ Vector3d centre_of(const Model& model, const FreeTree& tree, const Kinematics& k
   return moment / tree.mass;
 }
 
+Vector3d centre_on(const Model& model, int dof, const Kinematics& k) {
+  for (const FreeTree& tree : free_trees(model))
+    if (tree.dof == dof) return centre_of(model, tree, k);
+  return k.body_pos[model.dof_bodyid[dof]];
+}
+
 Vector3d momentum_of(const Model& model, const FreeTree& tree, const Vector& q, const Vector& v) {
   const Kinematics k = forward_kinematics(model, q);
   const std::vector<BodyMotion> motions = body_motions(model, k, q, v);

@@ -18,6 +18,8 @@ int lone_joint(const Model& model, int body);
 
 /// The centre of mass of a tree; its momentum; what accelerates the centre while qacc = 0.   m, N s, m/s^2
 Vector3d centre_of(const Model& model, const FreeTree& tree, const Kinematics& k);
+/// The centre of what the free joint carries whose first dof that is; the joint's body's origin where it has no mass.   m
+Vector3d centre_on(const Model& model, int dof, const Kinematics& k);
 Vector3d momentum_of(const Model& model, const FreeTree& tree, const Vector& q, const Vector& v);
 Vector3d drift_of(const Model& model, const FreeTree& tree, const Vector& q, const Vector& v);
 

@@ -23,12 +23,6 @@ Vector3d turn_less(const Vector3d& by, const Vector3d& x) {
   return Eigen::AngleAxisd(by.norm(), by.normalized()) * x - x;
 }
 
-Vector3d centre_on(const Model& model, const Kinematics& k, int dof) {
-  for (const FreeTree& tree : free_trees(model))
-    if (tree.dof == dof) return centre_of(model, tree, k);
-  return Vector3d::Zero();
-}
-
 }  // namespace
 
 std::vector<Vector3d> half_turns(const Model& model, const Kinematics& k, const FreeMotion& free,
@@ -71,7 +65,7 @@ Matrix turned_less(const Model& model, const Kinematics& k, const std::vector<Ve
   const int joint = lone_joint(model, body);
   if (joint < 0 || half[joint].norm() == 0) return change;
   const int dof = model.jnt_dofadr[joint];
-  const Vector3d arm = point - centre_on(model, k, dof);
+  const Vector3d arm = point - centre_on(model, dof, k);
   for (int i = 0; i < 3; ++i)
     change.col(dof + 3 + i) = turn_less(half[joint], k.body_rot[model.jnt_bodyid[joint]].col(i)).cross(arm);
   return change;
@@ -85,7 +79,7 @@ Vector turned_along(const Model& model, const Kinematics& k, const std::vector<V
     const Matrix3d& R = k.body_rot[body];
     const Vector3d less = turn_less(half[j], R * solved.segment<3>(dof + 3));
     along.segment<3>(dof + 3) += R.transpose() * less;
-    along.segment<3>(dof) -= less.cross(centre_on(model, k, dof) - k.body_pos[body]);
+    along.segment<3>(dof) -= less.cross(centre_on(model, dof, k) - k.body_pos[body]);
   }
   return along;
 }

@@ -48,9 +48,7 @@ Roll roll_of(const Model& model, const Kinematics& k, const Vector& v, const Vec
   const Matrix3d R = k.body_rot[model.jnt_bodyid[joint]];
   const Vector3d origin = k.body_pos[model.jnt_bodyid[joint]];
   const Vector3d n = c.frame.row(2).transpose() * (geom == c.geom1 ? -1 : 1);
-  Vector3d centre = origin;
-  for (const FreeTree& tree : free_trees(model))
-    if (tree.dof == dof) centre = centre_of(model, tree, k);
+  const Vector3d centre = centre_on(model, dof, k);
   auto velocity = [&](const Vector& u, const Vector3d& x) -> Vector3d {
     return u.segment<3>(dof) + (R * u.segment<3>(dof + 3)).cross(x - origin);
   };

@@ -27,6 +27,12 @@ def body(name, pos, geom, mass, *, mu=0.0, joint="<freejoint/>", quat=(1, 0, 0, 
     return f'<body name="{name}" {place}>{joint}<geom {geom} mass="{float(mass):.17g}" {friction}/></body>'
 
 
+def found_contacts(sim, env=0) -> dict:
+    """The contacts of an environment's last step, as the oracle takes them."""
+    names, n = ("geom", "pos", "frame", "dist", "ahead"), sim.contact.count[env]
+    return {name: np.array(getattr(sim.contact, name)[env, :n]) for name in names}
+
+
 def box(half) -> str:
     return f'type="box" size="{numbers(np.broadcast_to(half, 3))}"'
 
