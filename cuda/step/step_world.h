@@ -283,7 +283,7 @@ HD_ONCE void recover(const typename L::Group& g, const typename L::Model& m, con
   const Mask<Real> taken = s.deep & converges(options, c) & finite_worlds<L>(g, m, s.x, w.v, c);
   slow_recovery<L>(g, m, options.step, s.v, w);
   each_dof<L>(g, m, [&](Real vi, Real& to) { to = select(taken, to, vi); }, s.v, w.v);
-  pay_for_lifts<L>(g, m, options.step.h, w.kin, w.problem.A, w.v, s.v);
+  pay_for_lifts<L>(g, m, options.step.h, w.kin, w.I, w.v, s.v);
   if (options.step.moves_centres())
     turn_late<L>(g, m, options.step.h, w.kin, w.I, rolling_parts<L>(g, m, w.contacts).of, s.x.v, s.v);
   turn_along<L>(g, m, w.kin, w.I, w.contacts, w.v);

@@ -79,6 +79,22 @@ def test_a_capsule_that_spins_on_ice_does_not_climb(h, rise):
     assert (now <= 0.7 * first).all()
 
 
+@pytest.mark.parametrize("h", [2e-3, 5e-3])
+@pytest.mark.parametrize("geom", ['cylinder" size=".03 .01', 'capsule" size=".02 .05'])
+@pytest.mark.parametrize("beside", ["", '<body pos="0 9 1"><freejoint/><geom type="sphere" size=".1"/></body>'])
+def test_who_slides_past_sees_the_same(geom, h, beside):
+    """What spins on ice pays for its lifts with its spin: it slides at 10 m/s for ever (a cylinder lost 1 mm/s a second)."""
+    xml = f"""<mujoco><option timestep="{h}"/><worldbody><geom type="plane" size="5 5 1" friction="0"/>
+      <body><freejoint/><geom type="{geom}" mass=".3" friction="0"/></body>{beside}</worldbody></mujoco>"""
+    sim = Simulation(Model.from_mjcf(xml), 16, dtype="float64")
+    rng = np.random.default_rng(0)
+    quat, spin = rng.standard_normal((2, 16, 4))
+    sim.qpos[:, 2], sim.qpos[:, 3:7] = 0.06, quat / np.linalg.norm(quat, axis=1)[:, None]
+    sim.qvel[:, 0], sim.qvel[:, 3:6] = 10, 10 * spin[:, :3]
+    sim.step(round(1 / h))
+    assert abs(sim.qvel[:, 0] - 10).max() <= 1e-9 and abs(sim.qvel[:, 1]).max() <= 1e-9
+
+
 def test_recovery_is_fast_all_the_same():
     sim = simulation(2e-3, ("0 0 .04", "sphere", ".05", 1))
     sim.step(30)
