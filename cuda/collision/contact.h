@@ -103,7 +103,8 @@ template <class T> struct Tipping {
 
 /// Chooses up to `room` <= K of n candidates with dist < margin, by worth. First the deepest, of several the outermost in a fixed
 /// direction, then again and again the one farthest from those chosen, less its height_cost above what touches: what touches or
-/// closes in the step comes before what stays apart, and spreads the patch. The distance is that of wrenches: of places, and of normals
+/// closes in the step comes before what stays apart, and spreads the patch. It closes as it moves now, and in a direction in which
+/// nothing touches as in the free motion, too: what is pushed from rest gets there. The distance is that of wrenches: of places, and of normals
 /// times the largest distance of places, so that every direction in which the body is held keeps a contact. A candidate
 /// replaces an earlier one only if it is worth more by 1 % of that distance: a resting foot does not flicker. The chosen
 /// come in the order of `in`, so with at most `room` active candidates they are just these, in order. feature[k] is the
@@ -111,10 +112,10 @@ template <class T> struct Tipping {
 /// `slack` in the step and has none of the chosen in its plane.   n <= kMost <= 255, cost about K
 /// distances of each that is active in some world.
 template <class Real, int K, int kMost = Capacity::kCandidates>
-HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real margin, const Closing<Real>& closing,
-                            Real slack, Candidate<Real>* out, Real* feature) {
+HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real margin, const Closing<Real>& now,
+                            const Closing<Real>& way, Real slack, Candidate<Real>* out, Real* feature) {
   const Real none(1e7f), zero(0), taken(-1);
-  Real deepest(kFar), first(-1e30f), nearest[kMost], cost[kMost], size2(0);
+  Real deepest(kFar), first(-1e30f), nearest[kMost], cost[kMost], closed[kMost], size2(0);
   uint8_t live[kMost];  // those that are active in some world
   int count = 0;
   for (int i = 0; i < n; ++i)
@@ -139,7 +140,15 @@ HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real mar
   each_live([&](int i, Real) {
     const Vec3<Real> d = in[i].pos - out[0].pos;
     size2 = max(size2, select(in[i].dist < margin, dot(d, d), zero));
-    cost[i] = height_cost(in[i].dist, deepest, closed_by(closing, in[i].normal, in[i].pos));
+    closed[i] = closed_by(now, in[i].normal, in[i].pos);
+    const Real pushed = closed_by(way, in[i].normal, in[i].pos);
+    Mask<Real> held = (in[i].dist <= slack) | (in[i].dist >= margin) | (pushed <= max(in[i].dist, closed[i]));
+    if (!all(held)) {
+      each_live(
+          [&](int j, Real) { held = held | ((in[j].dist <= slack) & (dot(in[i].normal, in[j].normal) > Real(0.5f))); });
+      closed[i] = select(held, closed[i], pushed);
+    }
+    cost[i] = height_cost(in[i].dist, deepest, closed[i]);
     nearest[i] = Real(1e30f);
   });
   const Real step = sqrt(size2) * Real(0.01f);
@@ -163,8 +172,8 @@ HD Mask<Real> select_spread(const Candidate<Real>* in, int n, int room, Real mar
     return c.pos - c.normal * (c.dist * Real(0.5f));
   };  // geom 1's surface
   each_live([&](int i, Real index) {
-    Mask<Real> missing = (in[i].dist < min(margin, closed_by(closing, in[i].normal, in[i].pos) + slack)) &
-                         (nearest[i] >= zero) & negate(Mask<Real>(feature[room - 1] == index));
+    Mask<Real> missing = (in[i].dist < min(margin, closed[i] + slack)) & (nearest[i] >= zero) &
+                         negate(Mask<Real>(feature[room - 1] == index));
     if (!any(missing)) return;
     for (int k = 0; k < used; ++k) {
       const Vec3<Real> d = on_static(in[i]) - on_static(out[k]);

@@ -109,6 +109,7 @@ struct PairSearch {
   const LinkStates<L>& links;
   const Real& turned;  // see Contacts
   const Real& thrown;
+  Mask<Real>& passed;
 
   HD Motion<Real> moved(const Motion<Real>& v, const Vec3<Real>& shift) const {
     return Motion<Real>{v.w, velocity_at(v, -shift)} * Real(step.h);
@@ -178,7 +179,7 @@ struct PairSearch {
       hub1 = hub_of(flat_model_link<L>(m, g1.link), l1.pose, way1, nears.turns_a), nears.hub_a = &hub1;
       hub2 = hub_of(flat_model_link<L>(m, g2.link), l2.pose, way2, nears.turns_b), nears.hub_b = &hub2;
     }
-    nears.ends = aside, nears.goes = links_near.goes, nears.lanes = step.lanes;
+    nears.ends = aside, nears.goes = links_near.goes, nears.lanes = step.lanes, nears.passed = &passed;
     collide<typename L::Shape>(x1, x2, wanted, nears, out);
     const int shaped = candidate_count(g1.type, g2.type);
     int count = shaped;
@@ -345,7 +346,7 @@ HD Real fill_pair_slots(const typename L::Group& g, const typename L::Model& m, 
   Arena<Real> arena(memory);
   const PairSearchMemory<Real> shared(m, arena);
   const LinkStates<L> links(g, m, step, bound, shared.links);
-  const PairSearch<L> search{m, step, links, contacts.turned, contacts.thrown};
+  const PairSearch<L> search{m, step, links, contacts.turned, contacts.thrown, contacts.passed};
   if constexpr (L::kAlone) {
     for (int i = 0; i < m.link_pairs; ++i) {
       const LinkPairModel& lp = m.link_pair[i];

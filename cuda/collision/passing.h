@@ -189,6 +189,7 @@ HD void drop_clear(const Mask<Real>& wanted, const Reach<Real>& reach, int n, Cl
     const int world = min(i, reach.lanes - 1);
     if (world < i ? lane(clear, world) != 0 : is_clear(i, nearest)) set_lane(clear, i, kWidth<Real> == 1 ? 1 : -1);
   });
+  if (reach.passed != nullptr) *reach.passed = *reach.passed | clear;
   drop_open(clear, n, out);
 }
 /// Those of two geoms that pass by each other.

@@ -53,6 +53,7 @@ struct Reach {
   Vec3<Real> blow = {Real(0), Real(0), Real(0)};      // what a hit turns that by in the step, where it is known   rad
   const LinkPath<Real>*path_a = nullptr, *path_b = nullptr;  // of what moves
   bool with_passing = false;                                 // open candidates of what passes by are wanted, too
+  Mask<Real>* passed = nullptr;                              // takes the worlds in which some were dropped for that
 
   /// How far what is pushed in the step may tip, x its middle: what a rod falls at one end that is held at the other is 3/2 of what it
   /// falls free, what is held near its middle more; and what hits goes on elsewhere. What is hit beside where it stands turns about

@@ -178,7 +178,7 @@ HD Mask<Real> chosen_slots(const typename L::Model& m, const StationModel& st, c
     Real feature[K], index[K];
     for (int k = 0; k < st.slots; ++k)
       of[k] = {Real(0), Real(0), Real(0), Real(0), Real(0), Real(0)}, feature[k] = Real(-1);
-    overflow = overflow | select_spread<Real, K, kMost>(candidate, n, st.slots, reach.margin, reach.now,
+    overflow = overflow | select_spread<Real, K, kMost>(candidate, n, st.slots, reach.margin, reach.now, reach.way,
                                                         Real(step.slack), chosen, index);
     for (int i = 0; i < n; ++i) {
       if (!is_near(i)) continue;
@@ -299,7 +299,7 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
       const LinkPath<Real> path{way,
                                 st.statics > 0 ? of_link(step.bends) * Real(step.h * step.h) : zero_motion<Real>()};
       reach.path_b = &path, reach.turns_b = norm(way.w), reach.goes = goes_by(reach.margin, step.reserve),
-      reach.lanes = step.lanes;
+      reach.lanes = step.lanes, reach.passed = &contacts.passed;
       Hub<Real> hub;
       if (any(turns_far(reach.turns_b))) {
         hub = hub_of(s == 0 ? m.trunk[limb.attach()] : limb.link(s - 1), link, way, reach.turns_b);

@@ -135,15 +135,20 @@ HD_ONCE void find_contacts(const typename L::Group& g, const typename L::Model& 
       w.motions,          w.free, w.bends, w.travel, opt.h, opt.margin, opt.margin / 10, opt.merge, opt.moves_centres(),
       worlds.rows.count()};
   w.contacts.overflow = w.contacts.held = mask_of<Real>(false);
+  // What pushes more than what rests, and may throw elsewhere what passes by.   m
+  const Real pushed = min(norm(vec<Real>(m.gravity)) * (2 * opt.h * opt.h) + Real(reach.slack), Real(opt.margin));
   for (int hit = 0;; ++hit) {
-    w.contacts.overflow = w.contacts.overflow & negate(reach.looks);
+    w.contacts.overflow = w.contacts.overflow & negate(reach.looks), w.contacts.passed = mask_of<Real>(false);
     const Real turned =
         max(find_pair_contacts<L>(g, m, w.kin, w.margin, reach, static_cast<Real*>(w.memory.rows), w.bound, w.contacts),
             find_world_contacts<L>(g, m, w.kin, w.margin, reach, w.contacts));
     if (hit == kHits) break;
     Mask<Real> again = raise_margins<L>(g, m, w.contacts, opt.margin, w.travel, w.margin);
     // Where planes are all there is, nothing asks what turns.
-    if (m.pairs > 0) again = again | (turned > w.contacts.turned + opt.margin);
+    if (m.pairs > 0) {
+      const Mask<Real> passed = g.either(w.contacts.passed);
+      again = again | (turned > w.contacts.turned + select(passed, pushed, Real(opt.margin)));
+    }
     if (!g.any(again)) break;
     w.contacts.turned = select(again, max(w.contacts.turned, turned), w.contacts.turned);
     reach.looks = g.either(again);  // others would find the same again

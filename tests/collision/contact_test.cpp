@@ -59,7 +59,7 @@ TEST(SelectSpread, MatchesTheRuleOnRandomCandidates) {
     Candidate<double> out[4];
     double feature[4];
     const int room = 3 + round % 2;
-    select_spread<double, 4>(in.data(), static_cast<int>(in.size()), room, 5e-4, kStill, 1e-4, out, feature);
+    select_spread<double, 4>(in.data(), static_cast<int>(in.size()), room, 5e-4, kStill, kStill, 1e-4, out, feature);
     auto want = chosen(in, 5e-4, room);
     for (int k = 0; k < 4; ++k) {
       if (k < static_cast<int>(want.size())) {
@@ -82,11 +82,11 @@ TEST(SelectSpread, PrefersWhatTouchesToWhatIsFarther) {
   }
   Candidate<double> out[6];
   double feature[6];
-  select_spread<double, 6>(in.data(), 12, 6, 0.1, kStill, 1e-4, out, feature);
+  select_spread<double, 6>(in.data(), 12, 6, 0.1, kStill, kStill, 1e-4, out, feature);
   for (int k = 0; k < 6; ++k) EXPECT_EQ(feature[k], 2 * k + 1);
   // What closes in the step counts as touching.
   const Closing<double> falling = {{0, 0, 0}, {0, 0, -5e-3}};
-  select_spread<double, 6>(in.data(), 12, 6, 0.1, falling, 1e-4, out, feature);
+  select_spread<double, 6>(in.data(), 12, 6, 0.1, falling, falling, 1e-4, out, feature);
   int outer = 0;
   for (double f : feature) outer += static_cast<int>(f) % 2 == 0;
   EXPECT_GE(outer, 3);
@@ -99,22 +99,22 @@ TEST(SelectSpread, KeepsAContactOfEveryNormalAndTellsWhatIsMissing) {
   in[12].normal = {1, 0, 0}, in[13].normal = {0, 1, 0};
   Candidate<double> out[4];
   double feature[4];
-  EXPECT_FALSE((select_spread<double, 4>(in.data(), 14, 4, 0.1, kStill, 1e-4, out, feature)));
+  EXPECT_FALSE((select_spread<double, 4>(in.data(), 14, 4, 0.1, kStill, kStill, 1e-4, out, feature)));
   EXPECT_EQ(feature[2], 12);
   EXPECT_EQ(feature[3], 13);
   // Three normals, two slots: one that touches is missing; if it stays apart nothing is.
-  EXPECT_TRUE((select_spread<double, 4>(in.data(), 14, 2, 0.1, kStill, 1e-4, out, feature)));
+  EXPECT_TRUE((select_spread<double, 4>(in.data(), 14, 2, 0.1, kStill, kStill, 1e-4, out, feature)));
   in[12].dist = in[13].dist = 2e-4;
-  EXPECT_FALSE((select_spread<double, 4>(in.data(), 14, 2, 0.1, kStill, 1e-4, out, feature)));
+  EXPECT_FALSE((select_spread<double, 4>(in.data(), 14, 2, 0.1, kStill, kStill, 1e-4, out, feature)));
   const Closing<double> nearing = {{0, 0, 0}, {-1e-3, 0, 0}};
-  EXPECT_TRUE((select_spread<double, 4>(in.data(), 14, 1, 0.1, nearing, 1e-4, out, feature)));
+  EXPECT_TRUE((select_spread<double, 4>(in.data(), 14, 1, 0.1, nearing, nearing, 1e-4, out, feature)));
 }
 
 TEST(SelectSpread, KeepsTheOrderOfFewCandidates) {
   std::vector<Candidate<double>> in = {at(0, 0, kFar), at(1, 0, -0.1), at(2, 0, 0.3), at(3, 0, -0.2), at(1, 0, -0.1)};
   Candidate<double> out[4];
   double feature[4];
-  select_spread<double, 4>(in.data(), 5, 4, 0.01, kStill, 1e-4, out, feature);
+  select_spread<double, 4>(in.data(), 5, 4, 0.01, kStill, kStill, 1e-4, out, feature);
   EXPECT_EQ(feature[0], 1);
   EXPECT_EQ(feature[1], 3);
   EXPECT_EQ(feature[2], 4);
@@ -131,7 +131,7 @@ TEST(SelectSpread, DoesNotFlickerUnderNoise) {
       in.push_back(at(std::cos(i * 0.5236) + noise(rng), std::sin(i * 0.5236) + noise(rng), -1e-3 + noise(rng)));
     Candidate<double> out[4];
     double feature[4];
-    select_spread<double, 4>(in.data(), 12, 4, 1e-3, kStill, 1e-4, out, feature);
+    select_spread<double, 4>(in.data(), 12, 4, 1e-3, kStill, kStill, 1e-4, out, feature);
     if (round == 0) std::copy(feature, feature + 4, first);
     for (int k = 0; k < 4; ++k) EXPECT_EQ(feature[k], first[k]);
   }
@@ -152,12 +152,13 @@ TEST(SelectSpread, IsBatchInvariant) {
       set_lane(in[k].normal.x, i, 0.0f), set_lane(in[k].normal.y, i, 0.0f), set_lane(in[k].normal.z, i, 1.0f),
           set_lane(in[k].dist, i, x[2]);
     }
-  const Mask<Wide> missing =
-      select_spread<Wide, 3>(in, 10, 3, Wide(0.1f), zero_motion<Wide>(), Wide(1e-4f), out, feature);
+  const Mask<Wide> missing = select_spread<Wide, 3>(in, 10, 3, Wide(0.1f), zero_motion<Wide>(), zero_motion<Wide>(),
+                                                    Wide(1e-4f), out, feature);
   for (int i = 0; i < 8; ++i) {
     float f[3];
-    EXPECT_EQ((select_spread<float, 3>(one[i], 10, 3, 0.1f, zero_motion<float>(), 1e-4f, single, f)),
-              lane(missing, i) != 0);
+    EXPECT_EQ(
+        (select_spread<float, 3>(one[i], 10, 3, 0.1f, zero_motion<float>(), zero_motion<float>(), 1e-4f, single, f)),
+        lane(missing, i) != 0);
     for (int k = 0; k < 3; ++k) {
       EXPECT_EQ(lane(feature[k], i), f[k]);
       EXPECT_EQ(lane(out[k].dist, i), single[k].dist);

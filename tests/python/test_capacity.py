@@ -241,6 +241,30 @@ def test_a_peg_that_is_turned_in_a_hole_of_many_walls_stands(sides, dtype):
 
 
 @pytest.mark.on_cpu
+@pytest.mark.parametrize("force", [50, 200])
+@pytest.mark.parametrize("timestep", [5e-3, 1e-2])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_peg_that_is_pushed_into_its_hole_stands_on_the_floor(last, timestep, force):
+    """From rest, by 12 to 500 m/s^2: four contacts with each wall left no room for the floor, and it went 11 to 41 mm in."""
+    walls = "".join(
+        f'<geom type="box" size="{size} .04" pos="{x} {y} .04"/>'
+        for x, y, size in [(0.051, 0, ".03 .1"), (-0.051, 0, ".03 .1"), (0, 0.051, ".021 .03"), (0, -0.051, ".021 .03")]
+    )
+    floor = '<geom type="box" size=".2 .2 .005" pos="0 0 -.005"/>'
+    xml = f"""<mujoco><option timestep="{timestep}"/><default><geom friction=".5"/></default><worldbody>
+      {walls + floor if last else floor + walls}
+      <body><freejoint/><geom type="box" size=".02 .02 .06" mass=".4"/></body></worldbody></mujoco>"""
+    sim, rng = Simulation(Model.from_mjcf(xml), 40), np.random.default_rng(0)
+    sim.qpos[:, 2], sim.qpos[:, :2] = 0.06 + rng.uniform(0.01, 0.05, 40), rng.uniform(-5e-4, 5e-4, (40, 2))
+    sim.xfrc_applied[:, 1, 2] = -force
+    lowest = 1.0
+    for _ in range(40):
+        sim.step()
+        lowest = min(lowest, sim.qpos[:, 2].min())
+    assert lowest > 0.06 - 1e-4 and not (sim.status & Status.CONTACT_OVERFLOW).any()
+
+
+@pytest.mark.on_cpu
 def test_max_contacts_makes_room_with_the_static_world():
     """Twelve walls: one contact each does not hold what is turned about an axis across."""
     model = peg_in_hole(12, 2e-4)

@@ -393,7 +393,7 @@ def test_a_box_that_falls_comes_to_rest_and_stays(integrator, h, dtype):
     sim.step(round(2 / h))
     moved = abs(sim.qpos - at)[0, :3].max()
     print(f"{integrator}, {h}, {dtype}: overlaps by {max(overlap) * 1e3:.3f} mm at most, moves {moved:.1e} m in 2 s")
-    assert max(overlap) < 1e-5 + GRAVITY * h**2  # it comes with 2 m/s
+    assert max(overlap) < 2e-5 + GRAVITY * h**2  # it comes with 2 m/s
     assert moved < 1e-6 and abs(sim.qvel).max() < 1e-4 and sim.qpos[0, 2] == pytest.approx(0.1, abs=2e-6)
     assert not (sim.status & ~np.int32(Status.FALLBACK)).any()
 
