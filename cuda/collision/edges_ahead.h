@@ -2,7 +2,8 @@
 // the floor under a wheel. By the normal of now, which points back, a step of a hair would throw the wheel up.
 //
 // So the free motion is followed to where they meet, straight, by conservative advancement: a candidate's plane parts the two until what is
-// round has gone by its gap along its normal. docs/theory.md, section 3.
+// round has gone by its gap along its normal. Where static geometry is known to be hit first, from there along that: what would pass the
+// end of a wall behind the wall that stops it hits its face. docs/theory.md, section 3.
 // Tests: tests/python/test_edges_ahead.py.
 #pragma once
 #include "collision/seams.h"
@@ -31,7 +32,7 @@ inline constexpr float kTouching = 1e-4f;
 inline constexpr float kStraightTurn = 0.1f;
 
 /// The n candidates, if they are open and one acts, become those where the free motion meets the other geom, on `own` where it touches
-/// then, with the gaps that the planes there have now: gap + t n.way after the part t of the way. Returns t way, of own against the other.
+/// then, with the gaps that the planes there have now: that and n.way to there. Returns that way, of own against the other.
 template <class Shape, class Real>
 HD Vec3<Real> meet_ahead(const PlacedPair<Real>& x, const Mask<Real>& near, const Reach<Real>& reach, int n,
                          Candidate<Real>* out) {
@@ -41,7 +42,7 @@ HD Vec3<Real> meet_ahead(const PlacedPair<Real>& x, const Mask<Real>& near, cons
   Candidate<Real> c = deepest_of(out, n);
   Mask<Real> ahead = near & (c.dist > size * S(kTouching)) & will_act(c, reach);
   if (!any(ahead)) return {};
-  const Vec3<Real> aside = aside_of(v, c.normal);
+  const Vec3<Real> aside = aside_of(v, c.normal), slides = reach.first.along(v);
   ahead = ahead & (dot(aside, aside) > size * size * S(kTouchesElsewhere * kTouchesElsewhere));
   if (!any(ahead)) return {};
   Reach<Real> stays = reach;
@@ -51,24 +52,27 @@ HD Vec3<Real> meet_ahead(const PlacedPair<Real>& x, const Mask<Real>& near, cons
   Real t(0);
   Mask<Real> goes = ahead;
   for (int look = 0; look < kMeetingLooks; ++look) {
-    const Real closes = -dot(c.normal, v);
+    const Mask<Real> straight = t < reach.first.after;
+    const Real closes = -dot(c.normal, select(straight, v, slides));
     ahead = ahead & (negate(goes) | (closes > Real(0))), goes = goes & ahead;
     if (!any(goes)) break;
-    t = select(goes, min(t + c.dist / select(goes, closes, Real(1)), Real(1)), t);
-    then.own.pose.p = x.own.pose.p + v * t;
+    const Real most = select(straight, reach.first.after, Real(1));
+    t = select(goes, min(t + c.dist / select(goes, closes, Real(1)), most), t);
+    then.own.pose.p = x.own.pose.p + reach.first.way(v, t);
     collide_in_order<Shape>(then, ahead, stays, found);
     c = deepest_of(found, n);
     goes = goes & (c.dist > size * S(kTouching)) & (t < Real(1));
   }
   if (!any(ahead)) return {};
+  const Vec3<Real> way = reach.first.way(v, t);
   for (int k = 0; k < n; ++k) {
     const Candidate<Real>& f = found[k];
-    const Real gap = f.dist + t * max(-dot(f.normal, v), Real(0));
-    const Vec3<Real> touches = f.pos + f.normal * (f.dist * S(0.5)) - v * t;
+    const Real gap = f.dist + max(-dot(f.normal, way), Real(0));
+    const Vec3<Real> touches = f.pos + f.normal * (f.dist * S(0.5)) - way;
     const Candidate<Real> now{touches - f.normal * (gap * S(0.5)), f.normal, gap};
     out[k] = select<Real>(ahead, select<Real>(f.dist < Real(kFar), now, absent<Real>()), out[k]);
   }
-  return v * select(ahead, t, Real(0));
+  return select(ahead, way, Vec3<Real>{});
 }
 
 /// The same of a pair in order, of which both may move: normals point from `a`, of that bounding radius, to b.

@@ -37,6 +37,20 @@ struct LinkPath {
   Closing<Real> way, bend;
 };
 
+/// What static geometry does to a body first in the step: after which part of its way, 1 where it does not; along which normal.
+template <class Real>
+struct FirstHit {
+  Real after = Real(1);
+  Vec3<Real> normal = {Real(0), Real(0), Real(0)};
+
+  /// How a point that would go by v, times the step, goes from there on.
+  HD Vec3<Real> along(const Vec3<Real>& v) const { return v - normal * min(dot(normal, v), Real(0)); }
+  /// How far it has gone after that part of the step.
+  HD Vec3<Real> way(const Vec3<Real>& v, const Real& part) const {
+    return v * min(part, after) + along(v) * max(part - after, Real(0));
+  }
+};
+
 /// Where two bodies go in the step, and how far from there.   m
 template <class Real>
 struct Reach {
@@ -51,6 +65,7 @@ struct Reach {
   int lanes = kWidth<Real>;                           // with a world of their own: those behind repeat the last one
   Push<Real> push = {};                               // of a body on its own beside static geometry
   Vec3<Real> blow = {Real(0), Real(0), Real(0)};      // what a hit turns that by in the step, where it is known   rad
+  FirstHit<Real> first = {};                          // of that body, where it is known
   const LinkPath<Real>*path_a = nullptr, *path_b = nullptr;  // of what moves
   bool with_passing = false;                                 // open candidates of what passes by are wanted, too
   Mask<Real>* passed = nullptr;                              // takes the worlds in which some were dropped for that

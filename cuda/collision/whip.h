@@ -27,6 +27,21 @@ HD Real goes_in(const Reach<Real>& reach, int slots, const ContactPoint<Real>* s
   return far;
 }
 
+/// What it hits first, of what it would go in by more than `least`.
+template <class Real>
+HD FirstHit<Real> first_hit(const Reach<Real>& reach, int slots, const ContactPoint<Real>* slot, const Real& least) {
+  FirstHit<Real> first;
+  for (int c = 0; c < slots; ++c) {
+    const ContactPoint<Real>& x = slot[c];
+    if (!any(x.active)) continue;
+    const Vec3<Real>& n = x.frame.row[2];
+    const Real closes = max(closed_by(reach.way, n, x.p), Real(1e-30f)), after = max(x.gap, Real(0)) / closes;
+    const Mask<Real> is = x.active & (closes > x.gap + least) & (after < first.after);
+    first.after = select(is, after, first.after), first.normal = select(is, n, first.normal);
+  }
+  return first;
+}
+
 /// By what the hardest of its hits turns a body whose pose is `link` in the step.   rad
 template <class Link, class Real>
 HD Vec3<Real> turned_by_blow(const Link& own, const Pose<Real>& link, const Reach<Real>& reach, int slots,

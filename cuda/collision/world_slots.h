@@ -334,6 +334,8 @@ HD_ONCE typename L::Real find_world_contacts(const typename L::Group& g, const t
           reach.blow = select(whips, blow, reach.blow);
         }
         if (!any(farther | (dot(reach.blow, reach.blow) > Real(0)))) break;
+        if (!L::Shape::kOnlyProbes && st.statics > 1)
+          reach.first = first_hit(reach, end - begin, slot, Real(step.reserve));
         reach.margin = reach.margin + select(farther, hit * rebound(m), Real(0));
         reach.goes = select(farther, goes_by(reach.margin, step.reserve), reach.goes);
       }

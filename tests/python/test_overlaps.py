@@ -83,7 +83,7 @@ def test_a_capsule_that_spins_on_ice_does_not_climb(h, rise):
 @pytest.mark.parametrize("geom", ['cylinder" size=".03 .01', 'capsule" size=".02 .05'])
 @pytest.mark.parametrize("beside", ["", '<body pos="0 9 1"><freejoint/><geom type="sphere" size=".1"/></body>'])
 def test_who_slides_past_sees_the_same(geom, h, beside):
-    """What spins on ice pays for its lifts with its spin: it slides at 10 m/s for ever (a cylinder lost 1 mm/s a second)."""
+    """What spins on ice pays for its lifts with its spin: it slides at 10 m/s for ever (it lost 1 mm/s a second)."""
     xml = f"""<mujoco><option timestep="{h}"/><worldbody><geom type="plane" size="5 5 1" friction="0"/>
       <body><freejoint/><geom type="{geom}" mass=".3" friction="0"/></body>{beside}</worldbody></mujoco>"""
     sim = Simulation(Model.from_mjcf(xml), 16, dtype="float64")
