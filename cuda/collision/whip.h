@@ -16,14 +16,20 @@ namespace stiction {
 /// A blow that turns by less whips nothing; what is whipped round farther is lowest there for a moment only.   rad
 inline constexpr float kLeastWhip = 5e-3f, kMostWhip = 0.7f;
 
-/// How far the free motion would take a body into what it touches.   m
+/// visit(x, in) for the contacts of a body that are active in some world; in: how far the free motion would take it into what it touches,
+/// 0 where it is not active.   m
+template <class Real, class Visit>
+HD void each_hit(const Reach<Real>& reach, int slots, const ContactPoint<Real>* slot, Visit visit) {
+  for (int c = 0; c < slots; ++c) {
+    const ContactPoint<Real>& x = slot[c];
+    if (any(x.active)) visit(x, select(x.active, -reach.end_gap({x.p, x.frame.row[2], x.gap}), Real(0)));
+  }
+}
+/// The farthest of that.   m
 template <class Real>
 HD Real goes_in(const Reach<Real>& reach, int slots, const ContactPoint<Real>* slot) {
   Real far(0);
-  for (int c = 0; c < slots; ++c) {
-    const ContactPoint<Real>& x = slot[c];
-    if (any(x.active)) far = max(far, select(x.active, -reach.end_gap({x.p, x.frame.row[2], x.gap}), Real(0)));
-  }
+  each_hit(reach, slots, slot, [&](const ContactPoint<Real>&, const Real& in) { far = max(far, in); });
   return far;
 }
 
@@ -31,14 +37,11 @@ HD Real goes_in(const Reach<Real>& reach, int slots, const ContactPoint<Real>* s
 template <class Real>
 HD FirstHit<Real> first_hit(const Reach<Real>& reach, int slots, const ContactPoint<Real>* slot, const Real& least) {
   FirstHit<Real> first;
-  for (int c = 0; c < slots; ++c) {
-    const ContactPoint<Real>& x = slot[c];
-    if (!any(x.active)) continue;
-    const Vec3<Real>& n = x.frame.row[2];
-    const Real closes = max(closed_by(reach.way, n, x.p), Real(1e-30f)), after = max(x.gap, Real(0)) / closes;
-    const Mask<Real> is = x.active & (closes > x.gap + least) & (after < first.after);
-    first.after = select(is, after, first.after), first.normal = select(is, n, first.normal);
-  }
+  each_hit(reach, slots, slot, [&](const ContactPoint<Real>& x, const Real& in) {
+    const Real open = max(x.gap, Real(0)), after = open / max(open + in, Real(1e-30f));
+    const Mask<Real> is = (in > least) & (after < first.after);
+    first.after = select(is, after, first.after), first.normal = select(is, x.frame.row[2], first.normal);
+  });
   return first;
 }
 
@@ -49,13 +52,10 @@ HD Vec3<Real> turned_by_blow(const Link& own, const Pose<Real>& link, const Reac
   const Real zero(0), one(1);
   Real far(0);
   Vec3<Real> at{zero, zero, zero}, n = at;
-  for (int c = 0; c < slots; ++c) {
-    const ContactPoint<Real>& x = slot[c];
-    if (!any(x.active)) continue;
-    const Real in = select(x.active, -reach.end_gap({x.p, x.frame.row[2], x.gap}), zero);
+  each_hit(reach, slots, slot, [&](const ContactPoint<Real>& x, const Real& in) {
     const Mask<Real> harder = in > far;
     far = select(harder, in, far), at = select(harder, x.p, at), n = select(harder, x.frame.row[2], n);
-  }
+  });
   const Vec3<Real> centre = link * own.com, k = cross(at - centre, n);
   const auto I = placed(Pose<Real>{link.R, link.R * own.com * Real(-1)}, own.mass, own.com, own.inertia).J;
   const Real scale = one / (I.xx + I.yy + I.zz);
