@@ -102,7 +102,7 @@ struct Contacts : PairCount<typename L::Shape> {
   // How far what closes in the free motion would go in, twice that where something bounces: by as much contacts may turn the
   // ways of bodies in the world elsewhere. Of all of the world's contacts, the greatest.   m
   Real turned;
-  Mask<Real> passed;  // of this lane: what passes by otherwise was dropped
+  Mask<Real> passed;  // worlds in which this lane dropped something that passes by
   Real thrown;        // how far limits of joints may throw links aside, at most; of each it is in its margin         m
 };
 
